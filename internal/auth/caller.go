@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"curt/internal/link"
+)
+
+// Scope is a right that a key may carry.
+type Scope string
+
+// The scopes of design §6.
+const (
+	LinksRead  Scope = "links:read"
+	LinksWrite Scope = "links:write"
+	StatsRead  Scope = "stats:read"
+	Admin      Scope = "admin" // everything, in every workspace
+)
+
+// The errors of this package, tested with errors.Is.
+var (
+	// ErrUnauthenticated: no key, or not one that we know.
+	ErrUnauthenticated = errors.New("a valid API key is required")
+	// ErrForbidden: a known caller without the right.
+	ErrForbidden = errors.New("this key may not do that")
+)
+
+// Caller is who asks. The zero Caller may do nothing.
+type Caller struct {
+	KeyID     string // "" = anonymous
+	Workspace link.WorkspaceID
+	Scopes    []Scope
+	Addr      netip.Addr // the client's address; never stored
+}
+
+// Anonymous returns the caller of a request without a key; what it may do depends
+// on the scopes that the server grants.
+func Anonymous(addr netip.Addr, scopes ...Scope) Caller {
+	return Caller{Workspace: link.WorkspaceAnonymous, Scopes: scopes, Addr: addr}
+}
+
+// IsAnonymous reports whether the caller showed no key.
+func (c Caller) IsAnonymous() bool { return c.KeyID == "" }
+
+// IsAdmin reports whether the caller may do everything.
+func (c Caller) IsAdmin() bool { return slices.Contains(c.Scopes, Admin) }
+
+// Has reports whether the caller carries the scope, or is an admin.
+func (c Caller) Has(s Scope) bool { return slices.Contains(c.Scopes, s) || c.IsAdmin() }
+
+// Sees reports whether things of the workspace exist for the caller. What a caller
+// does not see is answered like what does not exist.
+func (c Caller) Sees(w link.WorkspaceID) bool {
+	return c.IsAdmin() || (!c.IsAnonymous() && c.Workspace == w)
+}
+
+// Authenticator finds the caller of a request. The error wraps ErrUnauthenticated
+// for a key that is wrong; a request without one is the anonymous caller.
+type Authenticator interface {
+	Authenticate(r *http.Request, addr netip.Addr) (Caller, error)
+}

@@ -1,0 +1,9 @@
+// Package codegen makes the codes of new links.
+//
+// The default strategy leases ranges of ids from a [Leaser] and sends each id
+// through a keyed [Permutation] of the code space, so that codes are unique
+// without asking anybody and unguessable without the key.
+//
+// Read codegen.go for the contracts, permutation.go for the arithmetic, range.go
+// for the strategy. The suite in codegentest proves Generators and Leasers.
+package codegen

@@ -1,0 +1,27 @@
+package link
+
+import "errors"
+
+// The errors of a Store, always tested with errors.Is. Any other error of a write
+// means "may have happened".
+var (
+	// ErrNotFound: the store was asked and has no such link. It is never the
+	// answer of a store that could not be asked.
+	ErrNotFound = errors.New("link not found")
+	// ErrExists: the key belongs to another link, or did once.
+	ErrExists = errors.New("code already taken")
+	// ErrConflict: the link changed since it was read, or the ID names another key.
+	ErrConflict = errors.New("link changed meanwhile")
+	// ErrInvalid: the argument can never be stored; a retry cannot help.
+	ErrInvalid = errors.New("invalid link")
+	// ErrUnavailable: the store cannot be asked now; a retry may help.
+	ErrUnavailable = errors.New("link store unavailable")
+	// ErrFull: the store has no room for a write; reads go on. It wraps
+	// ErrUnavailable, so that callers who only retry need not know it.
+	ErrFull = fullError{}
+)
+
+type fullError struct{}
+
+func (fullError) Error() string        { return "link store is full" }
+func (fullError) Is(target error) bool { return target == ErrUnavailable }

@@ -1,0 +1,138 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Version counts the changes of a link: 1 when created, +1 on every Replace.
+// Zero was never stored.
+type Version uint64
+
+// WorkspaceID names who owns a link. Every link has one from its first write.
+type WorkspaceID string
+
+// The workspaces that exist from the first start.
+const (
+	WorkspaceDefault   WorkspaceID = "default"
+	WorkspaceAnonymous WorkspaceID = "anonymous" // links made without a key; admins only
+)
+
+// Status is the will of the owner and the operator. Its numbers are stored.
+type Status uint8
+
+// The statuses of a link.
+const (
+	Active   Status = 1
+	Disabled Status = 2
+	Deleted  Status = 3 // a tombstone: the content is gone, the key stays taken for ever
+)
+
+// Safety is the will of moderation, written by nobody else. Its numbers are stored.
+type Safety uint8
+
+// What moderation may have decided about a link.
+const (
+	Clean       Safety = 1
+	Warn        Safety = 2
+	Quarantined Safety = 3
+	Blocked     Safety = 4
+	Legal       Safety = 5
+)
+
+// Redirect is the HTTP status of a link's answer (RFC 9110, section 15.4): one of
+// 301, 302, 307, 308.
+type Redirect uint16
+
+// Valid reports whether r is one of the four redirects that curt answers.
+func (r Redirect) Valid() bool { return r == 301 || r == 302 || r == 307 || r == 308 }
+
+// Bounds of a link's fields, in bytes unless said otherwise. Stores may rely on them.
+const (
+	MaxDestination = 8192
+	MaxTitle       = 512
+	MaxTags        = 32 // tags
+	MaxTag         = 64
+)
+
+// Link is the whole resource. Times are UTC with whole milliseconds; the zero
+// time means none.
+type Link struct {
+	ID          ID
+	Key         Key
+	Destination string // an absolute http or https URL in WHATWG normal form
+	Workspace   WorkspaceID
+	Status      Status
+	Safety      Safety
+	Redirect    Redirect
+
+	// Minted says that the permutation of package codegen made the code. The
+	// Creator sets it; it never changes. Stores use it for their layout, and put
+	// the Create of every other code into the change log.
+	Minted bool
+
+	Starts  time.Time // before it the link is unknown to visitors
+	Expires time.Time // from this millisecond on the link is expired
+	Created time.Time
+	Updated time.Time
+
+	MaxClicks uint64 // 0 = no bound
+	Spent     uint64 // clicks granted by Spender; Create stores 0, Replace keeps the stored value
+	Fallback  string // where expired, exhausted and disabled links lead; "" = nowhere
+
+	ForwardQuery bool
+	NoIndex      bool
+	Cacheable    bool
+
+	CreatedBy string // id of the key that made it; "" = anonymous
+	Title     string
+	Tags      []string // in the order given; nil when none
+	Version   Version
+}
+
+// Validate returns ErrInvalid, wrapped with the reason, for a link that no store
+// may hold: a bad key, enum or bound, or a live link without destination. The
+// rules of URLs are the write path's business, not the store's.
+func (l Link) Validate() error {
+	if err := l.Key.Validate(); err != nil {
+		return err
+	}
+	fail := func(what string) error { return fmt.Errorf("%w: %s of %s", ErrInvalid, what, l.Key) }
+	switch {
+	case l.ID.IsZero():
+		return fail("zero id")
+	case l.Status < Active || l.Status > Deleted:
+		return fail("status")
+	case l.Safety < Clean || l.Safety > Legal:
+		return fail("safety")
+	case l.Status == Deleted:
+		return nil // a tombstone has no content
+	case l.Workspace == "":
+		return fail("empty workspace")
+	case !l.Redirect.Valid():
+		return fail("redirect status")
+	case l.Destination == "" || len(l.Destination) > MaxDestination || len(l.Fallback) > MaxDestination:
+		return fail("destination")
+	case len(l.Title) > MaxTitle || len(l.Tags) > MaxTags:
+		return fail("title or tags")
+	case slices.ContainsFunc(l.Tags, func(t string) bool { return t == "" || len(t) > MaxTag }):
+		return fail("tag")
+	}
+	for _, t := range []time.Time{l.Starts, l.Expires, l.Created, l.Updated} {
+		if !t.IsZero() && (t.Nanosecond()%int(time.Millisecond) != 0 || t.Location() != time.UTC) {
+			return fail("time that is not UTC milliseconds")
+		}
+	}
+	return nil
+}
+
+// Tombstone returns what remains of l once it is deleted: domain, code, id, the
+// owner (so that only they see "deleted"), and the times. The content is gone.
+func (l Link) Tombstone(now time.Time) Link {
+	return Link{
+		ID: l.ID, Key: l.Key, Workspace: l.Workspace, Minted: l.Minted,
+		Status: Deleted, Safety: l.Safety, Redirect: l.Redirect,
+		Created: l.Created, Updated: now, Version: l.Version,
+	}
+}

@@ -1,0 +1,139 @@
+package link
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps links. All methods may be called by many goroutines at once, end
+// within a bound when ctx does (and then wrap context.Cause(ctx)), and after
+// Close return ErrUnavailable.
+//
+// A write that returned nil is durable: it survives the death of the process and,
+// unless the driver's documentation says otherwise, of the machine's power. A
+// write that returned an error other than the sentinels "may have happened":
+// retrying Create with the same ID is safe, and [Update] re-reads.
+//
+// There is no Delete: removal is a Replace by [Link.Tombstone], and the key stays
+// taken for ever.
+type Store interface {
+	// Lookup returns what a redirect needs. It may lag behind by the bound that
+	// the driver declares, but ErrNotFound is only ever the primary's answer.
+	Lookup(ctx context.Context, k Key) (Target, error)
+
+	// Get returns the whole link as the last acknowledged write left it, also
+	// when another process made that write.
+	Get(ctx context.Context, k Key) (Link, error)
+
+	// Create stores a new link; l.Version is ignored and the result has version 1.
+	// Exactly one caller wins a key, the rest get ErrExists, for ever. The same ID
+	// and key again returns the link as it stands now; the same ID with another
+	// key in the same workspace is ErrConflict. A link that fails Validate is
+	// ErrInvalid.
+	Create(ctx context.Context, l Link) (Link, error)
+
+	// Replace stores l over the version l.Version and returns it with the next
+	// version. It is a compare-and-swap: ErrConflict when the stored version is
+	// another, ErrNotFound when there is no such key. ID, Key, Workspace, Minted,
+	// Created, MaxClicks' counter Spent and a tombstone never change (a tombstone
+	// is ErrConflict). Each Replace, and each Create of a link that is not
+	// Minted, appends to the change log in the same transaction.
+	Replace(ctx context.Context, l Link) (Link, error)
+
+	// List returns a page of links in the order of f, without tombstones.
+	// A walk from the empty cursor to the empty cursor sees every link that
+	// existed throughout exactly once, whatever is inserted meanwhile. A cursor
+	// that List did not make, or made for another filter, is ErrInvalid.
+	List(ctx context.Context, f Filter, p Page) (Slice, error)
+
+	// Expired returns up to n keys of active links whose expiry lies at or before
+	// the given time, by (expiry, key) and after the cursor. The cursor after the
+	// last is returned; it stays good for ever.
+	Expired(ctx context.Context, after Cursor, before time.Time, n int) ([]Key, Cursor, error)
+
+	// Changes returns up to n changes with a sequence above after, in order. A
+	// sequence is visible only once all lower ones are, so a reader that polls
+	// with the last sequence seen misses nothing. A reader whose position was
+	// trimmed away gets ErrConflict and starts again from Head.
+	Changes(ctx context.Context, after Sequence, n int) ([]Change, error)
+
+	// Head returns the sequence of the newest visible change; 0 = none yet.
+	Head(ctx context.Context) (Sequence, error)
+
+	// Unminted walks the keys whose codes the permutation did not make, tombstones
+	// included: what the filter of "never issued" codes is filled from.
+	Unminted(ctx context.Context, after Cursor, n int) ([]Key, Cursor, error)
+
+	// Close ends the handle; what was acknowledged stays.
+	Close() error
+}
+
+// Batcher is a Store that creates many links in one durable write.
+type Batcher interface {
+	// CreateMany is Create for each link, with a result for each in order. The
+	// error is for the whole call: then any of them may have happened.
+	CreateMany(ctx context.Context, links []Link) ([]Result, error)
+}
+
+// Result is the outcome of one Create in a batch.
+type Result struct {
+	Link Link
+	Err  error
+}
+
+// Spender counts down the clicks of links with MaxClicks, exactly, across
+// processes.
+type Spender interface {
+	// Spend takes up to n of the clicks that k has left and returns how many were
+	// granted; fewer than n means that the link is exhausted. ErrNotFound when
+	// there is no such link; a link without a bound grants n. It does not change
+	// the version and does not appear in the change log.
+	Spend(ctx context.Context, k Key, n uint64) (granted uint64, err error)
+}
+
+// Deduper finds a link by where it leads.
+type Deduper interface {
+	// FindByDestination returns the oldest link of the workspace that has exactly
+	// this destination, is Active and Clean, and has not expired at now. ErrNotFound
+	// when there is none.
+	FindByDestination(ctx context.Context, w WorkspaceID, destination string, now time.Time) (Link, error)
+}
+
+// Sequence numbers the change log from 1.
+type Sequence uint64
+
+// Change is one entry of the change log: from now on nothing below Version may
+// be served for Key.
+type Change struct {
+	Sequence Sequence
+	Key      Key
+	Version  Version
+}
+
+// Cursor is a position in a walk; the empty one is the start and, in a result, the
+// end. Its bytes are the driver's own: callers pass them back untouched, and sign
+// them before they give them to strangers.
+type Cursor string
+
+// Filter chooses links and their order. Zero fields do not filter.
+type Filter struct {
+	Workspace WorkspaceID // "" = all workspaces
+	Domain    *Domain
+	Status    Status
+	Oldest    bool // by age, oldest first; default newest first
+}
+
+// Page asks for up to Limit links (1 to MaxPage) after a cursor.
+type Page struct {
+	After Cursor
+	Limit int
+}
+
+// MaxPage is the most links one List may ask for.
+const MaxPage = 1000
+
+// Slice is one page of links; Next is empty at the end.
+type Slice struct {
+	Links []Link
+	Next  Cursor
+}

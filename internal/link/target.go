@@ -1,0 +1,113 @@
+package link
+
+import "time"
+
+// Target is what a redirect needs of a link, and all that a cache may hold. Times
+// are Unix milliseconds, zero = none: a cache holds millions of Targets, and two
+// time.Times would cost 32 bytes more each.
+type Target struct {
+	Destination  string
+	Fallback     string
+	Starts       int64
+	Expires      int64
+	Version      Version
+	Limited      bool // has a bound of clicks, which only Spender can decide
+	Exhausted    bool // the bound was reached when this was read; a bound may be raised, so Spender decides
+	Redirect     Redirect
+	Status       Status
+	Safety       Safety
+	ForwardQuery bool
+	NoIndex      bool
+	Cacheable    bool
+}
+
+// Target returns the part of l that a redirect needs.
+func (l Link) Target() Target {
+	return Target{
+		Destination: l.Destination, Fallback: l.Fallback,
+		Starts: millis(l.Starts), Expires: millis(l.Expires), Version: l.Version,
+		Limited: l.MaxClicks > 0, Exhausted: l.MaxClicks > 0 && l.Spent >= l.MaxClicks,
+		Redirect: l.Redirect, Status: l.Status, Safety: l.Safety,
+		ForwardQuery: l.ForwardQuery, NoIndex: l.NoIndex, Cacheable: l.Cacheable,
+	}
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// State is what a link is at one moment: computed, never stored.
+type State uint8
+
+// The states, in the order in which the first that holds decides.
+const (
+	StateDeleted State = iota + 1
+	StateLegal
+	StateBlocked
+	StateDisabled
+	StateNotYet
+	StateExpired
+	StateExhausted
+	StateWarning // warn or quarantined
+	StateLive
+)
+
+// String returns the state's name in the API.
+func (s State) String() string {
+	switch s {
+	case StateDeleted:
+		return "deleted"
+	case StateLegal:
+		return "legal"
+	case StateBlocked:
+		return "blocked"
+	case StateDisabled:
+		return "disabled"
+	case StateNotYet:
+		return "not_yet"
+	case StateExpired:
+		return "expired"
+	case StateExhausted:
+		return "exhausted"
+	case StateWarning:
+		return "warning"
+	case StateLive:
+		return "live"
+	}
+	return "unknown"
+}
+
+// At returns the state of the target at now. It is pure: expiry is exact at the
+// millisecond because it is computed here, on the read path.
+func (t Target) At(now time.Time) State {
+	ms := now.UnixMilli()
+	switch {
+	case t.Status == Deleted:
+		return StateDeleted
+	case t.Safety == Legal:
+		return StateLegal
+	case t.Safety == Blocked:
+		return StateBlocked
+	case t.Status == Disabled:
+		return StateDisabled
+	case t.Starts != 0 && ms < t.Starts:
+		return StateNotYet
+	case t.Expires != 0 && ms >= t.Expires:
+		return StateExpired
+	case t.Exhausted:
+		return StateExhausted
+	case t.Safety == Warn || t.Safety == Quarantined:
+		return StateWarning
+	}
+	return StateLive
+}
+
+// Plain reports whether every live answer of the target is the same bytes but for
+// Date, so that it may be prepared ahead: clean, no bound of clicks, no query to
+// forward. A start or an expiry does not matter, because At is asked each time.
+func (t Target) Plain() bool {
+	return t.Status == Active && t.Safety == Clean && !t.Limited && !t.ForwardQuery
+}

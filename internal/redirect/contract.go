@@ -1,0 +1,21 @@
+package redirect
+
+import (
+	"context"
+
+	"curt/internal/clicks"
+	"curt/internal/link"
+)
+
+// Source finds targets. link.ErrNotFound is only ever the store's own word; any
+// other error means that nobody could be asked, and is answered 503.
+type Source interface {
+	Lookup(ctx context.Context, k link.Key) (link.Target, error)
+}
+
+// Recorder takes clicks. The byte slices of the Raw are valid during the call
+// only. Record never blocks and never allocates; kept is false when the click was
+// dropped because the ring is full, which the Recorder itself counts.
+type Recorder interface {
+	Record(c *clicks.Raw) (kept bool)
+}
