@@ -67,5 +67,5 @@ type Leaser interface {
 	Skip(ctx context.Context, counter string, n uint64) error
 }
 
-// ErrExhausted: the code space of this length holds no further code.
+// ErrExhausted says that the code space of this length holds no further code.
 var ErrExhausted = errors.New("no codes of this length are left")
