@@ -1,0 +1,147 @@
+// Package client talks to a curt server over its HTTP API. It uses only the
+// standard library, and the curt command line is its first user.
+//
+//	c, err := client.New("http://127.0.0.1:8080", client.WithKey(os.Getenv("CURT_API_KEY")))
+//	l, err := c.Create(ctx, client.NewLink{LongURL: "https://example.com/"})
+//
+// A Client is safe for many goroutines. Errors that the server explained are
+// [*Problem]; use errors.As. Calls end when their context does.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxAnswer bounds what the client reads of one answer, in bytes.
+const maxAnswer = 32 << 20
+
+// Client calls one server. Make it with New.
+type Client struct {
+	base *url.URL
+	http *http.Client
+	key  string
+}
+
+// Option changes how a Client calls.
+type Option func(*Client)
+
+// WithKey sends the API key with every call. An empty key sends none.
+func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+
+// WithHTTPClient replaces the HTTP client; the default gives up after 30 s.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// New returns a client for the server at base, such as "https://go.example.com".
+func New(base string, options ...Option) (*Client, error) {
+	u, err := url.Parse(strings.TrimRight(base, "/"))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("server address %q: want http://host or https://host", base)
+	}
+	c := &Client{base: u, http: &http.Client{Timeout: 30 * time.Second}}
+	for _, o := range options {
+		o(c)
+	}
+	return c, nil
+}
+
+// Problem is an error that the server explained (RFC 9457).
+type Problem struct {
+	Type       string        `json:"type"`
+	Title      string        `json:"title"`
+	Status     int           `json:"status"`
+	Detail     string        `json:"detail"`
+	Errors     []FieldError  `json:"errors,omitempty"`
+	RetryAfter time.Duration `json:"-"` // from the Retry-After header; 0 = not sent
+}
+
+// FieldError says what is wrong with one part of a request.
+type FieldError struct {
+	Location string `json:"location"`
+	Message  string `json:"message"`
+}
+
+// Error returns the problem in one line.
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	for _, f := range p.Errors {
+		text += "; " + f.Location + ": " + f.Message
+	}
+	return fmt.Sprintf("%s (HTTP %d)", text, p.Status)
+}
+
+// call sends body (nil = none) as JSON and reads the answer into out (nil = none).
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	u := c.base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, application/problem+json")
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, u.Redacted(), withoutURL(err))
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return fmt.Errorf("%s %s: read answer: %w", method, u.Redacted(), err)
+	}
+	if resp.StatusCode >= 300 {
+		return problem(resp, text)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%s %s: the answer is not what a curt server sends: %w", method, u.Redacted(), err)
+	}
+	return nil
+}
+
+// withoutURL takes off the "Get "http://…":" that the error of http.Client begins with.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func problem(resp *http.Response, text []byte) error {
+	p := &Problem{}
+	if json.Unmarshal(text, p) != nil || p.Title == "" {
+		p = &Problem{Title: http.StatusText(resp.StatusCode)}
+	}
+	p.Status = resp.StatusCode
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		p.RetryAfter = time.Duration(s) * time.Second
+	}
+	return p
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// NewLink asks for a link. Only LongURL is needed; zero fields are not sent.
+type NewLink struct {
+	LongURL        string     `json:"long_url"`
+	CustomAlias    string     `json:"custom_alias,omitempty"`
+	Domain         string     `json:"domain,omitempty"`
+	StartsAt       *time.Time `json:"starts_at,omitempty"`
+	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
+	ExpiresIn      int64      `json:"expires_in,omitempty"` // seconds; not together with ExpiresAt
+	RedirectStatus int        `json:"redirect_status,omitempty"`
+	Title          string     `json:"title,omitempty"`
+	Tags           []string   `json:"tags,omitempty"`
+}
+
+// Link is a link as the server describes it.
+type Link struct {
+	ID             string     `json:"id"`
+	Domain         string     `json:"domain"`
+	ShortCode      string     `json:"short_code"`
+	ShortURL       string     `json:"short_url"`
+	LongURL        string     `json:"long_url"`
+	DisplayURL     string     `json:"display_url"`
+	Title          string     `json:"title"`
+	Tags           []string   `json:"tags"`
+	WorkspaceID    string     `json:"workspace_id"`
+	CreatedBy      string     `json:"created_by"`
+	Status         string     `json:"status"`
+	Safety         string     `json:"safety"`
+	State          string     `json:"state"`
+	RedirectStatus int        `json:"redirect_status"`
+	StartsAt       *time.Time `json:"starts_at"`
+	ExpiresAt      *time.Time `json:"expires_at"`
+	Clicks         uint64     `json:"clicks"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	Version        uint64     `json:"version"`
+}
+
+// Page is one page of a list; NextCursor is empty at its end.
+type Page struct {
+	Links      []Link `json:"links"`
+	NextCursor string `json:"next_cursor"`
+}
+
+// Stats are the statistics of one link.
+type Stats struct {
+	ShortCode     string     `json:"short_code"`
+	TotalClicks   uint64     `json:"total_clicks"`
+	HumanClicks   uint64     `json:"human_clicks"`
+	BotClicks     uint64     `json:"bot_clicks"`
+	Previews      uint64     `json:"previews"`
+	VisitorDays   uint64     `json:"visitor_days"`
+	Clicks24h     uint64     `json:"clicks_24h"`
+	LastClickedAt *time.Time `json:"last_clicked_at"`
+	Series        []Point    `json:"series"`
+	LastUpdatedAt *time.Time `json:"last_updated_at"`
+	CompleteUntil *time.Time `json:"complete_until"`
+}
+
+// Point is one interval of a series.
+type Point struct {
+	Start    time.Time `json:"start"`
+	Clicks   uint64    `json:"clicks"`
+	Humans   uint64    `json:"humans"`
+	Visitors uint64    `json:"visitors"`
+	Complete bool      `json:"complete"`
+}
+
+// StatsQuery chooses a range and its steps; zero fields leave it to the server.
+type StatsQuery struct {
+	From, To time.Time
+	Interval string // minute, quarter, hour or day
+	Zone     string // an IANA time zone
+}
+
+// Create makes a link.
+func (c *Client) Create(ctx context.Context, l NewLink) (Link, error) {
+	var made Link
+	err := c.call(ctx, http.MethodPost, "/api/v1/links", nil, l, &made)
+	return made, err
+}
+
+// Get returns the link of the code on the default domain.
+func (c *Client) Get(ctx context.Context, code string) (Link, error) {
+	var l Link
+	err := c.call(ctx, http.MethodGet, linkPath(code), nil, nil, &l)
+	return l, err
+}
+
+// Update changes the fields named in patch, by their JSON names.
+func (c *Client) Update(ctx context.Context, code string, patch map[string]any) (Link, error) {
+	var l Link
+	err := c.call(ctx, http.MethodPatch, linkPath(code), nil, patch, &l)
+	return l, err
+}
+
+// Delete removes a link for good; its code is never given away again.
+func (c *Client) Delete(ctx context.Context, code string) error {
+	return c.call(ctx, http.MethodDelete, linkPath(code), nil, nil, nil)
+}
+
+// List returns up to limit links (1–100; 0 = the server's choice) after the cursor.
+func (c *Client) List(ctx context.Context, cursor string, limit int) (Page, error) {
+	q := url.Values{}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	var p Page
+	err := c.call(ctx, http.MethodGet, "/api/v1/links", q, nil, &p)
+	return p, err
+}
+
+// Stats returns the statistics of a link.
+func (c *Client) Stats(ctx context.Context, code string, query StatsQuery) (Stats, error) {
+	q := url.Values{}
+	for name, t := range map[string]time.Time{"from": query.From, "to": query.To} {
+		if !t.IsZero() {
+			q.Set(name, t.UTC().Format(time.RFC3339))
+		}
+	}
+	for name, v := range map[string]string{"interval": query.Interval, "tz": query.Zone} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	var s Stats
+	err := c.call(ctx, http.MethodGet, linkPath(code)+"/stats", q, nil, &s)
+	return s, err
+}
+
+func linkPath(code string) string { return "/api/v1/links/" + url.PathEscape(code) }

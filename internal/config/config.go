@@ -1,0 +1,148 @@
+// Package config declares every setting of `curt serve` once. The struct's tags
+// give the flag, the environment variable, the key of the TOML file and the help;
+// Validate says what is wrong, in one line a problem.
+//
+// Only cmd and server import this package: everything below takes its own small
+// configuration, so that it can be used and tested without this one.
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config is what an operator may set. Flags win over the environment, which wins
+// over the file.
+type Config struct {
+	Listen         string        `default:"127.0.0.1:8080" env:"CURT_LISTEN" help:"Address that serves links and the API."`
+	AdminListen    string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Address of metrics, health and pprof; never give it to strangers. Empty: none."`
+	Data           string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder of the databases, the click log and the admin key."`
+	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT."`
+	Domains        []string      `env:"CURT_DOMAINS" help:"Further hosts that serve links, separated by commas."`
+	StrictHost     bool          `env:"CURT_STRICT_HOST" help:"Answer 404 to hosts that are not configured, instead of the default domain."`
+	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, 24 characters or more. Unset: made at the first start and written to DATA/admin.key."`
+	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
+	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, 10 a minute from one address. Unset: only on a loopback listener."`
+	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10."`
+	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
+	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listener speaks TLS."`
+	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
+	DrainDelay     time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz says no before a stopping server closes its listener."`
+	DrainLimit     time.Duration `default:"5s" env:"CURT_DRAIN_LIMIT" help:"How long a stopping server waits for its connections."`
+	Fold           string        `default:"on" env:"CURT_FOLD" help:"on, or pause: clicks wait in the click log."`
+	FoldInterval   time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often counted clicks are written to the database."`
+	ClickLogMax    Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Bound of the click log on disk."`
+	RawRetention   Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"How long raw clicks are kept, as 30d or 720h."`
+	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
+	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
+
+	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite."`
+	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links."`
+	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only."`
+	Events    string `env:"CURT_EVENTS" help:"Click events. Unset: in this process."`
+	Analytics string `env:"CURT_ANALYTICS" help:"Store of statistics. Unset: DATA/clicks.db."`
+	Archive   string `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none."`
+	IDs       string `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store."`
+	Writes    string `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
+	Codes     string `default:"range" env:"CURT_CODES" help:"How codes are made: range."`
+
+	// SQLiteSynchronous exists for the tests that show what FULL is for.
+	SQLiteSynchronous string `default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
+}
+
+// Validate returns one error for each setting that is wrong, each naming the
+// setting, its value and what would be right.
+func (c Config) Validate() []error {
+	var errs []error
+	bad := func(name string, value any, want string) {
+		errs = append(errs, fmt.Errorf("%s=%v: %s", name, value, want))
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		bad("CURT_LISTEN", c.Listen, "want host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	if _, _, err := net.SplitHostPort(c.AdminListen); c.AdminListen != "" && err != nil {
+		bad("CURT_ADMIN_LISTEN", c.AdminListen, "want host:port, such as 127.0.0.1:9090, or nothing")
+	}
+	if c.BaseURL != "" {
+		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
+			u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			bad("CURT_BASE_URL", c.BaseURL, "want http://host or https://host without a path")
+		}
+	}
+	if c.CodeLength < 4 || c.CodeLength > 10 {
+		bad("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
+	}
+	for _, p := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			bad("CURT_TRUSTED_PROXIES", p, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
+		}
+	}
+	if c.AdminKey != "" && (len(c.AdminKey) < 24 || strings.ContainsAny(c.AdminKey, " \t\r\n")) {
+		bad("CURT_ADMIN_KEY", "(hidden)", "want 24 characters or more without spaces")
+	}
+	if c.AdminKey != "" && c.AdminKeyFile != "" {
+		bad("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		bad("CURT_TLS_CERT", c.TLSCert, "certificate and key go together; set both or neither")
+	}
+	for name, d := range map[string]time.Duration{"CURT_DRAIN_DELAY": c.DrainDelay, "CURT_DRAIN_LIMIT": c.DrainLimit} {
+		if d < 0 || d > 10*time.Minute {
+			bad(name, d, "want 0 to 10m")
+		}
+	}
+	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > 10*time.Minute {
+		bad("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
+	}
+	if c.ClickLogMax < 128<<20 {
+		bad("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB or more (two segments)")
+	}
+	if c.CacheSize < 1<<20 {
+		bad("CURT_CACHE_SIZE", c.CacheSize, "want 1MiB or more")
+	}
+	return append(errs, c.choices()...)
+}
+
+// choices checks the settings that name one of a few values. Backends that the
+// design names and this release does not have stop the start here.
+func (c Config) choices() []error {
+	var errs []error
+	for _, s := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
+		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+		{"CURT_LINKS", c.Links, []string{"sqlite"}},
+		{"CURT_WRITES", c.Writes, []string{"sync"}},
+		{"CURT_CODES", c.Codes, []string{"range"}},
+		{"CURT_ACCOUNTS", c.Accounts, nil},
+		{"CURT_CACHE", c.Cache, nil},
+		{"CURT_EVENTS", c.Events, nil},
+		{"CURT_ANALYTICS", c.Analytics, nil},
+		{"CURT_ARCHIVE", c.Archive, nil},
+		{"CURT_IDS", c.IDs, nil},
+		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
+	} {
+		switch {
+		case len(s.allowed) == 0 && s.value != "":
+			errs = append(errs, fmt.Errorf("%s=%s: this release has only the embedded one; unset it", s.name, redact(s.value)))
+		case len(s.allowed) > 0 && !slices.Contains(s.allowed, s.value):
+			errs = append(errs, fmt.Errorf("%s=%s: want %s", s.name, redact(s.value), strings.Join(s.allowed, " or ")))
+		}
+	}
+	return errs
+}
+
+// redact hides the password of a URL.
+func redact(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	return s
+}
