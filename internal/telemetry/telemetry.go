@@ -1,0 +1,55 @@
+// Package telemetry keeps the metrics that operators scrape. A registry is passed
+// to whoever counts; nothing is registered globally, and no label takes a value
+// that a stranger can choose.
+package telemetry
+
+import (
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics is the registry of one process.
+type Metrics struct{ registry *prometheus.Registry }
+
+// New returns a registry that describes the process and the Go runtime.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "curt_build_info", Help: "1, with the version as a label.",
+	}, []string{"version"})
+	build.WithLabelValues(version).Set(1)
+	m.registry.MustRegister(build)
+	return m
+}
+
+// Counter reports a number that only grows, read when somebody scrapes. Names are
+// registered once; a second time is a mistake in the program and panics.
+func (m *Metrics) Counter(name, help string, read func() uint64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+}
+
+// Gauge reports a number that goes up and down, read when somebody scrapes.
+func (m *Metrics) Gauge(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Handler answers /metrics and /debug/pprof/ for the admin listener.
+func (m *Metrics) Handler() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
