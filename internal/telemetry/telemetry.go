@@ -53,3 +53,6 @@ func (m *Metrics) Handler() *http.ServeMux {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
 }
+
+// Registerer is for packages that make their own metrics.
+func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }

@@ -1,0 +1,100 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"curt/internal/config"
+)
+
+// parse reads arguments as curt serve does.
+func parse(t *testing.T, args ...string) (config.Config, error) {
+	t.Helper()
+	var c config.Config
+	p, err := kong.New(&c, kong.Exit(func(int) { t.Fatal("asked to exit") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Parse(args)
+	return c, err
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := c.Validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if c.ClickLogMax != 10<<30 || time.Duration(c.RawRetention) != 720*time.Hour || c.Anonymous != nil {
+		t.Errorf("defaults: %v %v %v", c.ClickLogMax, c.RawRetention, c.Anonymous)
+	}
+}
+
+func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
+	for _, c := range []struct{ args, setting, value string }{
+		{"--listen=8080", "CURT_LISTEN", "8080"},
+		{"--admin-listen=nowhere", "CURT_ADMIN_LISTEN", "nowhere"},
+		{"--base-url=ftp://x", "CURT_BASE_URL", "ftp://x"},
+		{"--base-url=https://x/path", "CURT_BASE_URL", "https://x/path"},
+		{"--base-url=https://u:p@x", "CURT_BASE_URL", "x"},
+		{"--code-length=3", "CURT_CODE_LENGTH", "3"},
+		{"--code-length=11", "CURT_CODE_LENGTH", "11"},
+		{"--trusted-proxies=10.0.0.0/8,everybody", "CURT_TRUSTED_PROXIES", "everybody"},
+		{"--tls-cert=/x.pem", "CURT_TLS_CERT", "/x.pem"},
+		{"--drain-limit=-1s", "CURT_DRAIN_LIMIT", "-1s"},
+		{"--fold=off", "CURT_FOLD", "off"},
+		{"--fold-interval=1ms", "CURT_FOLD_INTERVAL", "1ms"},
+		{"--click-log-max=1MiB", "CURT_CLICK_LOG_MAX", "1MiB"},
+		{"--cache-size=12", "CURT_CACHE_SIZE", "12"},
+		{"--log-level=loud", "CURT_LOG_LEVEL", "loud"},
+		{"--links=dynamodb://table", "CURT_LINKS", "dynamodb://table"},
+		{"--cache=redis://:secret@x", "CURT_CACHE", "redis://:xxxxx@x"},
+		{"--writes=queued", "CURT_WRITES", "queued"},
+		{"--codes=snowflake", "CURT_CODES", "snowflake"},
+	} {
+		cfg, err := parse(t, c.args)
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		errs := cfg.Validate()
+		var e *config.Error
+		if len(errs) != 1 || !errors.As(errs[0], &e) || e.Setting != c.setting || !strings.Contains(e.Value, c.value) || e.Want == "" {
+			t.Errorf("%s: got %v, want one error that names %s and %s", c.args, errs, c.setting, c.value)
+		}
+		if strings.Contains(errors.Join(errs...).Error(), "secret") {
+			t.Errorf("%s: the password is shown", c.args)
+		}
+	}
+}
+
+func TestUnitsRoundTrip(t *testing.T) {
+	for text, want := range map[string]config.Size{"0": 0, "12": 12, "64MiB": 64 << 20, "10GiB": 10 << 30, "1536KiB": 1536 << 10} {
+		var s config.Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || s != want || s.String() != text {
+			t.Errorf("%s: %d %v, printed %s", text, s, err, s)
+		}
+	}
+	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "90m": 90 * time.Minute, "0d": 0} {
+		var d config.Days
+		if err := d.UnmarshalText([]byte(text)); err != nil || time.Duration(d) != want {
+			t.Errorf("%s: %v %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "-1GiB", "9999999TiB", "1e9", "1 GB", "MiB"} {
+		if new(config.Size).UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is taken for a size", text)
+		}
+	}
+	for _, text := range []string{"", "d", "-1d", "-5s", "99999d", "30"} {
+		if new(config.Days).UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is taken for a duration", text)
+		}
+	}
+}
