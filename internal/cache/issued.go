@@ -2,8 +2,27 @@ package cache
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
 
+	"curt/internal/codegen"
 	"curt/internal/link"
+)
+
+const (
+	// issuedMargin is how far above the mark an id must lie to count as not leased:
+	// far more than all processes lease between two readings, and than a restore
+	// skips (10 million).
+	issuedMargin = 100_000_000
+	// marksEvery is how often the marks are read, and marksLimit how old they may
+	// be: leasing the margin meanwhile would take 1.6 million codes a second.
+	marksEvery = time.Second
+	marksLimit = time.Minute
+	// keysPerPage and fillRetry are how the filter is filled.
+	keysPerPage = 1000
+	fillRetry   = time.Second
 )
 
 // Inverter finds the id that a code was minted from; codegen.Permutation is one.
@@ -19,14 +38,147 @@ type Unminted interface {
 // Mark returns the lowest id that was never leased for codes of a length.
 type Mark func(ctx context.Context, length int) (uint64, error)
 
-// Issued tells which codes were never issued.
+// Issued tells which codes were certainly never issued, so that somebody who
+// tries codes at random costs no query. A code is out of the question only if its
+// id lies beyond all leases and it is not among the codes that the permutation did
+// not make. Whatever is not known yet, or not known any more, makes the answer
+// "perhaps".
 type Issued struct {
-	ids   Inverter
-	mark  Mark
-	store Unminted
+	// Set once in NewIssued.
+	ids    Inverter
+	mark   Mark
+	store  Unminted
+	start  time.Time
+	others *filter
+	fill   chan struct{} // somebody wants the filter filled
+
+	marks  [codegen.MaxLength + 1]atomic.Uint64 // by length of code
+	marked atomic.Int64                         // when all marks were last read, after start; 0 = never
+
+	wanted atomic.Uint64 // how often refill was called
+	filled atomic.Uint64 // the call of refill that the filter is complete for
 }
 
-// NewIssued returns an Issued that knows nothing until Tiered.Run filled it.
+// NewIssued returns an Issued that rules out nothing until Tiered.Run has read the
+// marks and filled the filter.
 func NewIssued(ids Inverter, mark Mark, store Unminted) *Issued {
-	return &Issued{ids: ids, mark: mark, store: store}
+	return &Issued{
+		ids: ids, mark: mark, store: store,
+		start: time.Now(), others: newFilter(), fill: make(chan struct{}, 1),
+	}
+}
+
+// Never reports whether no link ever had this code, on any domain. It asks nobody.
+func (i *Issued) Never(code link.Code) bool {
+	wanted := i.wanted.Load()
+	if wanted == 0 || i.filled.Load() != wanted {
+		return false
+	}
+	marked := i.marked.Load()
+	if marked == 0 || time.Since(i.start)-time.Duration(marked) > marksLimit {
+		return false
+	}
+	return !i.mayBeMinted(code) && !i.others.has(code)
+}
+
+// Add notes a code that exists. Codes within the leases need no note.
+func (i *Issued) Add(code link.Code) {
+	if i.marked.Load() == 0 || !i.mayBeMinted(code) {
+		i.others.add(code)
+	}
+}
+
+// mayBeMinted reports whether the permutation may have made the code. It stays true
+// once it is, because marks only rise.
+func (i *Issued) mayBeMinted(code link.Code) bool {
+	id, ok := i.ids.ID(code)
+	return ok && id < i.marks[len(code)].Load()+issuedMargin
+}
+
+// refill says that codes may have been missed: until the filter was filled again,
+// every code is possible.
+func (i *Issued) refill() {
+	i.wanted.Add(1)
+	select {
+	case i.fill <- struct{}{}:
+	default:
+	}
+}
+
+// keepMarks reads the marks once a second until ctx ends.
+func (i *Issued) keepMarks(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(marksEvery)
+	defer tick.Stop()
+	for {
+		if err := i.readMarks(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "leased ids cannot be read", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (i *Issued) readMarks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, marksLimit/2)
+	defer cancel()
+	at := time.Since(i.start)
+	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
+		mark, err := i.mark(ctx, length)
+		if err != nil {
+			return fmt.Errorf("read the mark of length %d: %w", length, err)
+		}
+		// Marks that went down (a restore under our feet) would rule out what exists.
+		if mark > i.marks[length].Load() {
+			i.marks[length].Store(mark)
+		}
+	}
+	i.marked.Store(max(1, int64(at)))
+	return nil
+}
+
+// keepFilled fills the filter each time it is asked to, until ctx ends.
+func (i *Issued) keepFilled(ctx context.Context, log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.fill:
+		}
+		wanted := i.wanted.Load()
+		if err := i.walk(ctx, log); err != nil {
+			return
+		}
+		// A later refill has a larger number, and its own turn of this loop.
+		i.filled.Store(wanted)
+	}
+}
+
+// walk adds all codes of the store. It tries again after an error, and ends with
+// one only when ctx does.
+func (i *Issued) walk(ctx context.Context, log *slog.Logger) error {
+	after := link.Cursor("")
+	for {
+		keys, next, err := i.store.Unminted(ctx, after, keysPerPage)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.WarnContext(ctx, "codes not minted cannot be read", slog.Any("err", err))
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(fillRetry):
+			}
+			continue
+		}
+		for _, k := range keys {
+			i.others.add(k.Code)
+		}
+		if next == "" {
+			return nil
+		}
+		after = next
+	}
 }

@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/link"
+)
+
+// rounds bounds how often one flight asks again because a change overtook it. Each
+// round after the first reads the primary, so a second one needs a change within
+// the first; five in one load mean a key that changes faster than it can be read.
+const rounds = 5
+
+// flight is one load of one key. Whoever looks the key up meanwhile waits for it.
+//
+// A flight meets changes by its floor: Changed raises it, and what the flight read
+// is given to anybody only if it is not below. So it does not matter when the
+// source read what it answers.
+type flight struct {
+	done chan struct{} // closed when held and err are set
+
+	// Guarded by the shard's mutex until done is closed.
+	floor link.Version // nothing below may be given
+	void  bool         // everything may have changed: what is being read does not count
+	held  *Held
+	err   error
+}
+
+// answer is what the source said: a target, or that there is none.
+type answer struct {
+	target  link.Target
+	missing bool
+}
+
+// load returns the entry of k after asking the source, or after waiting for whoever
+// asks already. have is what the caller found in L1, nil for nothing: when L1 holds
+// something else by now, that is the answer.
+func (c *Tiered) load(ctx context.Context, h uint64, k link.Key, have *Held, limit time.Duration) (*Held, error) {
+	s := c.shard(h)
+	s.mu.Lock()
+	if e := c.peek(h, k); e != nil && e != have {
+		s.mu.Unlock()
+		return e, nil
+	}
+	if f := s.flights[k]; f != nil {
+		s.mu.Unlock()
+		c.counts.joined.Add(1)
+		return f.wait(ctx, k)
+	}
+	now := c.clock()
+	f := &flight{done: make(chan struct{}), floor: s.floors.of(k, now)}
+	primary := f.floor > 0 || now < c.primaryUntil.Load()
+	s.flights[k] = f
+	s.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	c.lead(ctx, s, h, k, f, primary)
+	return f.held, f.err
+}
+
+func (f *flight) wait(ctx context.Context, k link.Key) (*Held, error) {
+	select {
+	case <-f.done:
+		return f.held, f.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for %s: %w", k, context.Cause(ctx))
+	}
+}
+
+// lead asks the source until the answer is not below the floor, and ends the
+// flight. It runs in the goroutine of whoever came first, so that no load outlives
+// its reader unowned, but not under that reader's context.
+func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *flight, primary bool) {
+	ended := false
+	defer func() {
+		if !ended { // the source panicked: nobody may wait for ever
+			c.fail(s, h, k, f, fmt.Errorf("look up %s: %w: source panicked", k, link.ErrUnavailable))
+		}
+	}()
+
+	var err error
+	for range rounds {
+		var found answer
+		found, err = c.ask(ctx, k, primary)
+		if err != nil {
+			break
+		}
+		if ended = c.settle(s, h, k, f, found, primary); ended {
+			return
+		}
+		primary = true
+		err = fmt.Errorf("%w: its answer is older than an announced change", link.ErrUnavailable)
+	}
+	ended = true
+	c.fail(s, h, k, f, fmt.Errorf("look up %s: %w", k, err))
+}
+
+// ask reads the key once. Only the source's own link.ErrNotFound means missing.
+func (c *Tiered) ask(ctx context.Context, k link.Key, primary bool) (answer, error) {
+	c.counts.loads.Add(1)
+	var t link.Target
+	var err error
+	if primary {
+		var l link.Link
+		l, err = c.source.Get(ctx, k)
+		t = l.Target()
+	} else {
+		t, err = c.source.Lookup(ctx, k)
+	}
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return answer{missing: true}, nil
+	case err != nil:
+		return answer{}, err
+	}
+	return answer{target: t}, nil
+}
+
+// settle ends the flight with what was found, unless a change says that it is too
+// old; then the caller asks the primary.
+func (c *Tiered) settle(s *shard, h uint64, k link.Key, f *flight, found answer, primary bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := found.target.Version
+	if f.void || version < f.floor {
+		f.void = false // the next round begins after whatever voided this one
+		return false
+	}
+	// A replica may be behind what was already read; the primary's word is final.
+	if e := c.peek(h, k); e != nil && version < e.Target.Version && !primary {
+		return false
+	}
+	f.held = c.hold(k, found, time.Now())
+	c.l1.Set(h, f.held)
+	c.end(s, k, f)
+	return true
+}
+
+// fail ends the flight without an answer. What L1 holds stays, marked so that the
+// next readers do not wait in vain.
+func (c *Tiered) fail(s *shard, h uint64, k link.Key, f *flight, err error) {
+	c.counts.failures.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := c.peek(h, k); e != nil && !e.Missing {
+		e.failed.Store(true)
+		e.ask.Store(c.clock() + int64(retryAfter))
+	}
+	f.err = err
+	c.end(s, k, f)
+}
+
+// end lets the waiters go; s.mu is held.
+func (*Tiered) end(s *shard, k link.Key, f *flight) {
+	delete(s.flights, k)
+	close(f.done)
+}
