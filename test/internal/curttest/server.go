@@ -1,0 +1,265 @@
+package curttest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Key is the admin key of every server that Start starts.
+const Key = "curt_test_0123456789abcdefghijklmnop"
+
+// Bounds of waiting, generous because two busy cores run everything at once.
+const (
+	startBound = 20 * time.Second
+	stopBound  = 20 * time.Second
+)
+
+// Options says how a server is started. The zero Options start the embedded
+// default on an empty folder.
+type Options struct {
+	Data string   // data folder; "" = a new one that the test removes
+	Env  []string // further settings, as CURT_X=value
+	Wrap []string // a command in front of the binary that keeps its process id, as strace -D
+}
+
+// Server is one running curt.
+type Server struct {
+	Addr  string // host:port of the main listener
+	Admin string // host:port of the admin listener
+	Data  string
+	PID   int
+
+	cmd  *exec.Cmd
+	log  *output
+	done chan struct{} // closed when the process has ended
+}
+
+// Start starts curt and returns once it is ready. A server that does not get there
+// fails the test. What still runs when the test ends is killed, and a failed test
+// shows its log.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := Launch(t, o)
+	if err != nil {
+		t.Fatalf("start curt: %v", err)
+	}
+	return s
+}
+
+// Launch is Start for servers that may fail to: the error then says how the
+// process ended, with its output.
+func Launch(t testing.TB, o Options) (*Server, error) {
+	t.Helper()
+	if o.Data == "" {
+		o.Data = t.TempDir()
+	}
+	args := append(append([]string{}, o.Wrap...), Binary(t), "serve")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // the command is the test's
+	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=127.0.0.1:0",
+		"CURT_DATA="+o.Data, "CURT_ADMIN_KEY="+Key), o.Env...)
+	cmd.WaitDelay = 2 * time.Second // a tracer may hold the pipes a moment longer than curt lives
+	tie(cmd)
+	s := &Server{Data: o.Data, cmd: cmd, log: newOutput(), done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = s.log, s.log
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", args[0], err)
+	}
+	s.PID = cmd.Process.Pid
+	go s.wait()
+	t.Cleanup(func() {
+		s.Kill()
+		if t.Failed() {
+			t.Logf("log of curt (pid %d):\n%s", s.PID, s.Log())
+		}
+	})
+	return s, s.awaitReady(t.Context())
+}
+
+// wait reaps the process. Its exit code is read from cmd.ProcessState.
+func (s *Server) wait() {
+	_ = s.cmd.Wait() // a code other than 0 is what several tests are about
+	close(s.done)
+}
+
+// plainEnv is the environment without anybody's own settings of curt.
+func plainEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "CURT_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// awaitReady waits for the log lines that name the addresses, then for /readyz.
+func (s *Server) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
+	select {
+	case <-s.log.listening:
+		s.Addr, s.Admin = s.log.addresses()
+	case <-s.done:
+		return fmt.Errorf("ended with code %d before it listened:\n%s", s.ExitCode(), s.Log())
+	case <-ctx.Done():
+		return fmt.Errorf("did not listen within %s:\n%s", startBound, s.Log())
+	}
+	for {
+		if status, err := Probe(ctx, s.Addr, "/readyz"); err == nil && status == http.StatusOK {
+			return nil
+		}
+		select {
+		case <-s.done:
+			return fmt.Errorf("ended with code %d before it was ready:\n%s", s.ExitCode(), s.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("was not ready within %s:\n%s", startBound, s.Log())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// Probe asks for a path on a connection of its own and returns the status.
+func Probe(ctx context.Context, addr, path string) (int, error) {
+	c, err := Dial(ctx, addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	a, err := c.Do("GET", path, nil, "")
+	return a.Status, err
+}
+
+// Kill ends the process at once, as a crash would, and waits until it is gone.
+// Killing what has ended is allowed.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Kill() // already ended is what we want
+	<-s.done
+}
+
+// Terminate sends SIGTERM and returns the exit code and how long the end took.
+func (s *Server) Terminate(t testing.TB) (code int, took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatalf("SIGTERM to %d: %v", s.PID, err)
+	}
+	return s.Wait(t), time.Since(begin)
+}
+
+// Wait waits for the process to end by itself and returns its exit code.
+func (s *Server) Wait(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-s.done:
+		return s.ExitCode()
+	case <-time.After(stopBound):
+		t.Fatalf("curt (pid %d) did not end within %s", s.PID, stopBound)
+		return -1
+	}
+}
+
+// Done is closed when the process has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// ExitCode returns the code of an ended process; -1 = ended by a signal.
+func (s *Server) ExitCode() int { return s.cmd.ProcessState.ExitCode() }
+
+// Log returns what the process has printed so far.
+func (s *Server) Log() string { return s.log.String() }
+
+// output collects what a process prints and notices the lines that name its
+// addresses.
+type output struct {
+	listening chan struct{} // closed when both addresses are known
+
+	mu    sync.Mutex
+	text  []byte            // guarded by mu
+	seen  int               // bytes of text whose lines were read; guarded by mu
+	addrs map[string]string // by listener; guarded by mu
+}
+
+func newOutput() *output {
+	return &output{listening: make(chan struct{}), addrs: map[string]string{}}
+}
+
+// listenLine finds the listener's name and address in a log line, in slog's text
+// or JSON form. The admin listener's message or an attribute says "admin".
+var listenLine = regexp.MustCompile(`listening.*\baddr"?[=:]\s*"?(127\.0\.0\.1:\d+|\[::1\]:\d+)`)
+
+// Write takes output of the process; lines may arrive in pieces.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	for len(o.addrs) < 2 {
+		line, _, found := strings.Cut(string(o.text[o.seen:]), "\n")
+		if !found {
+			return len(p), nil
+		}
+		o.seen += len(line) + 1
+		m := listenLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		name := "main"
+		if strings.Contains(line, "admin") {
+			name = "admin"
+		}
+		o.addrs[name] = m[1]
+		if len(o.addrs) == 2 {
+			close(o.listening)
+		}
+	}
+	return len(p), nil
+}
+
+func (o *output) addresses() (addr, admin string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.addrs["main"], o.addrs["admin"]
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
+}
+
+// Metric returns a metric's value from the admin listener, summed over its labels;
+// found is false when there is no such metric.
+func (s *Server) Metric(ctx context.Context, name string) (value float64, found bool, err error) {
+	c, err := Dial(ctx, s.Admin)
+	if err != nil {
+		return 0, false, err
+	}
+	defer c.Close()
+	a, err := c.Do("GET", "/metrics", nil, "")
+	if err != nil || a.Status != http.StatusOK {
+		return 0, false, errors.Join(err, fmt.Errorf("/metrics answered %d", a.Status))
+	}
+	lines := bufio.NewScanner(strings.NewReader(string(a.Body)))
+	for lines.Scan() {
+		head, number, _ := strings.Cut(lines.Text(), " ")
+		if base, _, _ := strings.Cut(head, "{"); base != name {
+			continue
+		}
+		var v float64
+		if _, err := fmt.Fscan(io.Reader(strings.NewReader(number)), &v); err != nil {
+			return 0, false, fmt.Errorf("metric %s: %w", name, err)
+		}
+		value, found = value+v, true
+	}
+	return value, found, lines.Err()
+}
