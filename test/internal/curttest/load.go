@@ -47,6 +47,7 @@ type Creators struct {
 	*Crowd
 	made   [][]Link       // by client; owned by it until the crowd has stopped
 	asked  []int          // by client
+	bad    []string       // by client: its request without an answer
 	others map[int][]byte // status to a body, for answers that are not 201; guarded by mu
 	mu     sync.Mutex
 }
@@ -56,7 +57,7 @@ type Creators struct {
 // followed by a pause of 5 ms, so that a full server is not hammered.
 func (s *Server) Create(t testing.TB, n int, prefix string) *Creators {
 	t.Helper()
-	c := &Creators{made: make([][]Link, n), asked: make([]int, n), others: map[int][]byte{}}
+	c := &Creators{made: make([][]Link, n), asked: make([]int, n), bad: make([]string, n), others: map[int][]byte{}}
 	conns := s.dialAll(t, n)
 	c.Crowd = crowd(t, n, func(i int) bool {
 		dest := fmt.Sprintf("%s/%d/%d", prefix, i, c.asked[i])
@@ -64,6 +65,7 @@ func (s *Server) Create(t testing.TB, n int, prefix string) *Creators {
 		l, a, err := conns[i].Create(dest)
 		switch {
 		case err != nil:
+			c.bad[i] = err.Error()
 			return false
 		case a.Status != http.StatusCreated:
 			c.mu.Lock()
@@ -94,6 +96,9 @@ func (c *Creators) Others() map[int][]byte {
 	defer c.mu.Unlock()
 	return c.others
 }
+
+// Bad returns the requests that got no answer. Call it after the crowd has stopped.
+func (c *Creators) Bad() []string { return present(c.bad) }
 
 // Clickers follow links at random as fast as they are answered.
 type Clickers struct {
@@ -161,11 +166,14 @@ func (c *Clickers) Sent() int64 {
 }
 
 // Bad returns the clients' wrong answers and failed requests.
-func (c *Clickers) Bad() []string {
+func (c *Clickers) Bad() []string { return present(c.bad) }
+
+// present returns the texts that are not empty.
+func present(texts []string) []string {
 	var all []string
-	for _, b := range c.bad {
-		if b != "" {
-			all = append(all, b)
+	for _, s := range texts {
+		if s != "" {
+			all = append(all, s)
 		}
 	}
 	return all

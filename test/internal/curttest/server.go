@@ -152,10 +152,16 @@ func (s *Server) Kill() {
 func (s *Server) Terminate(t testing.TB) (code int, took time.Duration) {
 	t.Helper()
 	begin := time.Now()
+	s.Signal(t)
+	return s.Wait(t), time.Since(begin)
+}
+
+// Signal sends SIGTERM and does not wait.
+func (s *Server) Signal(t testing.TB) {
+	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatalf("SIGTERM to %d: %v", s.PID, err)
 	}
-	return s.Wait(t), time.Since(begin)
 }
 
 // Wait waits for the process to end by itself and returns its exit code.

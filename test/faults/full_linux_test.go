@@ -1,0 +1,97 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"curt/test/internal/curttest"
+)
+
+// droppedClicks is the metric of clicks that found no room in memory.
+const droppedClicks = "curt_clicks_dropped_total"
+
+// TestFullDisk fills the disk of a working server: redirects go on, creates are
+// refused as 507, clicks wait, and once there is room everything comes back by
+// itself within 5 s, with every click counted.
+func TestFullDisk(t *testing.T) {
+	disk := curttest.NewDisk(t, 48)
+	s := curttest.Start(t, curttest.Options{Data: disk.Path, Env: []string{foldOften}})
+	links := s.MustCreate(t, 40)
+	clicks := s.Click(t, curttest.ClickPlan{Clients: 4, Links: links, Pace: time.Millisecond})
+	time.Sleep(300 * time.Millisecond) // some clicks on an empty disk
+	free := disk.Fill(t)
+	made := createUntilFull(t, s)
+	time.Sleep(time.Second) // some clicks on a full one: ten drains and more than one fsync
+	free()
+	freed := time.Now()
+	more := awaitCreates(t, s, freed.Add(5*time.Second))
+	clicks.Stop()
+	for _, bad := range clicks.Bad() {
+		t.Error("a redirect failed:", bad)
+	}
+	answered, _ := clicks.Answered(time.Time{})
+	dropped, found, err := s.Metric(t.Context(), droppedClicks)
+	if err != nil || !found {
+		t.Fatalf("metric %s: found %v, %v", droppedClicks, found, err)
+	}
+	want := answered - int64(dropped)
+	if got := s.AwaitTotal(t, links, want, 5*time.Second); got != want {
+		t.Errorf("%d clicks were answered and %.0f dropped, statistics say %d", answered, dropped, got)
+	}
+	checkLinks(t, s, append(made, more...))
+	if code, _ := s.Terminate(t); code != 0 {
+		t.Errorf("SIGTERM: exit code %d", code)
+	}
+	checkIntegrity(t, disk.Path)
+	t.Logf("%d clicks, %.0f dropped; creates worked again %s after there was room", answered, dropped, time.Since(freed).Round(time.Millisecond))
+}
+
+// createUntilFull creates until the server says that it is full, and returns what
+// it acknowledged on the way: its files may have had some room left.
+func createUntilFull(t *testing.T, s *curttest.Server) (made []curttest.Link) {
+	t.Helper()
+	conn := s.MustDial(t)
+	for i := range 200_000 {
+		dest := prefix(t, i)
+		l, a, err := conn.Create(dest)
+		switch {
+		case err != nil:
+			t.Fatalf("create on a full disk: %v", err)
+		case a.Status == 201:
+			made = append(made, curttest.Link{Code: l.Code, LongURL: dest})
+		default:
+			var p struct {
+				Type   string `json:"type"`
+				Status int    `json:"status"`
+			}
+			kind, _ := a.Get("Content-Type")
+			if err := json.Unmarshal(a.Body, &p); a.Status != 507 || kind != "application/problem+json" || p.Status != 507 || err != nil {
+				t.Fatalf("create on a full disk: %d %s %s", a.Status, kind, a.Body)
+			}
+			return made
+		}
+	}
+	t.Fatal("200,000 creates on a full disk")
+	return nil
+}
+
+// awaitCreates creates until it works again; by the deadline it must.
+func awaitCreates(t *testing.T, s *curttest.Server, deadline time.Time) []curttest.Link {
+	t.Helper()
+	conn := s.MustDial(t)
+	dest := prefix(t, -1)
+	for {
+		l, a, err := conn.Create(dest)
+		if err != nil {
+			t.Fatalf("create: %v", err)
+		}
+		if a.Status == 201 {
+			return []curttest.Link{{Code: l.Code, LongURL: dest}}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there is room again, but a create is still answered %d %s", a.Status, a.Body)
+		}
+		time.Sleep(20 * time.Millisecond) // a client that tries again
+	}
+}

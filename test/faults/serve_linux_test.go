@@ -1,0 +1,102 @@
+package faults_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/test/internal/curttest"
+)
+
+// TestSecondServerIsRefused starts a second server on the same data: it ends with
+// one line and a code, at once, and the first goes on.
+func TestSecondServerIsRefused(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{})
+	links := s.MustCreate(t, 1)
+	begin := time.Now()
+	second, err := curttest.Launch(t, curttest.Options{Data: s.Data})
+	took := time.Since(begin)
+	if err == nil {
+		t.Fatal("two servers run on one data folder")
+	}
+	if second.Wait(t) == 0 {
+		t.Error("the second server ended with code 0")
+	}
+	if took > time.Second {
+		t.Errorf("the second server needed %s to end, want at most 1 s", took)
+	}
+	if text := strings.TrimSpace(second.Log()); text == "" || strings.Contains(text, "\n") {
+		t.Errorf("the second server said %q, want one line", text)
+	}
+	for _, wrong := range s.Follow(t, links, 1) {
+		t.Error("the first server was hurt:", wrong)
+	}
+}
+
+// TestDrainFailsNoRequest ends the server under load, as a roll-out behind a load
+// balancer does: /readyz says no before anything else happens, every client is
+// told to leave by Connection: close, no request fails, and the exit is clean and
+// in time.
+func TestDrainFailsNoRequest(t *testing.T) {
+	for range rounds(2, 100) {
+		s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DRAIN_DELAY=300ms"}})
+		links := s.MustCreate(t, 40)
+		clicks := s.Click(t, curttest.ClickPlan{Clients: 16, Links: links})
+		creates := s.Create(t, 8, prefix(t, 0))
+		time.Sleep(200 * time.Millisecond) // let the load begin
+		refused := make(chan bool, 1)
+		go func() { refused <- awaitUnready(t.Context(), s) }()
+		code, took := s.Terminate(t)
+		clicks.Wait()
+		creates.Wait()
+		if !<-refused {
+			t.Error("/readyz never answered 503 while the server still answered")
+		}
+		if code != 0 || took > 6*time.Second {
+			t.Errorf("the drain ended with code %d after %s", code, took)
+		}
+		for _, bad := range clicks.Bad() {
+			t.Error("a redirect failed:", bad)
+		}
+		for _, bad := range creates.Bad() {
+			t.Error("a create failed:", bad)
+		}
+		only201(t, creates)
+		t.Logf("drained in %s", took.Round(time.Millisecond))
+	}
+}
+
+// awaitUnready polls /readyz, on new connections as a load balancer does, until it
+// says 503. It returns false when the listener is gone before.
+func awaitUnready(ctx context.Context, s *curttest.Server) bool {
+	for {
+		status, err := curttest.Probe(ctx, s.Addr, "/readyz")
+		if status == http.StatusServiceUnavailable {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// TestSecondSignalEndsAtOnce: whoever does not want to wait for the drain sends
+// SIGTERM again.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DRAIN_DELAY=10s"}})
+	s.Signal(t)
+	for ctx := t.Context(); ; {
+		status, err := curttest.Probe(ctx, s.Addr, "/readyz")
+		if err != nil {
+			t.Fatalf("the server ended before its drain delay: %v", err)
+		}
+		if status == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	if _, took := s.Terminate(t); took > time.Second {
+		t.Errorf("the second SIGTERM took %s", took)
+	}
+}
