@@ -1,0 +1,9 @@
+package process
+
+// What the tests of parsing need.
+var (
+	ParseStat = parseStat
+	ParseKiB  = parseKiB
+	Mounted   = mounted
+	Listening = listening
+)
