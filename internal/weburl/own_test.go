@@ -1,0 +1,120 @@
+package weburl_test
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"curt/internal/weburl"
+)
+
+func newHosts(t *testing.T, base string, domains []string, listen ...string) *weburl.Hosts {
+	t.Helper()
+	var addrs []netip.Addr
+	for _, a := range listen {
+		addrs = append(addrs, netip.MustParseAddr(a))
+	}
+	h, err := weburl.NewHosts(base, domains, addrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// ownSpellings all lead to the hosts of TestOwnHostsAreRefused.
+var ownSpellings = []string{
+	// The base URL's host.
+	"https://curt.example/", "http://curt.example/x", "https://CURT.example/", "https://Curt.Example./", "https://curt.example:443/",
+	"https://curt.example:8443/x", "http://curt.example:65535/", "https:curt.example", `https:\\curt.example\x`, "https:///curt.example/",
+	"https://c%75rt.example/", "https://%63%75%72%74%2e%65%78%61%6d%70%6c%65/", "https://ｃｕｒｔ．ｅｘａｍｐｌｅ/", "https://curt。example/",
+	"https://cu\u00adrt.example/", "https://cu\trt.exa\nmple/", " https://curt.example/ ", "https://@curt.example/", "https://:@curt.example/",
+	"https://ⓒⓤⓡⓣ.example/", "https://𝐜urt.example/", "https://curt.example?x", "https://curt.example#x", `https://curt.example\.evil.example/`,
+	// A further domain outside ASCII.
+	"https://kürz.example/", "https://KÜRZ.example/", "https://xn--krz-hoa.example/", "https://XN--KRZ-HOA.EXAMPLE/", "https://k%C3%BCrz.example/",
+	"https://ku\u0308rz.example./", "http://kürz.example:8080/",
+	// A further domain with a port.
+	"https://go.example:9000/", "https://go.example/",
+	// The addresses that we listen on.
+	"http://192.0.2.10/", "http://192.0.2.10:8080/", "http://192.0.2.10./", "http://3221225994/", "http://0xC000020A/", "http://0xc0.0x0.0x2.0xa/",
+	"http://030000001012/", "http://0300.0.02.012/", "http://192.0.522/", "http://192.522/", "http://１９２.0.2.10/", "http://192%2E0%2E2%2E10/",
+	"http://192。0。2。10/", "http://[::ffff:192.0.2.10]/", "http://[::ffff:c000:20a]/", "http://[0:0:0:0:0:FFFF:C000:020A]/", "http://[::192.0.2.10]/",
+	"http://[64:ff9b::192.0.2.10]/", "http://[2002:c000:20a::1]/", "http://[2001:db8::10]/", "http://[2001:DB8:0:0::0010]:80/",
+}
+
+func TestOwnHostsAreRefused(t *testing.T) {
+	h := newHosts(t, "https://curt.example/", []string{"kürz.example", "go.example:9000"}, "192.0.2.10", "2001:db8::10")
+	if len(ownSpellings) < 40 {
+		t.Errorf("only %d spellings", len(ownSpellings))
+	}
+	for _, raw := range ownSpellings {
+		if u := mustParse(t, raw); !h.Refuses(u) {
+			t.Errorf("%q (%s) leads to ourselves and is not refused", raw, u.Href())
+		}
+	}
+	if _, err := weburl.Parse("https://good.example@curt.example/"); !errors.Is(err, weburl.ErrCredentials) {
+		t.Errorf("user name before our host: %v", err)
+	}
+}
+
+func TestOtherHostsAreNotOurs(t *testing.T) {
+	h := newHosts(t, "https://curt.example/", []string{"kürz.example"}, "192.0.2.10")
+	for _, raw := range []string{
+		"https://example/", "https://www.curt.example/", "https://curt.example.evil.example/", "https://curt-example/", "https://notcurt.example/",
+		"https://evil.example/curt.example", "https://evil.example/?https://curt.example/", "https://evil.example/@curt.example", "https://kurz.example/",
+		"http://192.0.2.11/", "http://192.0.2.1/", "http://127.0.0.1/", "http://localhost/", "http://0.0.0.0/", "http://[2001:db8::11]/", "http://[::ffff:192.0.2.11]/",
+		"http://192.0.2.10.example/", "http://[64:ff9b:1::192.0.2.10]/",
+	} {
+		if u := mustParse(t, raw); h.Refuses(u) {
+			t.Errorf("%q is refused as our own", raw)
+		}
+	}
+}
+
+func TestAListenerOnTheLoopbackOwnsTheWholeLoopback(t *testing.T) {
+	loops := []string{
+		"http://localhost/", "http://localhost:8080/", "http://LOCALHOST./", "http://x.localhost/", "http://127.0.0.1:8080/", "http://127.1/", "http://127.255.255.254/",
+		"http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0/", "http://0.0.0.0/", "http://[::1]/", "http://[::]/", "http://[0:0::0:1]/",
+		"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[::127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://[::ffff:0:0]/",
+	}
+	for name, h := range map[string]*weburl.Hosts{
+		"listen on 127.0.0.1": newHosts(t, "https://curt.example/", nil, "127.0.0.1"),
+		"listen on ::1":       newHosts(t, "https://curt.example/", nil, "::1"),
+		"listen everywhere":   newHosts(t, "https://curt.example/", nil, "::"),
+		"listen on 0.0.0.0":   newHosts(t, "https://curt.example/", nil, "0.0.0.0"),
+		"base URL localhost":  newHosts(t, "http://localhost:8080", nil),
+		"base URL 127.0.0.1":  newHosts(t, "http://127.0.0.1:8080", nil),
+	} {
+		for _, raw := range loops {
+			if u := mustParse(t, raw); !h.Refuses(u) {
+				t.Errorf("%s: %q is not refused", name, raw)
+			}
+		}
+	}
+}
+
+func TestHostsRefuseWhatIsNoHost(t *testing.T) {
+	if _, err := weburl.NewHosts("curt.example", nil, nil); !errors.Is(err, weburl.ErrScheme) {
+		t.Errorf("base URL without scheme: %v", err)
+	}
+	if _, err := weburl.NewHosts("http://curt.example", []string{"a b"}, nil); !errors.Is(err, weburl.ErrHost) {
+		t.Errorf("domain with a space: %v", err)
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	for href, want := range map[string]string{
+		"https://example.com/":              "example.com",
+		"https://example.com/a/b#top":       "example.com/a/b",
+		"http://example.com:8080/a/":        "example.com:8080/a",
+		"https://example.com/a?b=c":         "example.com/a?…",
+		"https://example.com/?":             "example.com/?…",
+		"https://xn--bcher-kva.example/%C3": "xn--bcher-kva.example/%C3",
+		"https://[::1]/#?x":                 "[::1]",
+		"":                                  "",
+		"no url":                            "no url",
+	} {
+		if got := weburl.Display(href); got != want {
+			t.Errorf("Display(%q) = %q, want %q", href, got, want)
+		}
+	}
+}
