@@ -2,5 +2,31 @@
 // then resolver.go; behind them cache/tiered.go finds the target and
 // clicks/ring.go takes the click.
 //
+//	request ─► Handler: host and path → link.Key
+//	             └► Resolver: Source.Lookup, then the first state that holds
+//	                  └► Outcome ─► written ─► Recorder.Record
+//
+// # What is answered
+//
+// The states are those of link.Target.At, in its order; the first that holds
+// decides. Every answer that is no redirect is "no-store" and "noindex", and is an
+// HTML page when Accept names text/html, else problem+json with one of the types of
+// problem.go.
+//
+//	live                          the link's own 301, 302, 307, 308
+//	unknown, no code at all       404 not-found
+//	not yet                       404 not-yet-active, Retry-After
+//	expired, exhausted, disabled  302 to the fallback, else 410 expired, exhausted, disabled
+//	deleted                       410 deleted
+//	warn, quarantined             200 page for browsers, 403 warning for others
+//	blocked                       403 blocked
+//	legal                         451 legal
+//	the store cannot be asked     503 unavailable, Retry-After
+//	301 and 302 links, not asked  405 method-not-allowed, Allow
+//	  by GET or HEAD
+//	query forwarded, too long     414 uri-too-long
+//	the stored destination is no  500 broken-link
+//	  safe Location
+//
 // The package reaches no SQL, no accounts, no analytics and no moderation.
 package redirect

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync"
+	"time"
 
 	"curt/internal/clientaddr"
 	"curt/internal/link"
@@ -22,13 +25,24 @@ type HandlerConfig struct {
 	// the default domain.
 	StrictHost bool
 
-	Clients clientaddr.Rule
-	Log     *slog.Logger // nil = discard
+	Clients clientaddr.Rule // whose X-Forwarded-For is believed
+	Log     *slog.Logger    // nil = discard
 }
 
-// Handler answers visitors over net/http.
+// Handler answers visitors over net/http. It wants the path as it was sent: behind
+// an http.ServeMux, which redirects "//host" to "/host" by itself, it would not be
+// asked.
 type Handler struct {
-	cfg HandlerConfig
+	// Set once in NewHandler.
+	resolver *Resolver
+	recorder Recorder
+	hosts    hosts
+	clients  clientaddr.Rule
+	log      *slog.Logger
+	bodies   *bodies
+	values   values
+
+	visits sync.Pool // *visit
 }
 
 // NewHandler returns a Handler; Resolver and Recorder are required.
@@ -36,10 +50,72 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	if cfg.Resolver == nil || cfg.Recorder == nil {
 		return nil, errors.New("redirect: a handler needs a resolver and a recorder")
 	}
-	return &Handler{cfg: cfg}, nil
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	b, err := newBodies()
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{
+		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
+		clients: cfg.Clients, log: cfg.Log, bodies: b, values: newValues(b.csp),
+		visits: sync.Pool{New: func() any { return new(visit) }},
+	}, nil
 }
 
-// ServeHTTP answers one visitor and records the visit.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "not found", http.StatusNotFound)
+// ServeHTTP answers one request and then, if the answer could be written, records
+// the click.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := Request{
+		Method: r.Method, Query: r.URL.RawQuery, Accept: r.Header["Accept"], Agent: r.Header.Get("User-Agent"),
+		Preview: r.Method == http.MethodHead || prefetches(r.Header),
+	}
+	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
+	out := Unknown(q)
+	d, served := h.hosts.of(r.Host)
+	if served {
+		var err error
+		out, err = h.resolver.Resolve(r.Context(), link.Key{Domain: d.name, Code: code}, q, time.Now())
+		if err != nil {
+			h.report(r, out, err)
+		}
+	}
+	if h.write(w, r, out) && out.Click != 0 {
+		h.record(r, d, code, out)
+	}
+}
+
+// write writes the answer and reports whether it left this process.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, out Outcome) bool {
+	header := w.Header()
+	h.values.fill(header, out)
+	if out.Problem == NoProblem {
+		w.WriteHeader(out.Status)
+	} else {
+		b := h.bodies.of(out)
+		header["Content-Length"] = b.length
+		w.WriteHeader(out.Status)
+		if r.Method != http.MethodHead {
+			if _, err := w.Write(b.bytes); err != nil {
+				return false
+			}
+		}
+	}
+	// net/http writes after the handler unless it is told to: a click counts only
+	// when its answer left. A wrapped writer that cannot be told is believed.
+	if f, ok := w.(interface{ FlushError() error }); ok {
+		return f.FlushError() == nil
+	}
+	return true
+}
+
+// report logs why an answer is a 5xx. A store that is away shows in the metrics; a
+// line for each of its visitors would fill the disk.
+func (h *Handler) report(r *http.Request, out Outcome, err error) {
+	level := slog.LevelDebug
+	if out.Status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	h.log.LogAttrs(r.Context(), level, "redirect failed", slog.Int("status", out.Status), slog.Any("err", err))
 }

@@ -1,12 +1,17 @@
 package redirect
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"time"
 
+	"curt/internal/clicks"
 	"curt/internal/link"
 )
 
-// Resolver decides what a visitor is answered.
+// Resolver decides what a visitor is answered. It is safe for many goroutines.
 type Resolver struct {
 	source  Source
 	spender link.Spender
@@ -17,7 +22,8 @@ type Resolver struct {
 type ResolverConfig struct {
 	Source  Source
 	Spender link.Spender // counts down links with a bound of clicks
-	// IsBot tells robots, whose visits do not spend a click; nil = nobody is one.
+	// IsBot tells robots, whose visits do not spend a click; nil = nobody is one. It
+	// is asked only about links with a bound.
 	IsBot func(userAgent string) bool
 }
 
@@ -30,4 +36,123 @@ func NewResolver(cfg ResolverConfig) (*Resolver, error) {
 		cfg.IsBot = func(string) bool { return false }
 	}
 	return &Resolver{source: cfg.Source, spender: cfg.Spender, isBot: cfg.IsBot}, nil
+}
+
+// Resolve returns the answer to a request for k at now. The Outcome is always
+// complete; the error says, for the log, why it is a 5xx.
+func (r *Resolver) Resolve(ctx context.Context, k link.Key, q Request, now time.Time) (Outcome, error) {
+	if !link.ValidCode(k.Code) {
+		return Unknown(q), nil
+	}
+	t, err := r.source.Lookup(ctx, k)
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return Unknown(q), nil
+	case err != nil:
+		return unavailable(q), fmt.Errorf("resolve %s: %w", k, err)
+	}
+	return r.decide(ctx, k, t, q, now)
+}
+
+// Unknown is the answer to everything that names no link.
+func Unknown(q Request) Outcome {
+	out := refuse(NotFound, q)
+	out.Click = clicks.Orphan
+	return out
+}
+
+// unavailable counts as no click: whether there is such a link is not known.
+func unavailable(q Request) Outcome {
+	out := refuse(Unavailable, q)
+	out.RetryAfter, out.Click = retrySeconds, 0
+	return out
+}
+
+// decide is the table of answers.
+func (r *Resolver) decide(ctx context.Context, k link.Key, t link.Target, q Request, now time.Time) (Outcome, error) {
+	switch state := t.At(now); state {
+	case link.StateLive:
+		return r.live(ctx, k, t, q, now)
+	case link.StateNotYet:
+		out := refuse(NotYetActive, q)
+		out.RetryAfter = int((t.Starts - now.UnixMilli() + 999) / 1000)
+		return out, nil
+	case link.StateExpired, link.StateExhausted, link.StateDisabled:
+		return over(t, problemOf(state), q), nil
+	case link.StateWarning:
+		return warn(t, q), nil
+	case link.StateDeleted, link.StateLegal, link.StateBlocked:
+		return refuse(problemOf(state), q), nil
+	}
+	return refuse(BrokenLink, q), fmt.Errorf("resolve %s: %w: no state", k, link.ErrInvalid)
+}
+
+// live redirects, after a click was taken from what is left of a bounded link.
+func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Request, now time.Time) (Outcome, error) {
+	if !allows(t, q.Method) {
+		return notAllowed(q), nil
+	}
+	to := t.Destination
+	if t.ForwardQuery && q.Query != "" {
+		to = withQuery(to, q.Query)
+	}
+	if len(to) > link.MaxDestination {
+		return refuse(URITooLong, q), nil
+	}
+	if !safe(to) {
+		return refuse(BrokenLink, q), fmt.Errorf("resolve %s: %w: the destination is no safe Location", k, link.ErrInvalid)
+	}
+	if t.Limited && !q.Preview && !r.isBot(q.Agent) {
+		granted, err := r.spender.Spend(ctx, k, 1)
+		switch {
+		case errors.Is(err, link.ErrNotFound):
+			return Unknown(q), nil
+		case err != nil:
+			return unavailable(q), fmt.Errorf("spend a click of %s: %w", k, err)
+		case granted == 0:
+			return over(t, Exhausted, q), nil
+		}
+	}
+	return redirectTo(t, to, now), nil
+}
+
+// over answers for a link whose time, clicks or owner's will have come to an end. A
+// fallback that is no safe Location counts as none.
+func over(t link.Target, p Problem, q Request) Outcome {
+	switch {
+	case !safe(t.Fallback):
+		return refuse(p, q)
+	case !allows(t, q.Method):
+		return notAllowed(q)
+	}
+	return Outcome{
+		Status: http.StatusFound, Location: t.Fallback, NoIndex: t.NoIndex,
+		CacheControl: askAgain, Click: clicks.FellBack,
+	}
+}
+
+// warn names the destination to people; programs get a problem, so that none
+// follows a link because of a 200.
+func warn(t link.Target, q Request) Outcome {
+	if !allows(t, q.Method) {
+		return notAllowed(q)
+	}
+	out := refuse(Warning, q)
+	if out.HTML {
+		out.Status, out.Destination = http.StatusOK, t.Destination
+	}
+	return out
+}
+
+// allows reports whether the link may be followed by the method: 307 and 308 keep
+// method and body, so any may; 301 and 302 turn some into GET.
+func allows(t link.Target, method string) bool {
+	return method == http.MethodGet || method == http.MethodHead ||
+		t.Redirect == http.StatusTemporaryRedirect || t.Redirect == http.StatusPermanentRedirect
+}
+
+func notAllowed(q Request) Outcome {
+	out := refuse(MethodNotAllowed, q)
+	out.Allow = "GET, HEAD"
+	return out
 }

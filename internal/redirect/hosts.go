@@ -1,0 +1,56 @@
+package redirect
+
+import (
+	"strings"
+
+	"curt/internal/link"
+)
+
+// hosts maps the Host of a request to a domain.
+type hosts struct {
+	known  map[string]domain
+	strict bool
+}
+
+// domain is a link.Domain, and the same as bytes for clicks.
+type domain struct {
+	name  link.Domain
+	bytes []byte
+}
+
+func newHosts(known map[string]link.Domain, strict bool) hosts {
+	h := hosts{known: make(map[string]domain, len(known)), strict: strict}
+	for host, name := range known {
+		h.known[host] = domain{name: name, bytes: []byte(name)}
+	}
+	return h
+}
+
+// of returns the domain of a Host, tried as sent, in canonical form, and without
+// its port. An unknown host is the default domain, unless hosts are strict.
+func (h hosts) of(host string) (domain, bool) {
+	if d, ok := h.known[host]; ok {
+		return d, true
+	}
+	if len(h.known) > 0 {
+		host = strings.ToLower(host)
+		name, port := splitPort(host)
+		name = strings.TrimSuffix(name, ".")
+		if d, ok := h.known[name+port]; ok {
+			return d, true
+		}
+		if d, ok := h.known[name]; ok {
+			return d, true
+		}
+	}
+	return domain{}, !h.strict
+}
+
+// splitPort cuts ":port" off, which the colons of an IPv6 literal are not.
+func splitPort(host string) (name, port string) {
+	i := strings.LastIndexByte(host, ':')
+	if i < 0 || strings.IndexByte(host[i:], ']') >= 0 {
+		return host, ""
+	}
+	return host[:i], host[i:]
+}

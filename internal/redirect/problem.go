@@ -1,0 +1,101 @@
+package redirect
+
+import (
+	"net/http"
+
+	"curt/internal/link"
+)
+
+// Problem says why a visitor is not redirected. Each has a stable type (RFC 9457),
+// "/problems/" and a name: a reference relative to the server, because an instance
+// has no address of its own to promise for good.
+type Problem uint8
+
+// The problems of a redirect; NoProblem is a redirect.
+const (
+	NoProblem Problem = iota
+	NotFound
+	NotYetActive
+	Expired
+	Exhausted
+	Disabled
+	Deleted
+	Warning
+	Blocked
+	Legal
+	Unavailable
+	MethodNotAllowed
+	URITooLong
+	BrokenLink
+
+	problems // how many there are
+)
+
+// description is a row of the table of problem types: the only place that names
+// them.
+type description struct {
+	status int
+	name   string // type is "/problems/" + name
+	title  string
+	detail string // for people, in full sentences
+}
+
+func (p Problem) describe() description {
+	switch p {
+	case NotFound:
+		return description{404, "not-found", "No such link", "This address leads nowhere. It may be mistyped: capital and small letters matter."}
+	case NotYetActive:
+		return description{404, "not-yet-active", "Not active yet", "This link does not work yet. Try again later."}
+	case Expired:
+		return description{410, "expired", "Link expired", "The time of this link is over."}
+	case Exhausted:
+		return description{410, "exhausted", "Link used up", "This link has been used as often as its owner allowed."}
+	case Disabled:
+		return description{410, "disabled", "Link switched off", "The owner of this link has switched it off."}
+	case Deleted:
+		return description{410, "deleted", "Link deleted", "This link was deleted and will not come back."}
+	case Warning:
+		return description{403, "warning", "This link may be harmful", "This link was reported or looks like one that harms its visitors, so it does not lead on by itself."}
+	case Blocked:
+		return description{403, "blocked", "Link blocked", "This link was blocked because it harms its visitors."}
+	case Legal:
+		return description{451, "legal", "Unavailable for legal reasons", "This link was taken down because of a legal demand."}
+	case Unavailable:
+		return description{503, "unavailable", "Try again in a moment", "The link could not be looked up just now. It is not gone."}
+	case MethodNotAllowed:
+		return description{405, "method-not-allowed", "Method not allowed", "This link can be followed by GET and HEAD only."}
+	case URITooLong:
+		return description{414, "uri-too-long", "Address too long", "With the query of this request the destination would be too long."}
+	case BrokenLink:
+		return description{500, "broken-link", "Broken link", "What is stored for this link is not an address that a browser may be sent to."}
+	case NoProblem, problems:
+	}
+	return description{500, "internal", http.StatusText(500), ""}
+}
+
+// Type returns the problem's type, such as "/problems/expired".
+func (p Problem) Type() string { return "/problems/" + p.describe().name }
+
+// problemOf maps the states that are no redirect.
+func problemOf(s link.State) Problem {
+	switch s {
+	case link.StateDeleted:
+		return Deleted
+	case link.StateLegal:
+		return Legal
+	case link.StateBlocked:
+		return Blocked
+	case link.StateDisabled:
+		return Disabled
+	case link.StateNotYet:
+		return NotYetActive
+	case link.StateExpired:
+		return Expired
+	case link.StateExhausted:
+		return Exhausted
+	case link.StateWarning:
+		return Warning
+	case link.StateLive:
+	}
+	return NoProblem
+}

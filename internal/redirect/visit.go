@@ -1,0 +1,89 @@
+package redirect
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"curt/internal/clicks"
+	"curt/internal/clientaddr"
+	"curt/internal/link"
+)
+
+// visit is the scratch space of one click: a Recorder takes bytes, and a pooled
+// buffer turns the strings of net/http into bytes without an allocation each.
+type visit struct {
+	raw clicks.Raw
+	buf []byte
+}
+
+// maxScratch keeps a request with monstrous headers from staying in the pool.
+const maxScratch = 16 << 10
+
+// record tells the Recorder about an answered request.
+func (h *Handler) record(r *http.Request, d domain, code link.Code, out Outcome) {
+	v, _ := h.visits.Get().(*visit)
+	v.raw = clicks.Raw{
+		Time: time.Now().UnixMilli(), Domain: d.bytes, Outcome: out.Click, Flags: flagsOf(r),
+		Addr: h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]),
+	}
+	if !link.ValidCode(code) {
+		code = "" // a path, of any length, is no code
+	}
+	v.fill(string(code), r.Header.Get("User-Agent"), r.Header.Get("Referer"), r.Header.Get("Accept-Language"), r.URL.RawQuery)
+	h.recorder.Record(&v.raw)
+	v.raw = clicks.Raw{}
+	if cap(v.buf) <= maxScratch {
+		h.visits.Put(v)
+	}
+}
+
+// fill copies the texts into one buffer. It grows first, because a slice into a
+// buffer that moves would stay behind.
+func (v *visit) fill(code, agent, referrer, language, query string) {
+	n := len(code) + len(agent) + len(referrer) + len(language) + len(query)
+	if cap(v.buf) < n {
+		v.buf = make([]byte, 0, max(n, 1024))
+	}
+	v.buf = v.buf[:0]
+	v.raw.Code = v.add(code)
+	v.raw.UserAgent = v.add(agent)
+	v.raw.Referrer = v.add(referrer)
+	v.raw.Language = v.add(language)
+	v.raw.Query = v.add(query)
+}
+
+func (v *visit) add(s string) []byte {
+	from := len(v.buf)
+	v.buf = append(v.buf, s...)
+	return v.buf[from:len(v.buf):len(v.buf)]
+}
+
+func flagsOf(r *http.Request) clicks.Flags {
+	var f clicks.Flags
+	if r.Method == http.MethodHead {
+		f |= clicks.Head
+	}
+	if prefetches(r.Header) {
+		f |= clicks.Prefetch
+	}
+	if viaQR(r.URL.RawQuery) {
+		f |= clicks.ViaQR
+	}
+	return f
+}
+
+// prefetches reports whether the browser says that nobody asked for this yet:
+// "Sec-Purpose: prefetch;prerender", or "Purpose" and "X-Moz" before it existed.
+func prefetches(h http.Header) bool {
+	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Moz"} {
+		for _, value := range h[name] {
+			kind, _, _ := strings.Cut(value, ";")
+			switch strings.ToLower(strings.Trim(kind, " \t")) {
+			case "prefetch", "prerender", "preview":
+				return true
+			}
+		}
+	}
+	return false
+}
