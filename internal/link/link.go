@@ -54,6 +54,7 @@ const (
 	MaxTitle       = 512
 	MaxTags        = 32 // tags
 	MaxTag         = 64
+	MaxName        = 64 // of Workspace and CreatedBy
 )
 
 // Link is the whole resource. Times are UTC with whole milliseconds; the zero
@@ -106,10 +107,12 @@ func (l Link) Validate() error {
 		return fail("status")
 	case l.Safety < Clean || l.Safety > Legal:
 		return fail("safety")
+	case l.Workspace == "" || len(l.Workspace) > MaxName || len(l.CreatedBy) > MaxName:
+		return fail("workspace or creator")
+	case slices.ContainsFunc([]time.Time{l.Starts, l.Expires, l.Created, l.Updated}, badTime):
+		return fail("time that is not UTC milliseconds")
 	case l.Status == Deleted:
-		return nil // a tombstone has no content
-	case l.Workspace == "":
-		return fail("empty workspace")
+		return nil // a tombstone has no content: stores keep what Tombstone keeps
 	case !l.Redirect.Valid():
 		return fail("redirect status")
 	case l.Destination == "" || len(l.Destination) > MaxDestination || len(l.Fallback) > MaxDestination:
@@ -119,12 +122,13 @@ func (l Link) Validate() error {
 	case slices.ContainsFunc(l.Tags, func(t string) bool { return t == "" || len(t) > MaxTag }):
 		return fail("tag")
 	}
-	for _, t := range []time.Time{l.Starts, l.Expires, l.Created, l.Updated} {
-		if !t.IsZero() && (t.Nanosecond()%int(time.Millisecond) != 0 || t.Location() != time.UTC) {
-			return fail("time that is not UTC milliseconds")
-		}
-	}
 	return nil
+}
+
+// badTime reports a time that would not survive the way to milliseconds and back;
+// the epoch itself is one, because 0 means none.
+func badTime(t time.Time) bool {
+	return !t.IsZero() && (t.Nanosecond()%int(time.Millisecond) != 0 || t.Location() != time.UTC || t.UnixMilli() == 0)
 }
 
 // Tombstone returns what remains of l once it is deleted: domain, code, id, the

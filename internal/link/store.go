@@ -28,8 +28,9 @@ type Store interface {
 	// Create stores a new link; l.Version is ignored and the result has version 1.
 	// Exactly one caller wins a key, the rest get ErrExists, for ever. The same ID
 	// and key again returns the link as it stands now; the same ID with another
-	// key in the same workspace is ErrConflict. A link that fails Validate is
-	// ErrInvalid.
+	// key in the same workspace is ErrConflict; where ID and key both are taken, the
+	// ID decides. A link that fails Validate is ErrInvalid. Of a Deleted link only
+	// what Tombstone keeps is stored, by Replace too.
 	Create(ctx context.Context, l Link) (Link, error)
 
 	// Replace stores l over the version l.Version and returns it with the next
@@ -40,15 +41,18 @@ type Store interface {
 	// Minted, appends to the change log in the same transaction.
 	Replace(ctx context.Context, l Link) (Link, error)
 
-	// List returns a page of links in the order of f, without tombstones.
+	// List returns a page of links in the order of f, without tombstones. A page
+	// may be short, even empty, before the end: a driver bounds what one call reads
+	// when the filter matches few links. Only an empty Next is the end.
 	// A walk from the empty cursor to the empty cursor sees every link that
 	// existed throughout exactly once, whatever is inserted meanwhile. A cursor
 	// that List did not make, or made for another filter, is ErrInvalid.
 	List(ctx context.Context, f Filter, p Page) (Slice, error)
 
 	// Expired returns up to n keys of active links whose expiry lies at or before
-	// the given time, by (expiry, key) and after the cursor. The cursor after the
-	// last is returned; it stays good for ever.
+	// the given time, by (expiry, domain, code) and after the cursor. The cursor
+	// after the last is returned, after itself when there is none; it stays good for
+	// ever.
 	Expired(ctx context.Context, after Cursor, before time.Time, n int) ([]Key, Cursor, error)
 
 	// Changes returns up to n changes with a sequence above after, in order. A
@@ -86,7 +90,7 @@ type Result struct {
 type Spender interface {
 	// Spend takes up to n of the clicks that k has left and returns how many were
 	// granted; fewer than n means that the link is exhausted. ErrNotFound when
-	// there is no such link; a link without a bound grants n. It does not change
+	// there is no such link or only its tombstone; a link without a bound grants n. It does not change
 	// the version and does not appear in the change log.
 	Spend(ctx context.Context, k Key, n uint64) (granted uint64, err error)
 }

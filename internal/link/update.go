@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxUpdates bounds the rounds of Update. Every round that conflicts had another
@@ -14,30 +15,89 @@ const maxUpdates = 100
 // others win. It is the one compare-and-swap loop above all drivers. An error of
 // f ends it unchanged.
 //
-// When a Replace fails without a sentinel it may have happened: Update re-reads,
-// and if the stored link is what f wanted one version up, that is success.
+// When a Replace fails without a sentinel it may have happened, now or a moment
+// later. Update then re-reads: one version up and exactly what f wanted is
+// success; the version of before is tried again, because of two writes over one
+// version only one can win; a version further up hides whether ours was below it,
+// and Update returns the error rather than apply f twice. A rival that stored
+// the very same bytes counts as ourselves: the link stands as f wanted it.
 func Update(ctx context.Context, s Store, k Key, f func(*Link) error) (Link, error) {
+	var doubts []attempt // at the version last read
 	for range maxUpdates {
-		l, err := s.Get(ctx, k)
+		current, err := s.Get(ctx, k)
 		if err != nil {
 			return Link{}, fmt.Errorf("update %s: %w", k, err)
 		}
-		if l.Status == Deleted {
+		if len(doubts) > 0 && current.Version >= doubts[0].want.Version {
+			done, err := settle(current, doubts)
+			if done || err != nil {
+				return current, err
+			}
+			doubts = nil // a rival took the version, so no attempt at it can happen any more
+		}
+		if current.Status == Deleted {
 			return Link{}, fmt.Errorf("update %s: deleted: %w", k, ErrNotFound)
 		}
-		if err := f(&l); err != nil {
+		wanted := current
+		wanted.Tags = slices.Clone(current.Tags)
+		if err := f(&wanted); err != nil {
 			return Link{}, err
 		}
-		stored, err := s.Replace(ctx, l)
-		if err == nil {
+		stored, err := s.Replace(ctx, wanted)
+		switch {
+		case err == nil:
 			return stored, nil
-		}
-		if !errors.Is(err, ErrConflict) {
+		case errors.Is(err, ErrConflict): // somebody won, perhaps our own earlier attempt
+		case refused(err) || ctx.Err() != nil:
 			return Link{}, fmt.Errorf("update %s: %w", k, err)
-		}
-		if err := ctx.Err(); err != nil {
-			return Link{}, fmt.Errorf("update %s: %w", k, context.Cause(ctx))
+		default:
+			doubts = append(doubts, attempt{want: after(current, wanted), err: err})
 		}
 	}
 	return Link{}, fmt.Errorf("update %s: lost %d rounds: %w", k, maxUpdates, ErrConflict)
+}
+
+// attempt is a Replace that may have happened.
+type attempt struct {
+	want Link  // as stored, if it did
+	err  error // what it answered
+}
+
+// settle decides about attempts at one version from the link, which has that
+// version or a later one by now.
+func settle(now Link, doubts []attempt) (done bool, err error) {
+	if now.Version > doubts[0].want.Version {
+		return false, fmt.Errorf("update %s: may have happened before another change: %w", now.Key, doubts[0].err)
+	}
+	return slices.ContainsFunc(doubts, func(a attempt) bool { return same(now, a.want) }), nil
+}
+
+// refused reports an error that says that a write did not happen.
+func refused(err error) bool {
+	for _, sentinel := range []error{ErrNotFound, ErrExists, ErrConflict, ErrInvalid, ErrUnavailable} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// after returns what a Replace of wanted over current leaves behind.
+func after(current, wanted Link) Link {
+	if wanted.Status == Deleted {
+		wanted = wanted.Tombstone(wanted.Updated)
+	}
+	wanted.ID, wanted.Key, wanted.Workspace = current.ID, current.Key, current.Workspace
+	wanted.Minted, wanted.Created, wanted.Version = current.Minted, current.Created, current.Version+1
+	return wanted
+}
+
+// same compares all but Spent, which clicks change without a new version. Times
+// are compared by Equal, because == would compare their locations too.
+func same(a, b Link) bool {
+	a.Spent, b.Spent = 0, 0
+	times := a.Starts.Equal(b.Starts) && a.Expires.Equal(b.Expires) && a.Created.Equal(b.Created) && a.Updated.Equal(b.Updated)
+	return times && slices.Equal(a.Tags, b.Tags) && a.Target() == b.Target() &&
+		a.ID == b.ID && a.Key == b.Key && a.Workspace == b.Workspace && a.Version == b.Version &&
+		a.MaxClicks == b.MaxClicks && a.Minted == b.Minted && a.CreatedBy == b.CreatedBy && a.Title == b.Title
 }

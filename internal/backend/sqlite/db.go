@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,9 +24,15 @@ const minVersion = "3.51.3"
 type file struct {
 	path        string
 	synchronous string // FULL or NORMAL
-	cacheKiB    int    // page cache of each connection
+	cacheKiB    int    // page cache of each reading connection
 	readers     int    // connections of the reading pool
 	migrations  fs.FS  // goose files NNNNN_name.sql
+
+	writerCacheKiB int // page cache of the writing connection; 0 = cacheKiB
+
+	// secureDelete overwrites what is deleted with zeros, so that erased content
+	// cannot be read from the file's free space.
+	secureDelete bool
 }
 
 // handles are the two pools of one file: write holds exactly one connection,
@@ -39,14 +46,14 @@ type handles struct {
 // brings the schema up to date. Automatic checkpoints are off: whoever owns the
 // handles runs its own.
 func open(ctx context.Context, f file) (handles, error) {
-	write, err := pool(f, 1, "")
+	write, err := pool(f, 1, cmp.Or(f.writerCacheKiB, f.cacheKiB), "")
 	if err != nil {
 		return handles{}, err
 	}
 	if err := prepare(ctx, write, f); err != nil {
 		return handles{}, errors.Join(fmt.Errorf("open %s: %w", f.path, err), write.Close())
 	}
-	read, err := pool(f, f.readers, "1")
+	read, err := pool(f, f.readers, f.cacheKiB, "1")
 	if err != nil {
 		return handles{}, errors.Join(err, write.Close())
 	}
@@ -55,19 +62,20 @@ func open(ctx context.Context, f file) (handles, error) {
 
 func (h handles) close() error { return errors.Join(h.read.Close(), h.write.Close()) }
 
-func pool(f file, size int, queryOnly string) (*sql.DB, error) {
+func pool(f file, size, cacheKiB int, queryOnly string) (*sql.DB, error) {
 	abs, err := filepath.Abs(f.path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", f.path, err)
 	}
-	q := url.Values{}
-	for _, pragma := range []string{
+	pragmas := []string{
 		"journal_mode(WAL)", "synchronous(" + f.synchronous + ")", "wal_autocheckpoint(0)",
 		"busy_timeout(5000)", "foreign_keys(1)", "temp_store(MEMORY)", "mmap_size(0)",
-		"cache_size(-" + strconv.Itoa(f.cacheKiB) + ")",
-	} {
-		q.Add("_pragma", pragma)
+		"cache_size(-" + strconv.Itoa(cacheKiB) + ")",
 	}
+	if f.secureDelete {
+		pragmas = append(pragmas, "secure_delete(1)")
+	}
+	q := url.Values{"_pragma": pragmas}
 	if queryOnly != "" {
 		q.Add("_pragma", "query_only("+queryOnly+")")
 	} else {

@@ -1,9 +1,17 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
 
+	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
@@ -16,91 +24,172 @@ type LinksConfig struct {
 	// cut and exists only as the control of the test that proves FULL does not.
 	Synchronous string
 
-	WriterCacheKiB int    // page cache of the writing connection; default 8 MiB
-	ReaderCacheKiB int    // page cache of each reading connection; default 1 MiB
-	Readers        int    // reading connections; default 4
-	ChangeLog      uint64 // changes kept for readers of Changes; default 1,000,000
+	WriterCacheKiB int   // page cache of the writing connection; default 8 MiB
+	ReaderCacheKiB int   // page cache of each reading connection; default 1 MiB
+	Readers        int   // reading connections; default 4
+	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
+	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
 }
 
-// Links is curt.db.
-type Links struct{}
-
-// OpenLinks opens or creates curt.db.
-func OpenLinks(_ context.Context, _ LinksConfig) (*Links, error) {
-	return nil, link.ErrUnavailable
+func (c LinksConfig) withDefaults() LinksConfig {
+	c.Synchronous = cmp.Or(c.Synchronous, "FULL")
+	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 8<<10)
+	c.ReaderCacheKiB = cmp.Or(c.ReaderCacheKiB, 1<<10)
+	c.Readers = cmp.Or(c.Readers, 4)
+	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
+	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
+	return c
 }
 
-func (s *Links) Lookup(_ context.Context, _ link.Key) (link.Target, error) {
-	return link.Target{}, link.ErrUnavailable
+//go:embed migrations/links/*.sql
+var linksMigrations embed.FS
+
+// Links is curt.db: links, leases and keys on one machine. It implements link.Store
+// with every optional interface, and codegen.Leaser. Look-ups never lag.
+//
+// Writes go through one group commit (writer.go); reads have connections of their
+// own and never wait for a write. After an fsync that failed, or damage found by the
+// writer, it refuses writes with link.ErrUnavailable until it is opened anew, and
+// reads go on; a full disk is link.ErrFull and heals by itself.
+//
+// Run must be running for long use: nothing else shortens the WAL.
+type Links struct {
+	config  LinksConfig
+	handles handles
+	codes   *codegen.Permutation
+	codeKey [32]byte
+
+	writer  *writer
+	readers chan *conn // the idle ones
+	check   *conn      // for checkpoints; owned by whoever holds checking
+
+	checking sync.Mutex
+	scrub    atomic.Bool // destroyed keys may still lie in the WAL
+	closing  sync.Once
+	closed   chan struct{}
+
+	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
 }
 
-func (s *Links) Get(_ context.Context, _ link.Key) (link.Link, error) {
-	return link.Link{}, link.ErrUnavailable
+// The contracts that Links keeps.
+var (
+	_ link.Store     = (*Links)(nil)
+	_ link.Batcher   = (*Links)(nil)
+	_ link.Spender   = (*Links)(nil)
+	_ link.Deduper   = (*Links)(nil)
+	_ codegen.Leaser = (*Links)(nil)
+)
+
+// OpenLinks opens or creates curt.db, brings its schema up to date, makes the key of
+// the permutation at the first start, and moves leases past the newest minted link
+// where they lie behind it.
+func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
+	config = config.withDefaults()
+	migrations, err := fs.Sub(linksMigrations, "migrations/links")
+	if err != nil {
+		return nil, fmt.Errorf("open links: %w", err)
+	}
+	h, err := open(ctx, file{
+		path: config.Path, synchronous: config.Synchronous, cacheKiB: config.ReaderCacheKiB,
+		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + 1, migrations: migrations, secureDelete: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open links: %w", undone(err))
+	}
+	s := &Links{
+		config: config, handles: h, readers: make(chan *conn, config.Readers),
+		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64),
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open links: %w", err), h.close())
+	}
+	return s, nil
 }
 
-func (s *Links) Create(_ context.Context, _ link.Link) (link.Link, error) {
-	return link.Link{}, link.ErrUnavailable
+func (s *Links) start(ctx context.Context) error {
+	w, err := newConn(ctx, s.handles.write)
+	if err != nil {
+		return err
+	}
+	s.writer = newWriter(w, func() { clear(s.workspaces) })
+	if s.check, err = newConn(ctx, s.handles.read); err != nil {
+		return err
+	}
+	// The checkpoint that holds the writer must not wait long for a reader.
+	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
+		return err
+	}
+	for range s.config.Readers {
+		c, err := newConn(ctx, s.handles.read)
+		if err != nil {
+			return err
+		}
+		s.readers <- c
+	}
+	if s.codeKey, err = s.loadCodeKey(ctx); err != nil {
+		return err
+	}
+	s.codes = codegen.NewPermutation(s.codeKey)
+	return s.skipStaleLeases(ctx)
 }
 
-func (s *Links) Replace(_ context.Context, _ link.Link) (link.Link, error) {
-	return link.Link{}, link.ErrUnavailable
+// read lends f a reading connection. f must be short: nothing interrupts it.
+func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-s.closed:
+		return fmt.Errorf("closed: %w", link.ErrUnavailable)
+	default:
+	}
+	select {
+	case c := <-s.readers:
+		defer func() { s.readers <- c }()
+		return undone(c.do(f))
+	case <-s.closed:
+		return fmt.Errorf("closed: %w", link.ErrUnavailable)
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a connection: %w", context.Cause(ctx))
+	}
 }
 
-func (s *Links) List(_ context.Context, _ link.Filter, _ link.Page) (link.Slice, error) {
-	return link.Slice{}, link.ErrUnavailable
+// Healthy returns nil while writes are accepted, and why not otherwise, wrapped in
+// link.ErrUnavailable. It does no I/O.
+func (s *Links) Healthy() error {
+	if err := s.writer.failure(); err != nil {
+		return fmt.Errorf("writes stopped: %w: %w", link.ErrUnavailable, err)
+	}
+	return nil
 }
 
-func (s *Links) Expired(_ context.Context, _ link.Cursor, _ time.Time, _ int) ([]link.Key, link.Cursor, error) {
-	return nil, "", link.ErrUnavailable
+// Close waits for writes and reads under way, brings the WAL into the file and
+// closes it. A second Close does nothing.
+func (s *Links) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.writer.close()
+		close(s.closed)
+		errs := []error{}
+		for range s.config.Readers {
+			errs = append(errs, (<-s.readers).close())
+		}
+		s.checking.Lock()
+		defer s.checking.Unlock()
+		if s.writer.failure() == nil {
+			errs = append(errs, s.check.do(func(t *tx) error {
+				_, err := walState(t, sqlTruncateWAL)
+				return err
+			}))
+		}
+		errs = append(errs, s.check.close(), s.writer.conn.close(), s.handles.close())
+		err = errors.Join(errs...)
+	})
+	if err != nil {
+		return fmt.Errorf("close links: %w", err)
+	}
+	return nil
 }
 
-func (s *Links) Changes(_ context.Context, _ link.Sequence, _ int) ([]link.Change, error) {
-	return nil, link.ErrUnavailable
-}
-
-func (s *Links) Head(_ context.Context) (link.Sequence, error) { return 0, link.ErrUnavailable }
-
-func (s *Links) Unminted(_ context.Context, _ link.Cursor, _ int) ([]link.Key, link.Cursor, error) {
-	return nil, "", link.ErrUnavailable
-}
-
-func (s *Links) Close() error { return nil }
-
-func (s *Links) CreateMany(_ context.Context, _ []link.Link) ([]link.Result, error) {
-	return nil, link.ErrUnavailable
-}
-
-func (s *Links) Spend(_ context.Context, _ link.Key, _ uint64) (uint64, error) {
-	return 0, link.ErrUnavailable
-}
-
-func (s *Links) FindByDestination(_ context.Context, _ link.WorkspaceID, _ string, _ time.Time) (link.Link, error) {
-	return link.Link{}, link.ErrUnavailable
-}
-
-func (s *Links) Lease(_ context.Context, _ string, _ uint64) (uint64, error) {
-	return 0, link.ErrUnavailable
-}
-
-func (s *Links) Leased(_ context.Context, _ string) (uint64, error) { return 0, link.ErrUnavailable }
-
-func (s *Links) Skip(_ context.Context, _ string, _ uint64) error { return link.ErrUnavailable }
-
-// CodeKey returns the key of the permutation, made at the first start.
-func (s *Links) CodeKey(_ context.Context) ([32]byte, error) {
-	return [32]byte{}, link.ErrUnavailable
-}
-
-// DayKey returns the key of visitor tags for the UTC day that holds day.
-func (s *Links) DayKey(_ context.Context, _ time.Time) ([16]byte, error) {
-	return [16]byte{}, link.ErrUnavailable
-}
-
-// Run checkpoints until ctx ends.
-func (s *Links) Run(_ context.Context) error { return nil }
-
-// Healthy returns nil while writes are accepted.
-func (s *Links) Healthy() error { return nil }
-
-// Integrity checks the file.
-func (s *Links) Integrity(_ context.Context) error { return link.ErrUnavailable }
+// ignore drops a row that a pragma returns.
+func ignore([]driver.Value) error { return nil }

@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"curt/internal/link"
+)
+
+// expiryPosition is where a walk of Expired stands.
+type expiryPosition struct {
+	ms  int64
+	key link.Key
+}
+
+func (p expiryPosition) cursor() link.Cursor {
+	return link.Cursor(strconv.FormatInt(p.ms, 10) + "/" + p.key.String())
+}
+
+func parseExpiryCursor(c link.Cursor) (expiryPosition, error) {
+	if c == "" {
+		return expiryPosition{ms: math.MinInt64}, nil
+	}
+	ms, rest, _ := strings.Cut(string(c), "/")
+	domain, code, ok := strings.Cut(rest, "/")
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil || !ok {
+		return expiryPosition{}, badCursor(c)
+	}
+	return expiryPosition{ms: n, key: link.Key{Domain: link.Domain(domain), Code: link.Code(code)}}, nil
+}
+
+// rowCursor is a position among the rows of links.
+func rowCursor(n int64) link.Cursor { return link.Cursor(strconv.FormatInt(n, 10)) }
+
+func parseRowCursor(c link.Cursor) (int64, error) {
+	if c == "" {
+		return math.MinInt64, nil
+	}
+	n, err := strconv.ParseInt(string(c), 10, 64)
+	if err != nil {
+		return 0, badCursor(c)
+	}
+	return n, nil
+}
+
+// listPosition is where a walk of List stands: the last link, and its workspace for
+// walks over all of them.
+type listPosition struct {
+	id        link.ID
+	workspace int64
+}
+
+// listCursor binds the position to the filter, so that a cursor cannot be used with
+// another one.
+func (p listPosition) cursor(f link.Filter) link.Cursor {
+	return link.Cursor(fmt.Sprintf("%s-%x-%d", filterTag(f), p.id, p.workspace))
+}
+
+func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
+	var p listPosition
+	tag, rest, _ := strings.Cut(string(c), "-")
+	id, workspace, _ := strings.Cut(rest, "-")
+	n, errNumber := strconv.ParseInt(workspace, 10, 64)
+	raw, errID := hex.DecodeString(id)
+	if tag != filterTag(f) || errNumber != nil || errID != nil || len(raw) != len(p.id) {
+		return p, badCursor(c)
+	}
+	copy(p.id[:], raw)
+	p.workspace = n
+	return p, nil
+}
+
+func filterTag(f link.Filter) string {
+	domain := "*"
+	if f.Domain != nil {
+		domain = "=" + string(*f.Domain)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %t", f.Workspace, domain, f.Status, f.Oldest))
+	return hex.EncodeToString(sum[:8])
+}
+
+func badCursor(c link.Cursor) error { return fmt.Errorf("cursor %q: %w", c, link.ErrInvalid) }

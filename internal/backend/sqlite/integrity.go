@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+
+	"curt/internal/link"
+)
+
+// integrityChunk bounds how long the row check keeps one state of the file open,
+// which holds back checkpoints.
+const integrityChunk = 10_000
+
+// Integrity checks the structure of the file by SQLite's own check and the checksum
+// of every row, and returns all damage it found wrapped in ErrCorrupt. It reads the
+// whole file, beside readers and the writer.
+func (s *Links) Integrity(ctx context.Context) error {
+	var damage []error
+	err := s.read(ctx, func(t *tx) error {
+		return t.each(sqlQuickCheck, func(row []driver.Value) error {
+			if text := next[string](&scanner{row: row}); text != "ok" {
+				damage = append(damage, fmt.Errorf("%w: %s", ErrCorrupt, text))
+			}
+			return nil
+		})
+	})
+	for last, more := int64(math.MinInt64), true; more && err == nil; {
+		var bad []error
+		last, more, bad, err = s.checkRows(ctx, last)
+		damage = append(damage, bad...)
+	}
+	if err != nil {
+		damage = append(damage, err)
+	}
+	if len(damage) > 0 {
+		return fmt.Errorf("check curt.db: %w", errors.Join(damage...))
+	}
+	return nil
+}
+
+// checkRows checks the rows of one chunk: their checksum, and that their own key
+// leads to them.
+func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bool, damage []error, err error) {
+	var keys []link.Key
+	var rows []int64
+	seen := 0
+	err = s.read(ctx, func(t *tx) error {
+		return t.each(sqlRowsFrom, func(row []driver.Value) error {
+			n, l, err := scanLink(row)
+			last = n
+			seen++
+			if err != nil {
+				damage = append(damage, err)
+				return nil //nolint:nilerr // it is collected: the walk goes on to find all damage
+			}
+			keys, rows = append(keys, l.Key), append(rows, n)
+			return nil
+		}, after, int64(integrityChunk))
+	})
+	if err != nil {
+		return last, false, damage, err
+	}
+	err = s.read(ctx, func(t *tx) error {
+		for i, k := range keys {
+			if n, _, found, err := s.byKey(t, k); err != nil || !found || n != rows[i] {
+				damage = append(damage, errors.Join(fmt.Errorf("row %d is not found by its key %s: %w", rows[i], k, ErrCorrupt), err))
+			}
+		}
+		return nil
+	})
+	return last, seen == integrityChunk, damage, err
+}

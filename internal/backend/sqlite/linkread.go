@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/codegen"
+	"curt/internal/link"
+)
+
+// lengthShift leaves 60 bits for the id, which hold 62^10, and puts each length of
+// codes into a range of rows of its own.
+const lengthShift = 60
+
+// place returns the row where a code lies if the permutation made it.
+func (s *Links) place(c link.Code) (n int64, ok bool) {
+	id, ok := s.codes.ID(c)
+	return int64(uint64(len(c)-codegen.MinLength)<<lengthShift | id), ok
+}
+
+// find runs a query for one row at the row of a key: where the permutation puts it,
+// or where aliases says. scan gets every row that may be it and says whether it is,
+// because a place holds one link while two domains may use one code.
+func (s *Links) find(t *tx, k link.Key, query string, scan func(row []driver.Value) (bool, error)) (found bool, err error) {
+	at := func(n int64) error {
+		_, err := t.one(query, func(row []driver.Value) error {
+			found, err = scan(row)
+			return err
+		}, n)
+		return err
+	}
+	if n, ok := s.place(k.Code); ok {
+		if err := at(n); err != nil || found {
+			return found, err
+		}
+	}
+	n, ok, err := t.number(sqlAlias, string(k.Domain), string(k.Code))
+	if err != nil || !ok {
+		return false, err
+	}
+	if err := at(n); err != nil {
+		return false, err
+	}
+	if !found {
+		return false, fmt.Errorf("alias %s leads to row %d: %w: %w", k, n, link.ErrUnavailable, ErrCorrupt)
+	}
+	return true, nil
+}
+
+// byKey returns the row of a key.
+func (s *Links) byKey(t *tx, k link.Key) (n int64, l link.Link, found bool, err error) {
+	found, err = s.find(t, k, sqlLinkAt, func(row []driver.Value) (bool, error) {
+		var err error
+		n, l, err = scanLink(row)
+		return l.Key == k, err
+	})
+	return n, l, found, err
+}
+
+// Lookup implements link.Store. It never lags behind.
+func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
+	var target link.Target
+	err := s.read(ctx, func(t *tx) error {
+		found, err := s.find(t, k, sqlTargetAt, func(row []driver.Value) (bool, error) {
+			key, got, err := scanTarget(row)
+			target = got
+			return key == k, err
+		})
+		if err == nil && !found {
+			return link.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return link.Target{}, fmt.Errorf("look up %s: %w", k, err)
+	}
+	return target, nil
+}
+
+// Get implements link.Store.
+func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
+	var l link.Link
+	err := s.read(ctx, func(t *tx) error {
+		_, got, found, err := s.byKey(t, k)
+		if err == nil && !found {
+			return link.ErrNotFound
+		}
+		l = got
+		return err
+	})
+	if err != nil {
+		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
+	}
+	return l, nil
+}
+
+// FindByDestination implements link.Deduper.
+func (s *Links) FindByDestination(ctx context.Context, w link.WorkspaceID, destination string, now time.Time) (link.Link, error) {
+	var l link.Link
+	err := s.read(ctx, func(t *tx) error {
+		found, err := t.one(sqlByDestination, func(row []driver.Value) error {
+			var err error
+			_, l, err = scanLink(row)
+			return err
+		}, string(w), digest(destination), destination, now.UnixMilli())
+		if err == nil && !found {
+			return link.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return link.Link{}, fmt.Errorf("find a link by destination: %w", err)
+	}
+	return l, nil
+}
+
+// Expired implements link.Store.
+func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time, n int) ([]link.Key, link.Cursor, error) {
+	at, err := parseExpiryCursor(after)
+	if err != nil {
+		return nil, "", err
+	}
+	var keys []link.Key
+	err = s.read(ctx, func(t *tx) error {
+		return t.each(sqlExpired, func(row []driver.Value) error {
+			sc := scanner{row: row}
+			at.ms = sc.int()
+			at.key = link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())}
+			keys = append(keys, at.key)
+			return sc.damage()
+		}, at.ms, string(at.key.Domain), string(at.key.Code), before.UnixMilli(), int64(n))
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("walk expired links: %w", err)
+	}
+	if len(keys) == 0 {
+		return nil, after, nil
+	}
+	return keys, at.cursor(), nil
+}
+
+// Changes implements link.Store.
+func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+	var changes []link.Change
+	err := s.read(ctx, func(t *tx) error {
+		err := t.each(sqlChanges, func(row []driver.Value) error {
+			sc := scanner{row: row}
+			changes = append(changes, link.Change{
+				Sequence: link.Sequence(sc.int()),
+				Key:      link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())},
+				Version:  link.Version(sc.int()),
+			})
+			return sc.damage()
+		}, int64(after), int64(n))
+		if err != nil || len(changes) == 0 || changes[0].Sequence == after+1 {
+			return err
+		}
+		// The log has no holes but the one that trimming leaves at its start.
+		return fmt.Errorf("changes up to %d were trimmed: %w", changes[0].Sequence-1, link.ErrConflict)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read changes after %d: %w", after, err)
+	}
+	return changes, nil
+}
+
+// Head implements link.Store.
+func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
+	var head int64
+	err := s.read(ctx, func(t *tx) (err error) {
+		head, _, err = t.number(sqlLastChange)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the head of the change log: %w", err)
+	}
+	return link.Sequence(head), nil
+}
+
+// Unminted implements link.Store.
+func (s *Links) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+	last, err := parseRowCursor(after)
+	if err != nil {
+		return nil, "", err
+	}
+	var keys []link.Key
+	err = s.read(ctx, func(t *tx) error {
+		return t.each(sqlUnminted, func(row []driver.Value) error {
+			sc := scanner{row: row}
+			last = sc.int()
+			keys = append(keys, link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())})
+			return sc.damage()
+		}, last, int64(n))
+	})
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("walk codes that were not minted: %w", err)
+	case len(keys) < n:
+		return keys, "", nil
+	}
+	return keys, rowCursor(last), nil
+}
+
+var errShortRow = errors.New("a column has another type")
+
+// damage says whether a column was missing or of another type.
+func (s *scanner) damage() error {
+	if s.bad {
+		return fmt.Errorf("%w: %w: %w", link.ErrUnavailable, ErrCorrupt, errShortRow)
+	}
+	return nil
+}

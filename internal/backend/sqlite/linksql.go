@@ -1,0 +1,75 @@
+package sqlite
+
+// Every statement that a request runs on curt.db. A test asks SQLite for the plan
+// of each: none may scan.
+const (
+	sqlBegin    = `BEGIN IMMEDIATE`
+	sqlCommit   = `COMMIT`
+	sqlRollback = `ROLLBACK`
+
+	linkColumns = `n, (SELECT name FROM workspaces WHERE workspaces.n = links.workspace), id, domain, code, minted,
+	destination, status, safety, redirect, starts, expires, created, updated, max_clicks, spent, fallback,
+	forward_query, no_index, cacheable, created_by, title, tags, version, checksum`
+	targetColumns = `domain, code, destination, fallback, starts, expires, version, max_clicks, spent,
+	redirect, status, safety, forward_query, no_index, cacheable, checksum`
+
+	sqlTargetAt = `SELECT ` + targetColumns + ` FROM links WHERE n = ?`
+	sqlLinkAt   = `SELECT ` + linkColumns + ` FROM links WHERE n = ?`
+	sqlLinkByID = `SELECT ` + linkColumns + ` FROM links WHERE workspace = ? AND id = ?`
+	sqlAlias    = `SELECT n FROM aliases WHERE domain = ? AND code = ?`
+
+	sqlWorkspace       = `SELECT n FROM workspaces WHERE name = ?`
+	sqlInsertWorkspace = `INSERT INTO workspaces (name) VALUES (?)`
+	sqlWorkspaces      = `SELECT n FROM workspaces`
+
+	// One statement decides a minted create: no row where neither the place, nor
+	// the id, nor the key is taken.
+	sqlInsertLink = `INSERT INTO links (n, workspace, id, domain, code, minted, destination, digest, status, safety,
+	redirect, starts, expires, created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable,
+	created_by, title, tags, version, checksum)
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	WHERE NOT EXISTS (SELECT 1 FROM aliases WHERE domain = ? AND code = ?)
+	ON CONFLICT DO NOTHING`
+	sqlLastAlias   = `SELECT coalesce(max(n), -9223372036854775807 - 1) FROM links WHERE n < 0`
+	sqlInsertAlias = `INSERT INTO aliases (domain, code, n) VALUES (?, ?, ?)`
+
+	sqlUpdateLink = `UPDATE links SET destination = ?, digest = ?, status = ?, safety = ?, redirect = ?, starts = ?,
+	expires = ?, updated = ?, max_clicks = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
+	created_by = ?, title = ?, tags = ?, version = ?, checksum = ? WHERE n = ?`
+	sqlUpdateSpent = `UPDATE links SET spent = ? WHERE n = ?`
+
+	sqlInsertChange = `INSERT INTO changes (domain, code, version) VALUES (?, ?, ?)`
+	sqlTrimChanges  = `DELETE FROM changes WHERE seq <= ?`
+	sqlFirstChange  = `SELECT coalesce(min(seq), 0) FROM changes`
+	sqlLastChange   = `SELECT coalesce(max(seq), 0) FROM changes`
+	sqlChanges      = `SELECT seq, domain, code, version FROM changes WHERE seq > ? ORDER BY seq LIMIT ?`
+
+	sqlByDestination = `SELECT ` + linkColumns + ` FROM links
+	WHERE workspace = (SELECT w.n FROM workspaces AS w WHERE w.name = ?) AND digest = ? AND status = 1 AND safety = 1
+	AND destination = ? AND (expires = 0 OR expires > ?)
+	ORDER BY id LIMIT 1`
+
+	sqlOldest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?`
+	sqlNewest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id < ? ORDER BY id DESC LIMIT ?`
+
+	sqlExpired = `SELECT expires, domain, code FROM links
+	WHERE expires <> 0 AND status = 1 AND (expires, domain, code) > (?, ?, ?) AND expires <= ?
+	ORDER BY expires, domain, code LIMIT ?`
+	sqlUnminted = `SELECT n, domain, code FROM links WHERE n > ? AND n < 0 AND minted = 0 ORDER BY n LIMIT ?`
+
+	sqlLease  = `INSERT INTO leases (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
+	sqlLeased = `SELECT next FROM leases WHERE counter = ?`
+
+	sqlDayKey      = `SELECT key FROM day_keys WHERE day = ?`
+	sqlInsertDay   = `INSERT INTO day_keys (day, key) VALUES (?, ?)`
+	sqlDropDays    = `DELETE FROM day_keys WHERE day < ?`
+	sqlSetting     = `SELECT value FROM settings WHERE name = ?`
+	sqlAddSetting  = `INSERT INTO settings (name, value) VALUES (?, ?)`
+	sqlLastMinted  = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
+	sqlRowsFrom    = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
+	sqlQuickCheck  = `PRAGMA quick_check(10)`
+	sqlShortWait   = `PRAGMA busy_timeout = 250`
+	sqlWALSize     = `PRAGMA wal_checkpoint(NOOP)`
+	sqlCheckpoint  = `PRAGMA wal_checkpoint(PASSIVE)`
+	sqlTruncateWAL = `PRAGMA wal_checkpoint(TRUNCATE)`
+)

@@ -1,0 +1,275 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"math"
+
+	"curt/internal/link"
+)
+
+// trimEvery spreads the trimming of the change log: that many rows go at once.
+const trimEvery = 256
+
+// Create implements link.Store.
+func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
+	if err := l.Validate(); err != nil {
+		return link.Link{}, fmt.Errorf("create: %w", err)
+	}
+	var stored link.Link
+	err := s.writer.write(ctx, 1, func(t *tx) (err error) {
+		stored, err = s.create(t, l)
+		return err
+	})
+	if err != nil {
+		return link.Link{}, fmt.Errorf("create %s: %w", l.Key, err)
+	}
+	return stored, nil
+}
+
+// CreateMany implements link.Batcher: one transaction, whatever the number of links.
+func (s *Links) CreateMany(ctx context.Context, links []link.Link) ([]link.Result, error) {
+	results := make([]link.Result, len(links))
+	err := s.writer.write(ctx, len(links), func(t *tx) error {
+		for i := range links {
+			err := links[i].Validate()
+			if err == nil {
+				results[i].Link, err = s.create(t, links[i])
+			}
+			if resultCode(err) != 0 {
+				return err // nothing of the batch happened
+			}
+			results[i].Err = err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create %d links: %w", len(links), err)
+	}
+	return results, nil
+}
+
+// create inserts l, or says what it met.
+func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
+	l.Version, l.Spent = 1, 0
+	l = normal(l)
+	workspace, err := s.workspace(t, l.Workspace)
+	if err != nil {
+		return link.Link{}, err
+	}
+	if n, ok := s.place(l.Key.Code); ok && l.Minted {
+		if changed, err := t.exec(sqlInsertLink, insertArgs(n, workspace, &l)...); err != nil || changed == 1 {
+			return l, err
+		}
+	}
+	return s.createAlias(t, workspace, l)
+}
+
+// createAlias is create for a code that does not lie at a permuted place, or whose
+// place is taken: by itself, by another link, or by another domain's.
+func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (link.Link, error) {
+	var known link.Link
+	found, err := t.one(sqlLinkByID, func(row []driver.Value) error {
+		var err error
+		_, known, err = scanLink(row)
+		return err
+	}, workspace, l.ID[:])
+	switch {
+	case err != nil:
+		return link.Link{}, err
+	case found && known.Key != l.Key:
+		return link.Link{}, fmt.Errorf("id belongs to %s: %w", known.Key, link.ErrConflict)
+	case found:
+		return known, nil
+	}
+	if _, _, taken, err := s.byKey(t, l.Key); err != nil || taken {
+		if err == nil {
+			err = link.ErrExists
+		}
+		return link.Link{}, err
+	}
+	last, _, err := t.number(sqlLastAlias)
+	if err != nil {
+		return link.Link{}, err
+	}
+	if _, err := t.exec(sqlInsertLink, insertArgs(last+1, workspace, &l)...); err != nil {
+		return link.Link{}, err
+	}
+	if _, err := t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), last+1); err != nil {
+		return link.Link{}, err
+	}
+	if l.Minted {
+		return l, nil
+	}
+	return l, s.logChange(t, l)
+}
+
+// workspace returns the number of a workspace, which it makes when it is new.
+func (s *Links) workspace(t *tx, name link.WorkspaceID) (int64, error) {
+	if n, ok := s.workspaces[name]; ok {
+		return n, nil
+	}
+	n, found, err := t.number(sqlWorkspace, string(name))
+	if err == nil && !found {
+		n, err = t.insert(sqlInsertWorkspace, string(name))
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.workspaces[name] = n
+	return n, nil
+}
+
+// logChange appends to the change log and keeps its length.
+func (s *Links) logChange(t *tx, l link.Link) error {
+	seq, err := t.insert(sqlInsertChange, string(l.Key.Domain), string(l.Key.Code), int64(l.Version))
+	if err == nil && seq%trimEvery == 0 {
+		_, err = t.exec(sqlTrimChanges, seq-s.config.ChangeLog)
+	}
+	return err
+}
+
+// Replace implements link.Store.
+func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+	if err := l.Validate(); err != nil {
+		return link.Link{}, fmt.Errorf("replace: %w", err)
+	}
+	var stored link.Link
+	err := s.writer.write(ctx, 1, func(t *tx) (err error) {
+		stored, err = s.replace(t, l)
+		return err
+	})
+	if err != nil {
+		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, err)
+	}
+	return stored, nil
+}
+
+func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
+	n, old, found, err := s.byKey(t, l.Key)
+	switch {
+	case err != nil:
+		return link.Link{}, err
+	case !found:
+		return link.Link{}, link.ErrNotFound
+	case old.Status == link.Deleted:
+		return link.Link{}, fmt.Errorf("deleted: %w", link.ErrConflict)
+	case old.Version != l.Version:
+		return link.Link{}, fmt.Errorf("stored version is %d: %w", old.Version, link.ErrConflict)
+	}
+	l.ID, l.Workspace, l.Minted, l.Created, l.Spent = old.ID, old.Workspace, old.Minted, old.Created, old.Spent
+	l.Version++
+	l = normal(l)
+	if _, err := t.exec(sqlUpdateLink, updateArgs(n, &l)...); err != nil {
+		return link.Link{}, err
+	}
+	return l, s.logChange(t, l)
+}
+
+// normal returns l as a later Get will: of a deleted link what its tombstone keeps,
+// and nil for no tags.
+func normal(l link.Link) link.Link {
+	if l.Status == link.Deleted {
+		return l.Tombstone(l.Updated)
+	}
+	if len(l.Tags) == 0 {
+		l.Tags = nil
+	}
+	return l
+}
+
+// Spend implements link.Spender. Links without a bound and exhausted ones are
+// answered by a read.
+func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error) {
+	var granted uint64
+	decided := false
+	err := s.read(ctx, func(t *tx) (err error) {
+		_, granted, decided, err = s.spendable(t, k, n)
+		return err
+	})
+	if err == nil && !decided {
+		err = s.writer.write(ctx, 1, func(t *tx) (err error) {
+			granted, err = s.spend(t, k, n)
+			return err
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("spend %d clicks of %s: %w", n, k, err)
+	}
+	return granted, nil
+}
+
+// spendable says what a Spend would grant; decided means that nothing must be
+// written for it.
+func (s *Links) spendable(t *tx, k link.Key, n uint64) (at row, granted uint64, decided bool, err error) {
+	at.n, at.link, decided, err = s.byKey(t, k)
+	if err != nil {
+		return at, 0, false, err
+	}
+	l := at.link
+	switch {
+	case !decided || l.Status == link.Deleted:
+		return at, 0, false, link.ErrNotFound
+	case l.MaxClicks == 0 || n == 0:
+		return at, n, true, nil
+	case l.Spent >= l.MaxClicks:
+		return at, 0, true, nil
+	}
+	return at, min(n, l.MaxClicks-l.Spent), false, nil
+}
+
+// row is a link and where it lies.
+type row struct {
+	n    int64
+	link link.Link
+}
+
+func (s *Links) spend(t *tx, k link.Key, n uint64) (uint64, error) {
+	at, granted, decided, err := s.spendable(t, k, n)
+	if err != nil || decided {
+		return granted, err
+	}
+	_, err = t.exec(sqlUpdateSpent, int64(at.link.Spent+granted), at.n)
+	return granted, err
+}
+
+// Lease implements codegen.Leaser.
+func (s *Links) Lease(ctx context.Context, counter string, n uint64) (uint64, error) {
+	var first uint64
+	err := s.writer.write(ctx, 1, func(t *tx) error {
+		next, _, err := t.number(sqlLeased, counter)
+		if err != nil {
+			return err
+		}
+		if n == 0 || n > math.MaxInt64-uint64(next) {
+			return fmt.Errorf("%d ids from %d: %w", n, next, link.ErrInvalid)
+		}
+		first = uint64(next)
+		_, err = t.exec(sqlLease, counter, next+int64(n))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("lease from %s: %w", counter, err)
+	}
+	return first, nil
+}
+
+// Leased implements codegen.Leaser.
+func (s *Links) Leased(ctx context.Context, counter string) (uint64, error) {
+	var next int64
+	err := s.read(ctx, func(t *tx) (err error) {
+		next, _, err = t.number(sqlLeased, counter)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the mark of %s: %w", counter, err)
+	}
+	return uint64(next), nil
+}
+
+// Skip implements codegen.Leaser.
+func (s *Links) Skip(ctx context.Context, counter string, n uint64) error {
+	_, err := s.Lease(ctx, counter, n)
+	return err
+}

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"database/sql/driver"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+
+	"curt/internal/link"
+)
+
+// A row carries a CRC-32C of its key and of all that a redirect uses, so that a bit
+// that flipped on the disk gives an error instead of a wrong redirect: CRC-32 finds
+// every error of one bit and every burst of up to 32. The counter spent is left
+// out, because Spend writes nothing else.
+
+// scanner reads the columns of a row in order. The first column of another type than
+// asked for makes it bad; SQLite's STRICT tables allow none, so that is damage.
+type scanner struct {
+	row []driver.Value
+	bad bool
+}
+
+func next[T any](s *scanner) T {
+	var v T
+	if len(s.row) == 0 {
+		s.bad = true
+		return v
+	}
+	v, ok := s.row[0].(T)
+	s.bad = s.bad || !ok
+	s.row = s.row[1:]
+	return v
+}
+
+func (s *scanner) text() string    { return next[string](s) }
+func (s *scanner) int() int64      { return next[int64](s) }
+func (s *scanner) bool() bool      { return next[int64](s) != 0 }
+func (s *scanner) time() time.Time { return timeOf(next[int64](s)) }
+
+// scanLink reads linkColumns and checks the checksum.
+func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
+	s := scanner{row: row}
+	n = s.int()
+	l.Workspace = link.WorkspaceID(s.text())
+	copy(l.ID[:], next[[]byte](&s))
+	l.Key = link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
+	l.Minted = s.bool()
+	l.Destination = s.text()
+	l.Status, l.Safety, l.Redirect = link.Status(s.int()), link.Safety(s.int()), link.Redirect(s.int())
+	l.Starts, l.Expires, l.Created, l.Updated = s.time(), s.time(), s.time(), s.time()
+	l.MaxClicks, l.Spent = uint64(s.int()), uint64(s.int())
+	l.Fallback = s.text()
+	l.ForwardQuery, l.NoIndex, l.Cacheable = s.bool(), s.bool(), s.bool()
+	l.CreatedBy, l.Title = s.text(), s.text()
+	tags, ok := parseTags(s.text())
+	l.Tags = tags
+	l.Version = link.Version(s.int())
+	sum := s.int()
+	if s.bad || !ok || sum != checksum(l.Key, l.Target(), l.MaxClicks) {
+		return n, link.Link{}, fmt.Errorf("row %d: %w: %w", n, link.ErrUnavailable, ErrCorrupt)
+	}
+	return n, l, nil
+}
+
+// scanTarget reads targetColumns and checks the checksum.
+func scanTarget(row []driver.Value) (link.Key, link.Target, error) {
+	s := scanner{row: row}
+	k := link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
+	t := link.Target{Destination: s.text(), Fallback: s.text(), Starts: s.int(), Expires: s.int(), Version: link.Version(s.int())}
+	limit, spent := uint64(s.int()), uint64(s.int())
+	t.Limited, t.Exhausted = limit > 0, limit > 0 && spent >= limit
+	t.Redirect, t.Status, t.Safety = link.Redirect(s.int()), link.Status(s.int()), link.Safety(s.int())
+	t.ForwardQuery, t.NoIndex, t.Cacheable = s.bool(), s.bool(), s.bool()
+	sum := s.int()
+	if s.bad || sum != checksum(k, t, limit) {
+		return link.Key{}, link.Target{}, fmt.Errorf("row of %s: %w: %w", k, link.ErrUnavailable, ErrCorrupt)
+	}
+	return k, t, nil
+}
+
+// insertArgs are the arguments of sqlInsertLink.
+func insertArgs(n, workspace int64, l *link.Link) []any {
+	return []any{
+		n, workspace, l.ID[:], string(l.Key.Domain), string(l.Key.Code), bit(l.Minted),
+		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
+		millis(l.Starts), millis(l.Expires), millis(l.Created), millis(l.Updated),
+		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
+		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks),
+		string(l.Key.Domain), string(l.Key.Code),
+	}
+}
+
+// updateArgs are the arguments of sqlUpdateLink.
+func updateArgs(n int64, l *link.Link) []any {
+	return []any{
+		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
+		millis(l.Starts), millis(l.Expires), millis(l.Updated),
+		int64(l.MaxClicks), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
+		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), n,
+	}
+}
+
+// checksum covers the key and the target but Exhausted, and the bound behind Limited.
+func checksum(k link.Key, t link.Target, maxClicks uint64) int64 {
+	b := make([]byte, 0, 512) // most rows fit, so the buffer stays on the stack
+	for _, text := range []string{string(k.Domain), string(k.Code), t.Destination, t.Fallback} {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	for _, n := range []uint64{uint64(t.Starts), uint64(t.Expires), uint64(t.Version), maxClicks} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(t.Redirect))
+	b = append(b, byte(t.Status), byte(t.Safety), byte(bit(t.ForwardQuery)), byte(bit(t.NoIndex)), byte(bit(t.Cacheable)))
+	// Signed, because SQLite stores small magnitudes shorter.
+	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+}
+
+// digest stands for a destination in an index: 8 bytes, of which no stranger can
+// make many equal ones.
+func digest(destination string) int64 {
+	if destination == "" {
+		return 0 // a tombstone
+	}
+	sum := sha256.Sum256([]byte(destination))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// formatTags writes netstrings without their comma, "3:foo2:ab": readable in the
+// file, and exact whatever bytes a tag holds.
+func formatTags(tags []string) string {
+	if len(tags) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, t := range tags {
+		b.WriteString(strconv.Itoa(len(t)))
+		b.WriteByte(':')
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+func parseTags(s string) (tags []string, ok bool) {
+	for s != "" {
+		size, rest, found := strings.Cut(s, ":")
+		n, err := strconv.Atoi(size)
+		if !found || err != nil || n < 0 || n > len(rest) {
+			return nil, false
+		}
+		tags, s = append(tags, rest[:n]), rest[n:]
+	}
+	return tags, true
+}

@@ -1,0 +1,248 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"curt/internal/link"
+)
+
+// maxBatch is how many rows one transaction may write for several callers. It
+// bounds how long the last of them waits: 512 rows take about 20 ms.
+const maxBatch = 512
+
+// writer owns the one connection that writes curt.db and joins concurrent writes
+// into one transaction: while a commit waits for the disk, callers queue up, and
+// the next commit is for all of them. Every caller gets their own answer.
+//
+// It runs a goroutine only while there is something to write, so that a caller
+// whose context ends can leave at once; close waits for it.
+type writer struct {
+	conn      *conn
+	committed chan struct{} // capacity 1: told after commits; the checkpointer listens
+	forget    func()        // called after a rollback: what was read meanwhile never was
+
+	mu      sync.Mutex
+	idle    sync.Cond  // on mu: running became false
+	queue   []*writeOp // guarded by mu, as all below
+	running bool       // a goroutine is in drain
+	closed  bool
+	broken  error // why no write is accepted any more; nil while all is well
+}
+
+// writeOp is one caller's write. apply runs inside a transaction, may run again when
+// the transaction is repeated without another caller's failed write, and must leave
+// the file unchanged when it returns an error that is not systemic.
+type writeOp struct {
+	ctx   context.Context //nolint:containedctx // only asked whether the caller still waits
+	rows  int
+	apply func(t *tx) error
+	alone func() error // instead of apply: outside of any transaction, while nobody writes
+	err   error        // valid once done is closed
+	done  chan struct{}
+}
+
+func newWriter(c *conn, forget func()) *writer {
+	w := &writer{conn: c, forget: forget, committed: make(chan struct{}, 1)}
+	w.idle.L = &w.mu
+	return w
+}
+
+// write runs apply in a transaction and returns its error once that is durable. An
+// error that wraps no sentinel of package link means "may have happened".
+func (w *writer) write(ctx context.Context, rows int, apply func(t *tx) error) error {
+	return w.submit(&writeOp{ctx: ctx, rows: rows, apply: apply, done: make(chan struct{})})
+}
+
+// exclusive runs f while nobody writes.
+func (w *writer) exclusive(ctx context.Context, f func() error) error {
+	return w.submit(&writeOp{ctx: ctx, rows: 1, alone: f, done: make(chan struct{})})
+}
+
+func (w *writer) submit(op *writeOp) error {
+	if op.ctx.Err() != nil {
+		return context.Cause(op.ctx)
+	}
+	if err := w.enqueue(op); err != nil {
+		return err
+	}
+	select {
+	case <-op.done:
+		return op.err
+	case <-op.ctx.Done():
+		return fmt.Errorf("left before the commit, which may still happen: %w", context.Cause(op.ctx))
+	}
+}
+
+func (w *writer) enqueue(op *writeOp) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return fmt.Errorf("closed: %w", link.ErrUnavailable)
+	}
+	if w.broken != nil {
+		return fmt.Errorf("writes stopped: %w: %w", link.ErrUnavailable, w.broken)
+	}
+	w.queue = append(w.queue, op)
+	if !w.running {
+		w.running = true
+		go w.drain()
+	}
+	return nil
+}
+
+// drain commits batches until nothing is queued.
+func (w *writer) drain() {
+	for {
+		batch := w.take()
+		if len(batch) == 0 {
+			return
+		}
+		w.run(batch)
+		for _, op := range batch {
+			close(op.done)
+		}
+		select {
+		case w.committed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take removes the next batch from the queue; an empty one ends drain.
+func (w *writer) take() []*writeOp {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rows, n := 0, 0
+	for n < len(w.queue) && (n == 0 || rows+w.queue[n].rows <= maxBatch && w.queue[n].alone == nil) {
+		rows += w.queue[n].rows
+		n++
+		if w.queue[n-1].alone != nil {
+			break
+		}
+	}
+	batch := w.queue[:n:n]
+	w.queue = w.queue[n:]
+	if n == 0 {
+		w.running, w.queue = false, nil
+		w.idle.Broadcast()
+	}
+	return batch
+}
+
+// run answers every op of the batch.
+func (w *writer) run(batch []*writeOp) {
+	waiting := batch[:0:0]
+	for _, op := range batch {
+		switch err := w.failure(); {
+		case err != nil:
+			op.err = fmt.Errorf("writes stopped: %w: %w", link.ErrUnavailable, err)
+		case op.ctx.Err() != nil:
+			op.err = context.Cause(op.ctx) // nobody waits for it any more
+		case op.alone != nil:
+			op.err = op.alone()
+		default:
+			waiting = append(waiting, op)
+		}
+	}
+	// Each round but the last takes one op out, so this ends.
+	for len(waiting) > 0 {
+		failed, err := w.transact(waiting)
+		if failed == nil {
+			for _, op := range waiting {
+				if err != nil {
+					op.err = err
+				}
+			}
+			return
+		}
+		failed.err = err
+		waiting = without(waiting, failed)
+	}
+}
+
+func without(ops []*writeOp, failed *writeOp) []*writeOp {
+	var rest []*writeOp
+	for _, op := range ops {
+		if op != failed {
+			rest = append(rest, op)
+		}
+	}
+	return rest
+}
+
+// transact applies all ops in one transaction. With failed set, that op alone spoiled
+// it and nothing happened; otherwise err is the answer for everybody, or nil when
+// each op holds its own.
+func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
+	err = w.conn.do(func(t *tx) error {
+		if _, err := t.exec(sqlBegin); err != nil {
+			return w.stopIf(damaged(err), undone(fmt.Errorf("begin: %w", err)))
+		}
+		for _, op := range ops {
+			op.err = op.apply(t)
+			if resultCode(op.err) == 0 {
+				continue // done, or refused by rule: the others go on
+			}
+			w.rollback(t)
+			if !systemic(op.err) {
+				failed = op
+			}
+			return w.stopIf(damaged(op.err), undone(op.err))
+		}
+		if _, err := t.exec(sqlCommit); err != nil {
+			w.rollback(t)
+			if !uncertain(err) {
+				return undone(fmt.Errorf("commit: %w", err))
+			}
+			// After a failed fsync nobody knows what is on the disk, and a second
+			// fsync would answer for pages that the kernel has dropped.
+			return w.stopIf(resultCode(err) != codeShmSize, fmt.Errorf("commit may have happened: %w", err))
+		}
+		return nil
+	})
+	return failed, err
+}
+
+// rollback ends a transaction that failed. SQLite may have ended it already, which
+// is then the error, so there is nothing to do about one.
+func (w *writer) rollback(t *tx) {
+	w.forget()
+	if _, err := t.exec(sqlRollback); err != nil && systemic(err) {
+		w.stop(err)
+	}
+}
+
+// stopIf refuses all further writes when broken.
+func (w *writer) stopIf(broken bool, err error) error {
+	if broken {
+		w.stop(err)
+	}
+	return err
+}
+
+func (w *writer) stop(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken == nil {
+		w.broken = cause
+	}
+}
+
+// failure returns why writes are refused; nil while they are not.
+func (w *writer) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
+}
+
+// close refuses new writes and waits for those that were accepted.
+func (w *writer) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for w.running {
+		w.idle.Wait()
+	}
+}

@@ -1,0 +1,226 @@
+package linktest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"curt/internal/link"
+)
+
+// Memory is the model of a link store: the contract in its plainest form, without
+// durability. It implements every optional interface and is the double of tests.
+type Memory struct {
+	mu      sync.RWMutex
+	closed  bool                   // guarded by mu, as all below
+	links   map[link.Key]link.Link // tombstones included
+	ids     map[owned]link.Key
+	keys    []link.Key // in the order of creation
+	changes []link.Change
+}
+
+type owned struct {
+	workspace link.WorkspaceID
+	id        link.ID
+}
+
+// The optional interfaces that Memory implements.
+var (
+	_ link.Store   = (*Memory)(nil)
+	_ link.Spender = (*Memory)(nil)
+	_ link.Deduper = (*Memory)(nil)
+	_ link.Batcher = (*Memory)(nil)
+)
+
+// NewMemory returns an empty model.
+func NewMemory() *Memory {
+	return &Memory{links: make(map[link.Key]link.Link), ids: make(map[owned]link.Key)}
+}
+
+// ready says whether an operation may go on. Memory never waits, so it looks at
+// the context once.
+func (m *Memory) ready(ctx context.Context, op string) error {
+	if m.closed {
+		return fmt.Errorf("%s: closed: %w", op, link.ErrUnavailable)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
+	}
+	return nil
+}
+
+// Lookup implements link.Store.
+func (m *Memory) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
+	l, err := m.Get(ctx, k)
+	return l.Target(), err
+}
+
+// Get implements link.Store.
+func (m *Memory) Get(ctx context.Context, k link.Key) (link.Link, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "get"); err != nil {
+		return link.Link{}, err
+	}
+	l, ok := m.links[k]
+	if !ok {
+		return link.Link{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
+	}
+	return copyOf(l), nil
+}
+
+// Create implements link.Store.
+func (m *Memory) Create(ctx context.Context, l link.Link) (link.Link, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx, "create"); err != nil {
+		return link.Link{}, err
+	}
+	return m.create(l)
+}
+
+// CreateMany implements link.Batcher.
+func (m *Memory) CreateMany(ctx context.Context, links []link.Link) ([]link.Result, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx, "create many"); err != nil {
+		return nil, err
+	}
+	results := make([]link.Result, len(links))
+	for i, l := range links {
+		results[i].Link, results[i].Err = m.create(l)
+	}
+	return results, nil
+}
+
+func (m *Memory) create(l link.Link) (link.Link, error) {
+	if err := l.Validate(); err != nil {
+		return link.Link{}, fmt.Errorf("create: %w", err)
+	}
+	if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok {
+		if key != l.Key {
+			return link.Link{}, fmt.Errorf("create %s: id belongs to %s: %w", l.Key, key, link.ErrConflict)
+		}
+		return copyOf(m.links[key]), nil
+	}
+	if _, ok := m.links[l.Key]; ok {
+		return link.Link{}, fmt.Errorf("create %s: %w", l.Key, link.ErrExists)
+	}
+	l.Version, l.Spent = 1, 0
+	m.put(l)
+	m.ids[owned{l.Workspace, l.ID}] = l.Key
+	m.keys = append(m.keys, l.Key)
+	if !l.Minted {
+		m.log(l)
+	}
+	return copyOf(m.links[l.Key]), nil
+}
+
+// Replace implements link.Store.
+func (m *Memory) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx, "replace"); err != nil {
+		return link.Link{}, err
+	}
+	if err := l.Validate(); err != nil {
+		return link.Link{}, fmt.Errorf("replace: %w", err)
+	}
+	old, ok := m.links[l.Key]
+	switch {
+	case !ok:
+		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, link.ErrNotFound)
+	case old.Status == link.Deleted:
+		return link.Link{}, fmt.Errorf("replace %s: deleted: %w", l.Key, link.ErrConflict)
+	case old.Version != l.Version:
+		return link.Link{}, fmt.Errorf("replace %s: stored version is %d: %w", l.Key, old.Version, link.ErrConflict)
+	}
+	l.ID, l.Workspace, l.Minted, l.Created, l.Spent = old.ID, old.Workspace, old.Minted, old.Created, old.Spent
+	l.Version++
+	m.put(l)
+	m.log(l)
+	return copyOf(m.links[l.Key]), nil
+}
+
+// put stores a copy, of a deleted link only what its tombstone keeps.
+func (m *Memory) put(l link.Link) {
+	if l.Status == link.Deleted {
+		l = l.Tombstone(l.Updated)
+	}
+	m.links[l.Key] = copyOf(l)
+}
+
+func (m *Memory) log(l link.Link) {
+	seq := link.Sequence(len(m.changes) + 1)
+	m.changes = append(m.changes, link.Change{Sequence: seq, Key: l.Key, Version: l.Version})
+}
+
+// Spend implements link.Spender.
+func (m *Memory) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx, "spend"); err != nil {
+		return 0, err
+	}
+	l, ok := m.links[k]
+	if !ok || l.Status == link.Deleted {
+		return 0, fmt.Errorf("spend %s: %w", k, link.ErrNotFound)
+	}
+	if l.MaxClicks == 0 {
+		return n, nil
+	}
+	granted := min(n, l.MaxClicks-min(l.Spent, l.MaxClicks))
+	l.Spent += granted
+	m.links[k] = l
+	return granted, nil
+}
+
+// FindByDestination implements link.Deduper.
+func (m *Memory) FindByDestination(ctx context.Context, w link.WorkspaceID, destination string, now time.Time) (link.Link, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "find"); err != nil {
+		return link.Link{}, err
+	}
+	var oldest link.Link
+	for _, l := range m.links {
+		match := l.Workspace == w && l.Destination == destination && l.Status == link.Active && l.Safety == link.Clean &&
+			(l.Expires.IsZero() || now.Before(l.Expires))
+		if match && (oldest.ID.IsZero() || slices.Compare(l.ID[:], oldest.ID[:]) < 0) {
+			oldest = l
+		}
+	}
+	if oldest.ID.IsZero() {
+		return link.Link{}, fmt.Errorf("find a link by destination: %w", link.ErrNotFound)
+	}
+	return copyOf(oldest), nil
+}
+
+// Close implements link.Store.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// copyOf lets nobody share the tags of a stored link; no tags are nil.
+func copyOf(l link.Link) link.Link {
+	if len(l.Tags) == 0 {
+		l.Tags = nil
+	}
+	l.Tags = slices.Clone(l.Tags)
+	return l
+}
+
+// byAge orders links by id, then by key for ids used in two workspaces.
+func byAge(a, b link.Link) int {
+	return cmp.Or(slices.Compare(a.ID[:], b.ID[:]), compareKeys(a.Key, b.Key))
+}
+
+func compareKeys(a, b link.Key) int {
+	return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Code, b.Code))
+}

@@ -1,0 +1,181 @@
+package linktest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"curt/internal/link"
+)
+
+// listCursor is a position of List: the last link seen, and the filter it is for.
+type listCursor struct {
+	Filter link.Filter
+	ID     link.ID
+	Key    link.Key
+}
+
+// List implements link.Store.
+func (m *Memory) List(ctx context.Context, f link.Filter, p link.Page) (link.Slice, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "list"); err != nil {
+		return link.Slice{}, err
+	}
+	if p.Limit < 1 || p.Limit > link.MaxPage {
+		return link.Slice{}, fmt.Errorf("list: limit %d: %w", p.Limit, link.ErrInvalid)
+	}
+	after, err := parseListCursor(p.After, f)
+	if err != nil {
+		return link.Slice{}, err
+	}
+	var found []link.Link
+	for _, l := range m.links {
+		if matches(l, f) {
+			found = append(found, copyOf(l))
+		}
+	}
+	order := byAge
+	if !f.Oldest {
+		order = func(a, b link.Link) int { return byAge(b, a) }
+	}
+	slices.SortFunc(found, order)
+	if after != nil {
+		start, exact := slices.BinarySearchFunc(found, link.Link{ID: after.ID, Key: after.Key}, order)
+		if exact {
+			start++
+		}
+		found = found[start:]
+	}
+	if len(found) <= p.Limit {
+		return link.Slice{Links: found}, nil
+	}
+	found = found[:p.Limit]
+	last := found[p.Limit-1]
+	next, err := json.Marshal(listCursor{Filter: f, ID: last.ID, Key: last.Key})
+	if err != nil {
+		return link.Slice{}, fmt.Errorf("list: %w", err)
+	}
+	return link.Slice{Links: found, Next: link.Cursor(next)}, nil
+}
+
+func parseListCursor(c link.Cursor, f link.Filter) (*listCursor, error) {
+	if c == "" {
+		return nil, nil //nolint:nilnil // no cursor is no error
+	}
+	var at listCursor
+	if err := json.Unmarshal([]byte(c), &at); err != nil {
+		return nil, fmt.Errorf("list: cursor: %w: %w", link.ErrInvalid, err)
+	}
+	same := at.Filter.Workspace == f.Workspace && at.Filter.Status == f.Status && at.Filter.Oldest == f.Oldest &&
+		(at.Filter.Domain == nil) == (f.Domain == nil) && (f.Domain == nil || *at.Filter.Domain == *f.Domain)
+	if !same {
+		return nil, fmt.Errorf("list: cursor of another filter: %w", link.ErrInvalid)
+	}
+	return &at, nil
+}
+
+func matches(l link.Link, f link.Filter) bool {
+	return l.Status != link.Deleted &&
+		(f.Workspace == "" || l.Workspace == f.Workspace) &&
+		(f.Status == 0 || l.Status == f.Status) &&
+		(f.Domain == nil || l.Key.Domain == *f.Domain)
+}
+
+// expiry is a position of Expired.
+type expiry struct {
+	At  int64
+	Key link.Key
+}
+
+func (e expiry) compare(other expiry) int {
+	return cmp.Or(cmp.Compare(e.At, other.At), compareKeys(e.Key, other.Key))
+}
+
+// Expired implements link.Store.
+func (m *Memory) Expired(ctx context.Context, after link.Cursor, before time.Time, n int) ([]link.Key, link.Cursor, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "expired"); err != nil {
+		return nil, "", err
+	}
+	var from *expiry
+	if after != "" {
+		if err := json.Unmarshal([]byte(after), &from); err != nil {
+			return nil, "", fmt.Errorf("expired: cursor: %w: %w", link.ErrInvalid, err)
+		}
+	}
+	var due []expiry
+	for _, l := range m.links {
+		e := expiry{At: l.Expires.UnixMilli(), Key: l.Key}
+		if l.Status == link.Active && !l.Expires.IsZero() && !l.Expires.After(before) && (from == nil || e.compare(*from) > 0) {
+			due = append(due, e)
+		}
+	}
+	slices.SortFunc(due, expiry.compare)
+	due = due[:min(n, len(due))]
+	if len(due) == 0 {
+		return nil, after, nil
+	}
+	keys := make([]link.Key, len(due))
+	for i, e := range due {
+		keys[i] = e.Key
+	}
+	next, err := json.Marshal(due[len(due)-1])
+	if err != nil {
+		return nil, "", fmt.Errorf("expired: %w", err)
+	}
+	return keys, link.Cursor(next), nil
+}
+
+// Changes implements link.Store. Memory keeps all changes.
+func (m *Memory) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "changes"); err != nil {
+		return nil, err
+	}
+	from := min(int(after), len(m.changes))
+	return slices.Clone(m.changes[from:min(from+n, len(m.changes))]), nil
+}
+
+// Head implements link.Store.
+func (m *Memory) Head(ctx context.Context) (link.Sequence, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "head"); err != nil {
+		return 0, err
+	}
+	return link.Sequence(len(m.changes)), nil
+}
+
+// Unminted implements link.Store: in the order of creation.
+func (m *Memory) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "unminted"); err != nil {
+		return nil, "", err
+	}
+	from := 0
+	if after != "" {
+		var err error
+		if from, err = strconv.Atoi(string(after)); err != nil || from < 0 || from > len(m.keys) {
+			return nil, "", fmt.Errorf("unminted: cursor %q: %w", after, link.ErrInvalid)
+		}
+	}
+	var keys []link.Key
+	for i, k := range m.keys[from:] {
+		if m.links[k].Minted {
+			continue
+		}
+		if len(keys) == n {
+			return keys, link.Cursor(strconv.Itoa(from + i)), nil
+		}
+		keys = append(keys, k)
+	}
+	return keys, "", nil
+}
