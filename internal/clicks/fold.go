@@ -1,0 +1,261 @@
+package clicks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// FoldConfig says what Fold reads and where it writes.
+type FoldConfig struct {
+	Log    *Log
+	Store  RollupStore
+	Logger *slog.Logger // nil = none
+
+	// Every is how long counts stay in memory before they are written; 0 = 10 s.
+	// Statistics include what is in memory, so it does not change their freshness.
+	Every time.Duration
+	// MaxBytes is the memory of counts that makes a batch due early; 0 = 24 MiB.
+	// While one batch is written another fills, so twice that may be held.
+	MaxBytes int
+	// Paused keeps Fold from reading, for measurements: the log grows.
+	Paused bool
+}
+
+// Fold counts what the log holds. It keeps the newest counts in memory, writes
+// them in batches together with its position, and hands the memory's part to
+// whoever reads statistics.
+type Fold struct {
+	cfg    FoldConfig
+	agents *agents // owned by Run
+
+	mu        sync.RWMutex
+	active    *aggregate // guarded by mu, filled by Run; nil until the state is loaded
+	frozen    *aggregate // guarded by mu; being written, unchanged
+	freshness Freshness  // guarded by mu
+	stats     FoldStats  // guarded by mu
+}
+
+// Freshness says how new the counts are.
+type Freshness struct {
+	Updated  time.Time // when Fold last found out what there is to count
+	Complete time.Time // every kept click before it is counted; zero = not known yet
+}
+
+// FoldStats are counters since the start.
+type FoldStats struct {
+	Events      uint64
+	Batches     uint64
+	BatchErrors uint64
+	Damages     uint64 // places of the log that could not be read
+	Position    Position
+}
+
+// NewFold returns a Fold that begins with Run.
+func NewFold(c FoldConfig) *Fold {
+	if c.Every <= 0 {
+		c.Every = 10 * time.Second
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 24 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Fold{cfg: c, agents: newAgents()}
+}
+
+// foldTick bounds how long Fold sleeps when the log does not wake it.
+const foldTick = time.Second
+
+// Run folds until ctx ends, then counts what the log still holds and writes it.
+// What cannot be written in closing time is counted after the next start. It
+// returns early only when another Fold wrote to the store.
+func (f *Fold) Run(ctx context.Context) error {
+	state, err := f.load(ctx)
+	if err != nil {
+		return err
+	}
+	f.cfg.Log.SetFolded(state.Position)
+	f.mu.Lock()
+	f.active = newAggregate(State{state.Generation + 1, state.Position})
+	f.mu.Unlock()
+	if f.cfg.Paused {
+		<-ctx.Done()
+		return nil
+	}
+	reader := f.cfg.Log.Read(state.Position)
+	defer reader.Close()
+	w := startWriter(ctx, f)
+	err = f.loop(ctx, reader, w)
+	return errors.Join(err, w.stop())
+}
+
+// load asks the store until it answers.
+func (f *Fold) load(ctx context.Context) (State, error) {
+	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		state, err := f.cfg.Store.Load(ctx)
+		if err == nil {
+			return state, nil
+		}
+		f.cfg.Logger.ErrorContext(ctx, "load fold position", slog.Any("err", err))
+		if !sleep(ctx, wait) {
+			return State{}, fmt.Errorf("load fold position: %w", err)
+		}
+	}
+}
+
+// loop reads and writes until ctx ends.
+func (f *Fold) loop(ctx context.Context, r *Reader, w *writer) error {
+	tick := time.NewTicker(foldTick)
+	defer tick.Stop()
+	due := time.Now().Add(f.cfg.Every)
+	for {
+		caughtUp := f.read(ctx, r)
+		if now := time.Now(); !w.busy() && (now.After(due) || f.full()) {
+			if a := f.freeze(); a != nil {
+				w.write(a)
+			}
+			due = now.Add(f.cfg.Every)
+		}
+		if !caughtUp && !f.full() && ctx.Err() == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return f.finish(r, w)
+		case err := <-w.failed:
+			return err
+		case <-w.done:
+		case <-f.cfg.Log.grown:
+		case <-tick.C:
+		}
+	}
+}
+
+// finish counts the rest of the log and hands it to the writer, whose stop waits.
+func (f *Fold) finish(r *Reader, w *writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
+	defer cancel()
+	for !f.read(ctx, r) {
+		if f.full() || ctx.Err() != nil {
+			break // the next start goes on from here
+		}
+	}
+	w.idle.Wait()
+	if w.busy() {
+		return nil // time was up before the batch was written
+	}
+	if a := f.freeze(); a != nil {
+		w.write(a)
+	}
+	return nil
+}
+
+// read folds blocks until there are no more (true), or until memory is full or ctx
+// ends (false).
+func (f *Fold) read(ctx context.Context, r *Reader) (caughtUp bool) {
+	for !f.full() {
+		mark := f.cfg.Log.Mark() // before the end is looked for
+		b, err := r.Next()
+		var damage *DamageError
+		switch {
+		case errors.Is(err, io.EOF):
+			f.seen(r.Position(), mark)
+			return true
+		case errors.As(err, &damage):
+			f.skip(ctx, r, damage)
+			continue
+		case err != nil:
+			f.cfg.Logger.ErrorContext(ctx, "read click log", slog.Any("err", err))
+			return true // the tick tries again
+		}
+		f.foldBlock(ctx, &b)
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// foldSlice is how many events are counted between two pauses for others, readers
+// of statistics and redirects on the same core: about 30 µs.
+const foldSlice = 32
+
+// foldBlock counts a block; afterwards the position is behind it.
+func (f *Fold) foldBlock(ctx context.Context, b *Block) {
+	n := 0
+	f.mu.Lock()
+	err := b.Events(func(e *Event) error {
+		if n++; n%foldSlice == 0 {
+			f.mu.Unlock()
+			runtime.Gosched()
+			f.mu.Lock()
+		}
+		f.active.add(e, f.agents)
+		return nil
+	})
+	f.active.state.Position = b.Next
+	f.stats.Events += uint64(n)
+	f.stats.Position = b.Next
+	if err != nil {
+		f.stats.Damages++
+	}
+	f.mu.Unlock()
+	if err != nil {
+		f.cfg.Logger.ErrorContext(ctx, "click log block", slog.Any("err", err), slog.String("at", b.At.String()))
+	}
+}
+
+// skip passes over the rest of a damaged segment. The segment is ended if it is
+// still written to: what comes next must be read.
+func (f *Fold) skip(ctx context.Context, r *Reader, damage *DamageError) {
+	f.cfg.Log.endSegment(r.Position().Segment)
+	r.Skip()
+	f.mu.Lock()
+	f.stats.Damages++
+	f.active.state.Position = r.Position()
+	f.mu.Unlock()
+	f.cfg.Logger.ErrorContext(ctx, "click log is damaged, the rest of the segment is not counted", slog.Any("err", damage))
+}
+
+// seen notes that Fold is at the log's end.
+func (f *Fold) seen(at Position, mark Watermark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.freshness.Updated = time.Now().UTC()
+	if at.Compare(mark.Position) >= 0 && mark.Time.After(f.freshness.Complete) {
+		f.freshness.Complete = mark.Time
+	}
+}
+
+// full reports whether the counts in memory have reached their bound.
+func (f *Fold) full() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.active.weight() >= f.cfg.MaxBytes
+}
+
+// freeze makes the active counts a batch and returns it; nil if there are none.
+// The batch before must be written.
+func (f *Fold) freeze() *aggregate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.active.state.Position == f.active.from {
+		return nil
+	}
+	f.frozen = f.active
+	f.active = newAggregate(State{f.frozen.state.Generation + 1, f.frozen.state.Position})
+	return f.frozen
+}
+
+// Freshness returns how new the counts are.
+func (f *Fold) Freshness() Freshness { f.mu.RLock(); defer f.mu.RUnlock(); return f.freshness }
+
+// Stats returns the counters.
+func (f *Fold) Stats() FoldStats { f.mu.RLock(); defer f.mu.RUnlock(); return f.stats }

@@ -1,0 +1,127 @@
+package clicks
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+)
+
+// referrerHost returns the host of a Referer header, lower case, without "www."
+// and port, in buf; empty for none and for what is no web address. "www." says
+// nothing about where a visitor came from.
+func referrerHost(referrer []byte, buf []byte) []byte {
+	scheme, rest, ok := bytes.Cut(referrer, []byte("://"))
+	if !ok || !isWeb(scheme) {
+		return nil
+	}
+	if i := bytes.IndexAny(rest, "/?#\\"); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := bytes.LastIndexByte(rest, '@'); i >= 0 {
+		rest = rest[i+1:]
+	}
+	if i := bytes.LastIndexByte(rest, ':'); i >= 0 && (len(rest) == 0 || rest[len(rest)-1] != ']') {
+		rest = rest[:i]
+	}
+	rest = bytes.TrimSuffix(rest, []byte("."))
+	if len(rest) > 253 {
+		return nil
+	}
+	host := buf[:0]
+	for _, c := range rest {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '-', c == '_', c == '[', c == ']', c == ':':
+		default:
+			return nil // a browser sends A-labels
+		}
+		host = append(host, c)
+	}
+	return bytes.TrimPrefix(host, []byte("www."))
+}
+
+// isWeb also takes what Android apps send: android-app://com.example.
+func isWeb(scheme []byte) bool {
+	switch string(scheme) {
+	case "http", "https", "android-app", "HTTP", "HTTPS":
+		return true
+	}
+	return false
+}
+
+// primaryLanguage returns the first language of an Accept-Language header without
+// its region as up to three letters packed into a number; 0 = none.
+func primaryLanguage(header []byte) uint32 {
+	var packed uint32
+	for i, c := range header {
+		c |= 0x20
+		if c < 'a' || c > 'z' {
+			if i < 2 {
+				return 0
+			}
+			break
+		}
+		if i == 3 {
+			return 0
+		}
+		packed = packed<<8 | uint32(c)
+	}
+	if packed < 1<<8 {
+		return 0
+	}
+	return packed
+}
+
+func languageName(packed uint32) string {
+	b := []byte{byte(packed >> 16), byte(packed >> 8), byte(packed)}
+	return string(bytes.TrimLeft(b, "\x00"))
+}
+
+// maxUTM bounds a UTM field; longer ones are cut.
+const maxUTM = 128
+
+// utm holds the five fields in the order of the dimensions from UTMSource on.
+type utm [UTMContent - UTMSource + 1]string
+
+// readUTM reads the UTM fields of a query. The first of repeated fields counts, as
+// in the analytics programs that invented them.
+func readUTM(query []byte) (fields utm, any bool) {
+	if !bytes.Contains(query, []byte("utm_")) {
+		return utm{}, false
+	}
+	for pair := range bytes.SplitSeq(query, []byte("&")) {
+		name, value, _ := bytes.Cut(pair, []byte("="))
+		if !bytes.HasPrefix(name, []byte("utm_")) {
+			continue
+		}
+		d, ok := ParseDimension(string(name))
+		if !ok || d < UTMSource || d > UTMContent || fields[d-UTMSource] != "" {
+			continue
+		}
+		text := cleanUTM(string(value))
+		fields[d-UTMSource] = text
+		any = any || text != ""
+	}
+	return fields, any
+}
+
+// cleanUTM decodes a value and drops what no campaign has but a report must not
+// meet: control characters, and parentheses, which mark our own values.
+func cleanUTM(value string) string {
+	text, err := url.QueryUnescape(value)
+	if err != nil {
+		text = value
+	}
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '(' || r == ')' || r == 0xfffd {
+			return -1
+		}
+		return r
+	}, text)
+	text = strings.TrimSpace(text)
+	if len(text) > maxUTM {
+		text = strings.ToValidUTF8(text[:maxUTM], "")
+	}
+	return text
+}

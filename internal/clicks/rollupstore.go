@@ -1,0 +1,90 @@
+package clicks
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"curt/internal/link"
+)
+
+// ErrGeneration: another writer applied a batch in between. There must be one Fold
+// per store; whoever gets this must load the state anew or stop.
+var ErrGeneration = errors.New("roll-ups were written by somebody else")
+
+// RollupStore keeps what Fold has counted. All methods may be called by many
+// goroutines at once; Apply by one.
+//
+// Roll-ups and position move together: after any crash the store holds exactly
+// the clicks before its position, so that a click which is read again from there
+// counts once. The proof of a driver is the suite in clickstest.
+type RollupStore interface {
+	// Load returns the state that the last Apply left; the zero State at first.
+	Load(ctx context.Context) (State, error)
+
+	// Apply adds every delta of the batch and moves the state to the batch's, in
+	// one transaction: all or nothing. The batch's generation MUST be the stored
+	// one + 1. The stored one itself means that this very batch was applied and
+	// only the answer was lost: nil, and nothing is added. Any other is
+	// ErrGeneration. An error without a sentinel "may have happened": applying
+	// the same batch again is safe.
+	Apply(ctx context.Context, b Batch) error
+
+	// Totals returns the totals of the keys, in order, zero for a link without
+	// clicks, and the generation that they belong to, in one view.
+	Totals(ctx context.Context, keys []link.Key) ([]Total, uint64, error)
+
+	// Read returns the link's total and its rows of the spans, by bucket within
+	// each span, in one view. Fields that want does not name may be empty.
+	Read(ctx context.Context, k link.Key, want Want, spans ...Span) (Stored, error)
+}
+
+// State says what a store has counted: all clicks before the position.
+type State struct {
+	Generation uint64 // how many batches were applied
+	Position   Position
+}
+
+// Batch is what Fold adds at once.
+type Batch struct {
+	State // after the batch
+	// Links yields the deltas in chunks, by key within and across chunks, each
+	// link once. A chunk is valid until the next one. It can be walked again.
+	Links iter.Seq[[]LinkDelta]
+}
+
+// LinkDelta is what happened to one link. The zero Key is the orphans: requests
+// for codes that no link has, counted together.
+type LinkDelta struct {
+	Key     link.Key
+	Total   Total
+	Buckets []BucketDelta // each bucket once
+}
+
+// BucketDelta is what happened to a link in one bucket.
+type BucketDelta struct {
+	Bucket Bucket
+	Rollup *Rollup
+}
+
+// Want names the costly parts of a row.
+type Want uint8
+
+// The parts; Counts and Minutes always come.
+const (
+	WantDimensions Want = 1 << 0
+	WantVisitors   Want = 1 << 1
+)
+
+// Span is a range of buckets, First and Last included.
+type Span struct {
+	Granularity Granularity
+	First, Last uint32 // ordinals
+}
+
+// Stored is what a store knows of one link.
+type Stored struct {
+	Generation uint64
+	Total      Total
+	Rows       []BucketDelta
+}

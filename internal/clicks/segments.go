@@ -1,0 +1,210 @@
+package clicks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const segmentSuffix = ".clicks"
+
+func segmentName(number uint64) string { return fmt.Sprintf("%016d%s", number, segmentSuffix) }
+
+// listSegments returns the segments of a folder by number. Other files are not ours.
+func listSegments(dir string) ([]segment, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []segment
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), segmentSuffix)
+		number, err := strconv.ParseUint(digits, 10, 63)
+		if !ok || err != nil || segmentName(number) != e.Name() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // trimmed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, segment{number: number, size: info.Size(), last: info.ModTime()})
+	}
+	slices.SortFunc(found, func(a, b segment) int { return Position{Segment: a.number}.Compare(Position{Segment: b.number}) })
+	return found, nil
+}
+
+// recover reads the folder and cuts a torn tail off the last segment: bytes that a
+// dying machine wrote in part, behind which nothing whole follows. A damage with
+// whole blocks behind it is not torn; it stays for the reader to report.
+func (l *Log) recover() error {
+	found, err := listSegments(l.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	if n := len(found); n > 0 {
+		last := &found[n-1]
+		whole, err := cutTail(filepath.Join(l.cfg.Dir, segmentName(last.number)), last.size)
+		if err != nil {
+			return err
+		}
+		l.stats.TruncatedBytes = uint64(last.size - whole)
+		last.size = whole
+		l.end = Position{last.number, whole}
+		l.synced = l.end
+	}
+	l.segments = found
+	for _, s := range found {
+		l.stats.Bytes += s.size
+	}
+	l.stats.Segments = int64(len(found))
+	return nil
+}
+
+// cutTail truncates the file after its last whole block, unless whole blocks
+// follow the damage, and syncs it: what a killed process wrote is in the page
+// cache at best. It returns the size that is left.
+func cutTail(path string, size int64) (int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	whole, err := wholeBlocks(f, size)
+	if err == nil && whole < size {
+		err = f.Truncate(whole)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, fmt.Errorf("cut torn tail of %s: %w", path, err)
+	}
+	return whole, nil
+}
+
+// wholeBlocks returns where the last whole block ends; size if a whole block
+// follows a damage.
+func wholeBlocks(f io.ReaderAt, size int64) (int64, error) {
+	s := segmentScanner{file: f, size: size}
+	for {
+		before := s.at
+		_, err := s.next()
+		var damage *DamageError
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, nil
+		case errors.As(err, &damage):
+			if blockFollows(f, before, size) {
+				return size, nil
+			}
+			return before, nil
+		case err != nil:
+			return 0, err
+		}
+	}
+}
+
+// blockFollows looks for a whole block anywhere after the damage at at.
+func blockFollows(f io.ReaderAt, at, size int64) bool {
+	rest, err := io.ReadAll(io.NewSectionReader(f, at, size-at))
+	if err != nil {
+		return false
+	}
+	for i := 1; ; i++ {
+		next := bytes.Index(rest[min(i, len(rest)):], []byte(magic))
+		if next < 0 {
+			return false
+		}
+		i += next
+		s := segmentScanner{file: bytes.NewReader(rest[i:]), size: int64(len(rest) - i)}
+		if _, err := s.next(); err == nil {
+			return true
+		}
+	}
+}
+
+// trim unlinks what retention and the bound do not allow, oldest first.
+func (l *Log) trim(ctx context.Context, now time.Time) {
+	l.appending.Lock()
+	if c := l.current; c != nil && c.size > 0 && l.tooOld(c.number, now) {
+		l.retire()
+	}
+	l.appending.Unlock()
+	for {
+		victim, unfolded, ok := l.victim(now)
+		if !ok {
+			return
+		}
+		path := filepath.Join(l.cfg.Dir, segmentName(victim.number))
+		var lost uint64
+		if unfolded {
+			lost = l.unfoldedIn(victim, path)
+			l.cfg.Logger.ErrorContext(ctx, "click log is full, clicks are lost", slog.String("segment", path), slog.Uint64("clicks", lost))
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.cfg.Logger.ErrorContext(ctx, "remove click log segment", slog.Any("err", err))
+			return // the next tick tries again
+		}
+		l.mu.Lock()
+		l.segments = slices.DeleteFunc(l.segments, func(s segment) bool { return s.number == victim.number })
+		l.stats.Bytes -= victim.size
+		l.stats.Segments--
+		l.stats.RemovedSegments++
+		l.stats.LostClicks += lost
+		l.mu.Unlock()
+	}
+}
+
+// victim returns the segment that has to go next, and whether its clicks were not
+// all counted. The segment that is written to never goes.
+func (l *Log) victim(now time.Time) (s segment, unfolded, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	idle := l.segments
+	for _, d := range l.dirty { // written to, or not yet synced
+		idle = slices.DeleteFunc(slices.Clone(idle), func(s segment) bool { return s.number == d.number })
+	}
+	if len(idle) == 0 {
+		return segment{}, false, false
+	}
+	s = idle[0]
+	unfolded = l.folded.Compare(Position{s.number, s.size}) < 0
+	full := l.stats.Bytes > l.cfg.MaxBytes
+	old := now.Sub(s.last) > l.cfg.Retention
+	return s, unfolded, full || old && !unfolded
+}
+
+// unfoldedIn counts the clicks of a segment behind Fold's position. They may have
+// reached statistics that a crash would still forget; the count says at most.
+func (l *Log) unfoldedIn(victim segment, path string) (n uint64) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close() //nolint:errcheck // only read
+	l.mu.Lock()
+	s := segmentScanner{file: f, size: victim.size}
+	if l.folded.Segment == victim.number {
+		s.at = l.folded.Offset
+	}
+	l.mu.Unlock()
+	for {
+		b, err := s.next()
+		if err != nil {
+			return n
+		}
+		n += uint64(b.Count)
+	}
+}
