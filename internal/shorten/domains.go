@@ -1,0 +1,35 @@
+package shorten
+
+import (
+	"strings"
+
+	"curt/internal/link"
+)
+
+// domain returns the Domain that a caller's name for it means. The name of the
+// default domain is the zero Domain: an operator who moves to another host name
+// keeps every link.
+func (c *Creator) domain(name Field[string]) (link.Domain, error) {
+	if !name.set() {
+		return "", nil
+	}
+	d, ok := c.Domain(name.Value)
+	if !ok {
+		return "", invalid("domain", "is no domain of this service")
+	}
+	return d, nil
+}
+
+// Domain returns the Domain that serves links under a host name, in any case.
+// The empty name is the default domain.
+func (c *Creator) Domain(name string) (link.Domain, bool) {
+	if name == "" {
+		return "", true
+	}
+	d := link.Domain(strings.ToLower(name))
+	if d == c.host {
+		return "", true
+	}
+	_, ok := c.domains[d]
+	return d, ok
+}

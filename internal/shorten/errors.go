@@ -1,0 +1,47 @@
+package shorten
+
+import (
+	"errors"
+	"fmt"
+
+	"curt/internal/link"
+	"curt/internal/ratelimit"
+)
+
+// The errors of this package, tested with errors.Is. Beside them come those of
+// link (ErrNotFound, ErrConflict, ErrUnavailable, ErrFull) and auth.
+var (
+	// ErrTaken: the alias belongs to another link, or did once. It wraps
+	// link.ErrExists.
+	ErrTaken = fmt.Errorf("this slug is taken: %w", link.ErrExists)
+	// ErrReserved: the alias is a word that curt keeps for its own pages.
+	ErrReserved = errors.New("this slug is reserved")
+	// ErrVersion: the link is not at the version that the caller expects.
+	ErrVersion = errors.New("the link has another version")
+)
+
+// InvalidError says which field of a request is wrong, and how. It wraps
+// link.ErrInvalid: a retry cannot help.
+type InvalidError struct {
+	Field  string // the name in the API, as "long_url"
+	Reason string // for the caller to read; never holds an internal error
+}
+
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// PublicMessage returns the reason in words for the caller.
+func (e *InvalidError) PublicMessage() string { return e.Reason }
+
+// Is makes an InvalidError a link.ErrInvalid.
+func (e *InvalidError) Is(target error) bool { return target == link.ErrInvalid }
+
+func invalid(field, reason string, args ...any) error {
+	return &InvalidError{Field: field, Reason: fmt.Sprintf(reason, args...)}
+}
+
+// LimitedError says that the caller has to wait.
+type LimitedError struct{ Verdict ratelimit.Verdict }
+
+func (e *LimitedError) Error() string {
+	return fmt.Sprintf("too many creates, wait %s", e.Verdict.RetryAfter)
+}

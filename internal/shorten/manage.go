@@ -1,0 +1,138 @@
+package shorten
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+)
+
+// Get returns a link that the caller sees. What is deleted, or another's, is
+// link.ErrNotFound.
+func (c *Creator) Get(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
+	if err := authorise(who, auth.LinksRead); err != nil {
+		return link.Link{}, err
+	}
+	return c.find(ctx, who, k)
+}
+
+// Exists returns nil for a link that the caller sees and may count the clicks of;
+// otherwise the errors of Get.
+func (c *Creator) Exists(ctx context.Context, who auth.Caller, k link.Key) error {
+	if err := authorise(who, auth.StatsRead); err != nil {
+		return err
+	}
+	_, err := c.find(ctx, who, k)
+	return err
+}
+
+func (c *Creator) find(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
+	l, err := c.store.Get(ctx, k)
+	if err != nil {
+		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
+	}
+	if !visible(who, l) {
+		return link.Link{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
+	}
+	return l, nil
+}
+
+// visible reports whether a link exists for the caller: tombstones do for nobody.
+func visible(who auth.Caller, l link.Link) bool {
+	return l.Status != link.Deleted && who.Sees(l.Workspace)
+}
+
+// List returns a page of the links that the caller sees; f.Workspace is the
+// caller's own, unless the caller is an admin, who sees all.
+func (c *Creator) List(ctx context.Context, who auth.Caller, f link.Filter, p link.Page) (link.Slice, error) {
+	if err := authorise(who, auth.LinksRead); err != nil {
+		return link.Slice{}, err
+	}
+	if who.IsAnonymous() {
+		return link.Slice{}, auth.ErrUnauthenticated
+	}
+	if !who.IsAdmin() {
+		f.Workspace = who.Workspace
+	}
+	slice, err := c.store.List(ctx, f, p)
+	if err != nil {
+		return link.Slice{}, fmt.Errorf("list links: %w", err)
+	}
+	return slice, nil
+}
+
+// Update changes a link and returns it as stored, one version up; a change that
+// asks for nothing leaves the version alone. ErrVersion when match refuses the
+// version that is stored.
+func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match, change *Change) (link.Link, error) {
+	now = now.UTC().Truncate(time.Millisecond)
+	return c.replace(ctx, who, k, match, func(l *link.Link) error {
+		if change.empty() {
+			return errUnchanged
+		}
+		if err := c.apply(now, l, &change.Fields); err != nil {
+			return err
+		}
+		if change.Status.Given {
+			if s := change.Status.Value; s != link.Active && s != link.Disabled {
+				return invalid("status", "want active or disabled")
+			}
+			l.Status = change.Status.Value
+		}
+		l.Updated = later(now, l.Updated)
+		return nil
+	})
+}
+
+// Delete leaves a tombstone: the content is erased, the code never used again.
+func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match) error {
+	now = now.UTC().Truncate(time.Millisecond)
+	_, err := c.replace(ctx, who, k, match, func(l *link.Link) error {
+		*l = l.Tombstone(later(now, l.Updated))
+		return nil
+	})
+	return err
+}
+
+// errUnchanged ends an update that has nothing to write.
+var errUnchanged = errors.New("nothing to change")
+
+// replace changes a link that the caller sees and announces the new version.
+func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
+	if err := authorise(who, auth.LinksWrite); err != nil {
+		return link.Link{}, err
+	}
+	if who.IsAnonymous() { // may create, but owns nothing to change
+		return link.Link{}, auth.ErrUnauthenticated
+	}
+	var seen link.Link
+	stored, err := link.Update(ctx, c.store, k, func(l *link.Link) error {
+		if !visible(who, *l) {
+			return link.ErrNotFound
+		}
+		if !match.accepts(l.Version) {
+			return ErrVersion
+		}
+		seen = *l
+		return f(l)
+	})
+	switch {
+	case errors.Is(err, errUnchanged):
+		return seen, nil
+	case err != nil:
+		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
+	}
+	c.announce(link.Change{Key: stored.Key, Version: stored.Version})
+	return stored, nil
+}
+
+// later keeps Updated from going back with the clock.
+func later(now, before time.Time) time.Time {
+	if now.Before(before) {
+		return before
+	}
+	return now
+}

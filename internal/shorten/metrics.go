@@ -1,0 +1,29 @@
+package shorten
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what the write path counts. Labels would be bounded by
+// construction; there are none.
+type metrics struct {
+	created    prometheus.Counter
+	collisions prometheus.Counter
+	retries    prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "curt", Name: name, Help: help})
+	}
+	m := &metrics{
+		created: counter("links_created_total", "Links that were stored."),
+		collisions: counter("code_collisions_total",
+			"Codes promised to be unique that were taken. Any growth without aliases of that shape means that leases are older than links: raise an alarm."),
+		retries: counter("create_retries_total", "Creates repeated with the same id because the store's answer was lost."),
+	}
+	if reg != nil {
+		reg.MustRegister(m.created, m.collisions, m.retries)
+	}
+	return m
+}

@@ -1,0 +1,187 @@
+package shorten
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"curt/internal/link"
+	"curt/internal/weburl"
+)
+
+const (
+	// maxExpiresIn is ten years, with three leap days, in seconds.
+	maxExpiresIn = 3653 * 24 * 60 * 60
+	// maxClicks is the largest integer that every JSON reader keeps exactly
+	// (RFC 8259, section 6).
+	maxClicks = 1<<53 - 1
+)
+
+// lastDate is the end of the dates that RFC 3339 can write.
+func lastDate() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC) }
+
+// apply writes the given fields into l, or returns an InvalidError for the first
+// that breaks a rule. On error l is half-written and must be thrown away.
+func (c *Creator) apply(now time.Time, l *link.Link, f *Fields) error {
+	if err := c.applyURLs(l, f); err != nil {
+		return err
+	}
+	if err := applyTimes(now, l, f); err != nil {
+		return err
+	}
+	if err := applyText(l, f); err != nil {
+		return err
+	}
+	if err := applyAnswer(l, f); err != nil {
+		return err
+	}
+	if l.Cacheable && (l.MaxClicks > 0 || l.ForwardQuery) {
+		return invalid("cacheable", "a link with max_clicks or forward_query cannot be cacheable")
+	}
+	return nil
+}
+
+func (c *Creator) applyURLs(l *link.Link, f *Fields) (err error) {
+	if f.LongURL.Given {
+		if f.LongURL.Null || f.LongURL.Value == "" {
+			return invalid("long_url", "must not be empty")
+		}
+		if l.Destination, err = c.destination("long_url", f.LongURL.Value); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.Fallback.Null:
+		l.Fallback = ""
+	case f.Fallback.Given:
+		l.Fallback, err = c.destination("fallback_url", f.Fallback.Value)
+	}
+	return err
+}
+
+// destination returns the normal form of a URL that a link may lead to.
+func (c *Creator) destination(field, raw string) (string, error) {
+	u, err := weburl.Parse(raw)
+	if err != nil {
+		return "", invalid(field, "%s", publicMessage(err, "not a URL that a link may lead to"))
+	}
+	if c.own.Refuses(u) {
+		return "", invalid(field, "leads to this service itself")
+	}
+	return u.Href(), nil
+}
+
+func publicMessage(err error, otherwise string) string {
+	var public interface{ PublicMessage() string }
+	if errors.As(err, &public) {
+		return public.PublicMessage()
+	}
+	return otherwise
+}
+
+func applyTimes(now time.Time, l *link.Link, f *Fields) error {
+	switch {
+	case f.ExpiresAt.set() && f.ExpiresIn.set():
+		return invalid("expires_in", "give expires_at or expires_in, not both")
+	case f.ExpiresIn.set():
+		seconds := f.ExpiresIn.Value
+		if seconds < 1 || seconds > maxExpiresIn {
+			return invalid("expires_in", "want 1 to %d seconds", maxExpiresIn)
+		}
+		l.Expires = now.Add(time.Duration(seconds) * time.Second)
+	case f.ExpiresAt.set():
+		l.Expires = f.ExpiresAt.Value.UTC().Truncate(time.Millisecond)
+		if !l.Expires.After(now) || l.Expires.After(lastDate()) {
+			return invalid("expires_at", "must lie in the future")
+		}
+	case f.ExpiresAt.Null || f.ExpiresIn.Null:
+		l.Expires = time.Time{}
+	}
+	switch {
+	case f.StartsAt.Null:
+		l.Starts = time.Time{}
+	case f.StartsAt.Given:
+		l.Starts = f.StartsAt.Value.UTC().Truncate(time.Millisecond)
+		if l.Starts.UnixMilli() <= 0 || l.Starts.After(lastDate()) {
+			return invalid("starts_at", "must lie between 1970 and 9999")
+		}
+	}
+	given := f.StartsAt.set() || f.ExpiresAt.set() || f.ExpiresIn.set()
+	if given && !l.Starts.IsZero() && !l.Expires.IsZero() && !l.Starts.Before(l.Expires) {
+		return invalid("starts_at", "must lie before the expiry")
+	}
+	return nil
+}
+
+func applyText(l *link.Link, f *Fields) error {
+	if f.Title.Given {
+		if len(f.Title.Value) > link.MaxTitle || !printable(f.Title.Value) {
+			return invalid("title", "want at most %d bytes of text without control characters", link.MaxTitle)
+		}
+		l.Title = f.Title.Value
+	}
+	if !f.Tags.Given {
+		return nil
+	}
+	if len(f.Tags.Value) > link.MaxTags {
+		return invalid("tags", "want at most %d", link.MaxTags)
+	}
+	l.Tags = nil
+	for i, tag := range f.Tags.Value {
+		if tag == "" || len(tag) > link.MaxTag || !printable(tag) {
+			return invalid("tags", "each is 1 to %d bytes of text without control characters", link.MaxTag)
+		}
+		if slices.Contains(f.Tags.Value[:i], tag) {
+			return invalid("tags", "one is given twice")
+		}
+		l.Tags = append(l.Tags, tag)
+	}
+	return nil
+}
+
+// printable reports whether s is UTF-8 that can be shown on one line: no control
+// characters and no line or paragraph separators, which end up in logs, CSV cells
+// and header lines of those who show it.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	})
+}
+
+func applyAnswer(l *link.Link, f *Fields) error {
+	switch {
+	case f.Redirect.Null:
+		l.Redirect = defaultRedirect
+	case f.Redirect.Given:
+		l.Redirect = link.Redirect(f.Redirect.Value)
+		if f.Redirect.Value != int64(l.Redirect) || !l.Redirect.Valid() {
+			return invalid("redirect_status", "want 301, 302, 307 or 308")
+		}
+	}
+	switch {
+	case f.MaxClicks.Null:
+		l.MaxClicks = 0
+	case f.MaxClicks.Given:
+		if f.MaxClicks.Value < 1 || f.MaxClicks.Value > maxClicks {
+			return invalid("max_clicks", "want 1 to %d", int64(maxClicks))
+		}
+		l.MaxClicks = uint64(f.MaxClicks.Value)
+	}
+	applyFlag(&l.ForwardQuery, f.ForwardQuery, false)
+	applyFlag(&l.NoIndex, f.NoIndex, true)
+	applyFlag(&l.Cacheable, f.Cacheable, false)
+	return nil
+}
+
+// applyFlag writes a given flag; null brings its default back.
+func applyFlag(flag *bool, f Field[bool], otherwise bool) {
+	switch {
+	case f.Null:
+		*flag = otherwise
+	case f.Given:
+		*flag = f.Value
+	}
+}

@@ -1,0 +1,185 @@
+package shorten_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"curt/internal/auth"
+	"curt/internal/codegen"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/ratelimit"
+	"curt/internal/shorten"
+	"curt/internal/weburl"
+)
+
+// bench is a Creator with everything around it.
+type bench struct {
+	*shorten.Creator
+
+	store     *linktest.Memory
+	codes     *codes
+	limits    *limits
+	announced *[]link.Change
+	metrics   *prometheus.Registry
+}
+
+func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
+
+func admin() auth.Caller {
+	return auth.Caller{KeyID: auth.AdminKeyID, Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
+}
+
+func member(workspace link.WorkspaceID, scopes ...auth.Scope) auth.Caller {
+	return auth.Caller{KeyID: "key-of-" + string(workspace), Workspace: workspace, Scopes: scopes}
+}
+
+// newBench returns a Creator over a memory store; change may alter its Config.
+func newBench(t *testing.T, change ...func(*shorten.Config)) bench {
+	t.Helper()
+	own, err := weburl.NewHosts("https://curt.test", []string{"go.example"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := linktest.NewMemory()
+	b := bench{
+		store: store, codes: &codes{promise: codegen.Unique}, limits: &limits{},
+		announced: new([]link.Change), metrics: prometheus.NewRegistry(),
+	}
+	var mu sync.Mutex
+	cfg := shorten.Config{
+		Store: store, Codes: b.codes, Limits: b.limits, Own: own, Random: rand.Reader,
+		Host: "curt.test", Domains: []link.Domain{"go.example"}, Metrics: b.metrics,
+		Announce: func(c link.Change) {
+			mu.Lock()
+			defer mu.Unlock()
+			*b.announced = append(*b.announced, c)
+		},
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	b.Creator = shorten.New(cfg)
+	return b
+}
+
+func (b bench) mustCreate(t *testing.T, who auth.Caller, req shorten.Request) link.Link {
+	t.Helper()
+	l, err := b.Create(t.Context(), noon(), who, &req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// stored returns how many links there are.
+func (b bench) stored(t *testing.T) int {
+	t.Helper()
+	slice, err := b.store.List(t.Context(), link.Filter{}, link.Page{Limit: link.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(slice.Links)
+}
+
+// counter returns the value of one of the package's counters.
+func (b bench) counter(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no counter %s", name)
+	return 0
+}
+
+func to(url string) shorten.Request {
+	return shorten.Request{Fields: shorten.Fields{LongURL: shorten.Value(url)}}
+}
+
+// codes is a Generator that first says what it is told, then counts.
+type codes struct {
+	promise codegen.Promise
+
+	mu     sync.Mutex
+	next   []link.Code // guarded by mu, as all below
+	made   int
+	burned []link.Code
+	needs  []codegen.Need
+	err    error
+}
+
+func (c *codes) Next(_ context.Context, need codegen.Need) (link.Code, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return "", c.err
+	}
+	c.needs = append(c.needs, need)
+	if len(c.next) > 0 {
+		code := c.next[0]
+		c.next = c.next[1:]
+		return code, nil
+	}
+	c.made++
+	return link.Code(fmt.Sprintf("c%06d", c.made)), nil
+}
+
+func (c *codes) Promise() codegen.Promise { return c.promise }
+func (c *codes) Minted() bool             { return c.promise == codegen.Unique }
+
+func (c *codes) Burned(code link.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.burned = append(c.burned, code)
+}
+
+// limits is a ratelimit.Store that counts per bucket and never refills.
+type limits struct {
+	mu    sync.Mutex
+	spent map[string]int // guarded by mu
+	err   error
+}
+
+func (l *limits) Spend(_ context.Context, _ time.Time, charges []ratelimit.Charge) ([]ratelimit.Verdict, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	if l.spent == nil {
+		l.spent = map[string]int{}
+	}
+	verdicts := make([]ratelimit.Verdict, len(charges))
+	for i, c := range charges {
+		if l.spent[c.Bucket] >= c.Limit.Burst {
+			verdicts[i] = ratelimit.Verdict{Limit: c.Limit.Count, RetryAfter: 6 * time.Second, ResetAfter: time.Minute}
+			continue
+		}
+		l.spent[c.Bucket] += c.Cost
+		verdicts[i] = ratelimit.Verdict{Allowed: true, Limit: c.Limit.Count, Remaining: c.Limit.Burst - l.spent[c.Bucket]}
+	}
+	return verdicts, nil
+}
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func wantError(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
