@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/go-json-experiment/json"
+
+	"curt/internal/auth"
+	"curt/internal/shorten"
+)
+
+// Config is what [New] needs. Everything but Now is required.
+type Config struct {
+	Links *shorten.Creator
+	Stats Statistics
+	Auth  auth.Authenticator
+
+	// ClientAddr returns the address of a request's client, proxies considered.
+	ClientAddr func(*http.Request) netip.Addr
+
+	// BaseURL is where visitors reach the default domain, without a slash at the
+	// end; its scheme is that of every domain.
+	BaseURL string
+
+	// CursorKey signs the cursors of lists. It stays the same over restarts and
+	// processes, or walks end early. At least 16 bytes.
+	CursorKey []byte
+
+	// Version is the program's, for the description of the API.
+	Version string
+
+	Log *slog.Logger
+
+	// Now returns the time; nil = time.Now.
+	Now func() time.Time
+}
+
+// minCursorKey is the fewest bytes of a key that cannot be guessed.
+const minCursorKey = 16
+
+// api is the state that all requests share; set once in New.
+type api struct {
+	links    *shorten.Creator
+	stats    Statistics
+	auth     auth.Authenticator
+	addr     func(*http.Request) netip.Addr
+	log      *slog.Logger
+	now      func() time.Time
+	origins  *http.CrossOriginProtection
+	sites    sites
+	cursors  cursors
+	mappings []mapping
+	buffers  *sync.Pool
+}
+
+// New returns the handler of every path below /api/.
+func New(cfg Config) (http.Handler, error) {
+	base, err := url.Parse(cfg.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || strings.HasSuffix(cfg.BaseURL, "/"):
+		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
+	case len(cfg.CursorKey) < minCursorKey:
+		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Auth == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+		return nil, errors.New("http api: a part is missing")
+	}
+	a := &api{
+		links: cfg.Links, stats: cfg.Stats, auth: cfg.Auth, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
+		origins: http.NewCrossOriginProtection(),
+		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
+		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(),
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	return a.routes(cfg.Version)
+}
+
+// routes puts every operation on a mux, and behind them the answers for paths and
+// methods that are none.
+func (a *api) routes(version string) (http.Handler, error) {
+	mux := http.NewServeMux()
+	described := describe(mux, version)
+	methods := map[string][]string{}
+	for _, op := range a.operations(described.OpenAPI().Components.Schemas) {
+		described.OpenAPI().AddOperation(&op.Operation)
+		described.Adapter().Handle(&op.Operation, func(ctx huma.Context) {
+			r, w := humago.Unwrap(ctx)
+			a.run(op, w, r)
+		})
+		methods[op.Path] = append(methods[op.Path], op.Method)
+	}
+	document, err := json.Marshal(described.OpenAPI(), json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("describe the API: %w", err)
+	}
+	const documentPath = "/api/openapi.json"
+	mux.HandleFunc("GET "+documentPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(document) // the client is gone: nobody is left to tell
+	})
+	methods[documentPath] = []string{http.MethodGet}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, a.wrongMethod(allowed))
+	}
+	mux.HandleFunc("/", a.noRoute)
+	return a.cleanPaths(mux), nil
+}
+
+// wrongMethod answers a path that exists for other methods.
+func (a *api) wrongMethod(allowed []string) http.HandlerFunc {
+	set := map[string]bool{}
+	for _, method := range allowed {
+		set[method] = true
+		if method == http.MethodGet {
+			set[http.MethodHead] = true
+		}
+	}
+	allow := strings.Join(slices.Sorted(maps.Keys(set)), ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		a.fail(w, r, &refusal{kind: kindMethod(), detail: "this path takes " + allow})
+	}
+}
+
+func (a *api) noRoute(w http.ResponseWriter, r *http.Request) {
+	a.fail(w, r, &refusal{kind: kindNoRoute(), detail: "the API is described at /api/openapi.json"})
+}
+
+// cleanPaths answers paths that the mux would redirect to their clean form: one
+// resource has one path, and a redirected POST is a surprise.
+func (a *api) cleanPaths(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := r.URL.Path
+		if !strings.HasPrefix(p, "/") || strings.Contains(p, "//") || strings.Contains(p, "/.") || r.Method == http.MethodConnect {
+			a.noRoute(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"curt/internal/link"
+)
+
+// macSize is how much of the HMAC a cursor carries: 128 bits are not forged.
+const macSize = 16
+
+// maxCursor bounds a cursor in characters; a store's own cursor is a key at most.
+const maxCursor = 1024
+
+// cursors signs positions of a walk before strangers get them, bound to the
+// filter of that walk: a cursor is the store's own bytes, which nobody else may
+// choose, and means nothing in another walk.
+type cursors struct{ key []byte }
+
+// seal returns the cursor that continues a walk, "" at its end.
+func (c cursors) seal(f link.Filter, next link.Cursor) string {
+	if next == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(c.mac(f, next), next...))
+}
+
+// open returns the position of a cursor that seal made for the same filter.
+func (c cursors) open(f link.Filter, sealed string) (link.Cursor, bool) {
+	if len(sealed) > maxCursor {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil || len(raw) <= macSize {
+		return "", false
+	}
+	next := link.Cursor(raw[macSize:])
+	return next, hmac.Equal(raw[:macSize], c.mac(f, next))
+}
+
+func (c cursors) mac(f link.Filter, next link.Cursor) []byte {
+	h := hmac.New(sha256.New, c.key)
+	domain := "*" // no canonical host
+	if f.Domain != nil {
+		domain = string(*f.Domain)
+	}
+	oldest := byte(0)
+	if f.Oldest {
+		oldest = 1
+	}
+	for _, part := range []string{"links", string(f.Workspace), domain, string([]byte{byte(f.Status), oldest}), string(next)} {
+		var length [4]byte
+		binary.BigEndian.PutUint32(length[:], uint32(len(part)))
+		h.Write(length[:])
+		h.Write([]byte(part))
+	}
+	return h.Sum(nil)[:macSize]
+}

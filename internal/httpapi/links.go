@@ -1,0 +1,312 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/shorten"
+)
+
+const linksPath = "/api/v1/links"
+
+// LinkFields are the members that a create sets and a change may change.
+type LinkFields struct {
+	LongURL      opt[string]   `json:"long_url" format:"uri" maxLength:"8192" nullable:"false" doc:"Where the link leads: http or https."`
+	StartsAt     opt[date]     `json:"starts_at" required:"false" doc:"Before it the link is unknown to visitors."`
+	ExpiresAt    opt[date]     `json:"expires_at" required:"false" doc:"From this millisecond on the link is dead. Not together with expires_in."`
+	ExpiresIn    opt[int64]    `json:"expires_in" required:"false" minimum:"1" maximum:"315619200" doc:"Seconds from now until the link is dead."`
+	Redirect     opt[int64]    `json:"redirect_status" required:"false" enum:"301,302,307,308"`
+	Title        opt[string]   `json:"title" required:"false" maxLength:"512" doc:"At most 512 bytes, without control characters."`
+	Tags         opt[[]string] `json:"tags" required:"false" maxItems:"32" maxLength:"64" uniqueItems:"true"`
+	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted."`
+	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired, exhausted or disabled link leads."`
+	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url."`
+	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link."`
+	Cacheable    opt[bool]     `json:"cacheable" required:"false" doc:"A CDN may answer for 60 s; what it answers is not counted."`
+}
+
+func (f *LinkFields) fields() shorten.Fields {
+	return shorten.Fields{
+		LongURL: f.LongURL.Field, StartsAt: dates(f.StartsAt), ExpiresAt: dates(f.ExpiresAt), ExpiresIn: f.ExpiresIn.Field,
+		Redirect: f.Redirect.Field, Title: f.Title.Field, Tags: f.Tags.Field, MaxClicks: f.MaxClicks.Field,
+		Fallback: f.FallbackURL.Field, ForwardQuery: f.ForwardQuery.Field, NoIndex: f.NoIndex.Field, Cacheable: f.Cacheable.Field,
+	}
+}
+
+// LinkCreate is the body that asks for a link.
+type LinkCreate struct {
+	LinkFields
+	CustomAlias opt[string] `json:"custom_alias" required:"false" pattern:"^[A-Za-z0-9_-]{3,64}$" doc:"The code to have; without it one is made."`
+	Domain      opt[string] `json:"domain" required:"false" doc:"The domain to have it on; without it the default domain."`
+}
+
+// LinkChange is the body that changes a link: what is absent stays, what is null
+// goes back to none or to its default (RFC 7396).
+type LinkChange struct {
+	LinkFields
+	Status opt[status] `json:"status" required:"false" nullable:"false" doc:"The owner's will."`
+}
+
+// TransformSchema names the defaults of a new link.
+func (LinkCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	for name, otherwise := range map[string]any{"redirect_status": 302, "forward_query": false, "noindex": true, "cacheable": false} {
+		s.Properties[name].Default = otherwise
+	}
+	return nullInEnums(s)
+}
+
+// TransformSchema makes every member of a change optional.
+func (LinkChange) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = nil
+	return nullInEnums(s)
+}
+
+// nullInEnums lets null be a choice where it is a type.
+func nullInEnums(s *huma.Schema) *huma.Schema {
+	for _, p := range s.Properties {
+		if p.Nullable && len(p.Enum) > 0 {
+			p.Enum = append(p.Enum, nil)
+		}
+	}
+	return s
+}
+
+// LinkList is a page of links.
+type LinkList struct {
+	Links      []Link `json:"links" nullable:"false"`
+	NextCursor string `json:"next_cursor,omitzero" doc:"Continues the walk; absent at its end."`
+}
+
+// operations lists what the API can do.
+func (a *api) operations(schemas huma.Registry) []*operation {
+	d := describer{schemas}
+	tag := map[string]*huma.Param{"ETag": header("The version of the link, in quotes.")}
+	created := map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
+	return []*operation{
+		{
+			Operation: huma.Operation{
+				Method: http.MethodPost, Path: linksPath, OperationID: "create-link", Summary: "Make a link",
+				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
+				Responses: d.answers(201, "The link is stored.", Link{}, created, 408, 409, 413, 415, 429, 507),
+			},
+			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
+		},
+		{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: linksPath, OperationID: "list-links", Summary: "List links, newest first",
+				Parameters: listParams(), Responses: d.answers(200, "A page of links.", LinkList{}, nil),
+			},
+			scope: auth.LinksRead, serve: (*call).listLinks,
+		},
+		{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: linksPath + "/{code}", OperationID: "get-link", Summary: "Show a link",
+				Parameters: []*huma.Param{codeParam(), domainParam()},
+				Responses:  d.answers(200, "The link.", Link{}, tag, 404),
+			},
+			scope: auth.LinksRead, serve: (*call).getLink,
+		},
+		{
+			Operation: huma.Operation{
+				Method: http.MethodPatch, Path: linksPath + "/{code}", OperationID: "change-link", Summary: "Change a link",
+				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkChange{}, "application/json", "application/merge-patch+json"),
+				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
+				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 507),
+			},
+			scope: auth.LinksWrite, serve: (*call).changeLink,
+		},
+		{
+			Operation: huma.Operation{
+				Method: http.MethodDelete, Path: linksPath + "/{code}", OperationID: "delete-link", Summary: "Delete a link; its code is never used again",
+				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
+				Responses:  d.answers(204, "The link is gone.", nil, nil, 404, 409, 412, 507),
+			},
+			scope: auth.LinksWrite, serve: (*call).deleteLink,
+		},
+		a.statsOperation(d),
+	}
+}
+
+func listParams() []*huma.Param {
+	one, most := 1.0, 100.0
+	return []*huma.Param{
+		queryParam("cursor", "Where to go on: the next_cursor of the page before, with the same filters.", &huma.Schema{Type: huma.TypeString}),
+		queryParam("limit", "The most links of a page.", &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &most, Default: 50}),
+		queryParam("status", "Only links of this status.", &huma.Schema{Type: huma.TypeString, Enum: []any{"active", "disabled"}}),
+		queryParam("domain", "Only links of this domain.", &huma.Schema{Type: huma.TypeString}),
+	}
+}
+
+func (c *call) createLink() error {
+	var body LinkCreate
+	if err := decode(c.body, &body); err != nil {
+		return err
+	}
+	req := shorten.Request{Fields: body.fields(), Alias: body.CustomAlias.Field, Domain: body.Domain.Field}
+	l, err := c.api.links.Create(c.r.Context(), c.now, c.who, &req)
+	if err != nil {
+		return err
+	}
+	var none uint64 // a code is never used twice, so nobody clicked yet
+	c.w.Header()["Location"] = []string{resourcePath(l.Key)}
+	return c.link(http.StatusCreated, &l, &none)
+}
+
+// resourcePath is where the API shows a link.
+func resourcePath(k link.Key) string {
+	path := linksPath + "/" + string(k.Code)
+	if k.Domain != "" {
+		path += "?domain=" + string(k.Domain)
+	}
+	return path
+}
+
+// link answers with one link.
+func (c *call) link(status int, l *link.Link, clicks *uint64) error {
+	c.w.Header()["Etag"] = []string{etag(l.Version)}
+	return c.json(status, c.api.sites.resource(l, c.now, clicks))
+}
+
+// key returns the link that the path and ?domain= name. What cannot be a code or
+// is no domain of ours has no link.
+func (c *call) key() (link.Key, error) {
+	code := c.r.PathValue("code")
+	domain, ok := c.api.links.Domain(c.query.Get("domain"))
+	if !ok || !link.ValidCode(code) {
+		return link.Key{}, link.ErrNotFound
+	}
+	return link.Key{Domain: domain, Code: link.Code(code)}, nil
+}
+
+func (c *call) getLink() error {
+	k, err := c.key()
+	if err != nil {
+		return err
+	}
+	l, err := c.api.links.Get(c.r.Context(), c.who, k)
+	if err != nil {
+		return err
+	}
+	return c.link(http.StatusOK, &l, c.clicks(c.r.Context(), k)[0])
+}
+
+// clicks returns the total of each key, nil where the statistics cannot be asked:
+// they are never shown as zero, and never keep a link from being shown.
+func (c *call) clicks(ctx context.Context, keys ...link.Key) []*uint64 {
+	totals := make([]*uint64, len(keys))
+	if len(keys) == 0 {
+		return totals
+	}
+	counts, err := c.api.stats.Clicks(ctx, keys)
+	if err != nil || len(counts) != len(keys) {
+		c.api.log.LogAttrs(ctx, slog.LevelWarn, "clicks of links are unknown", slog.Any("err", err))
+		return totals
+	}
+	for i := range counts {
+		totals[i] = &counts[i]
+	}
+	return totals
+}
+
+func (c *call) changeLink() error {
+	k, err := c.key()
+	if err != nil {
+		return err
+	}
+	match, err := ifMatch(c.r.Header)
+	if err != nil {
+		return err
+	}
+	var body LinkChange
+	if err := decode(c.body, &body); err != nil {
+		return err
+	}
+	change := shorten.Change{Fields: body.fields(), Status: shorten.Field[link.Status]{
+		Value: link.Status(body.Status.Value), Given: body.Status.Given, Null: body.Status.Null,
+	}}
+	l, err := c.api.links.Update(c.r.Context(), c.now, c.who, k, match, &change)
+	if err != nil {
+		return err
+	}
+	return c.link(http.StatusOK, &l, c.clicks(c.r.Context(), k)[0])
+}
+
+func (c *call) deleteLink() error {
+	k, err := c.key()
+	if err != nil {
+		return err
+	}
+	match, err := ifMatch(c.r.Header)
+	if err != nil {
+		return err
+	}
+	if err := c.api.links.Delete(c.r.Context(), c.now, c.who, k, match); err != nil {
+		return err
+	}
+	commonHeaders(c.w.Header())
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (c *call) listLinks() error {
+	limit, err := c.integer("limit")
+	if err != nil {
+		return err
+	}
+	filter, err := c.filter()
+	if err != nil {
+		return err
+	}
+	page := link.Page{Limit: limit}
+	if sealed := c.query.Get("cursor"); sealed != "" {
+		after, ok := c.api.cursors.open(filter, sealed)
+		if !ok {
+			return badField("cursor", "is not a cursor of this list")
+		}
+		page.After = after
+	}
+	slice, err := c.api.links.List(c.r.Context(), c.who, filter, page)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, LinkList{Links: c.resources(slice.Links), NextCursor: c.api.cursors.seal(filter, slice.Next)})
+}
+
+// filter returns what the query asks for, among what the caller sees.
+func (c *call) filter() (link.Filter, error) {
+	var filter link.Filter
+	if !c.who.IsAdmin() {
+		filter.Workspace = c.who.Workspace
+	}
+	name, err := c.choice("status")
+	if err != nil {
+		return filter, err
+	}
+	filter.Status, _ = parseStatus(name) // the zero Status filters nothing
+	if c.query.Has("domain") {
+		domain, ok := c.api.links.Domain(c.query.Get("domain"))
+		if !ok {
+			return filter, badField("domain", "is no domain of this service")
+		}
+		filter.Domain = &domain
+	}
+	return filter, nil
+}
+
+func (c *call) resources(links []link.Link) []Link {
+	keys := make([]link.Key, len(links))
+	for i := range links {
+		keys[i] = links[i].Key
+	}
+	clicks := c.clicks(c.r.Context(), keys...)
+	shown := make([]Link, len(links))
+	for i := range links {
+		shown[i] = c.api.sites.resource(&links[i], c.now, clicks[i])
+	}
+	return shown
+}

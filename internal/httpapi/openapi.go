@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// keyScheme names the one way to say who is asking.
+const keyScheme = "key"
+
+// describe returns an API description that no operation is in yet. huma's own
+// routes for documents are off: they would fetch a page's parts from elsewhere.
+func describe(mux *http.ServeMux, version string) huma.API {
+	cfg := huma.DefaultConfig("curt", version)
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath, cfg.CreateHooks = "", "", "", nil
+	cfg.Info.Description = "Makes short links, changes them and counts their clicks. " +
+		"Every problem is an application/problem+json (RFC 9457) with a stable type."
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		keyScheme: {Type: "http", Scheme: "bearer", Description: "An API key, which begins with curt_."},
+	}
+	cfg.Security = []map[string][]string{{keyScheme: {}}}
+	return humago.New(mux, cfg)
+}
+
+// describer fills in what every operation says.
+type describer struct{ schemas huma.Registry }
+
+// body describes a request body of type v.
+func (d describer) body(v any, media ...string) *huma.RequestBody {
+	schema := d.schemas.Schema(reflect.TypeOf(v), true, "")
+	content := map[string]*huma.MediaType{}
+	for _, m := range media {
+		content[m] = &huma.MediaType{Schema: schema}
+	}
+	return &huma.RequestBody{Required: true, Content: content}
+}
+
+// answers describes the answer of success and the problems that may come instead.
+func (d describer) answers(status int, description string, v any, headers map[string]*huma.Param, problems ...int) map[string]*huma.Response {
+	success := &huma.Response{Description: description, Headers: headers}
+	if v != nil {
+		success.Content = map[string]*huma.MediaType{
+			"application/json": {Schema: d.schemas.Schema(reflect.TypeOf(v), true, "")},
+		}
+	}
+	responses := map[string]*huma.Response{strconv.Itoa(status): success}
+	problem := d.schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	for _, status := range append(problems, 400, 401, 403, 500, 503) {
+		responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
+		}
+	}
+	return responses
+}
+
+func header(description string) *huma.Param {
+	return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// The parameters that several operations take.
+
+func codeParam() *huma.Param {
+	return &huma.Param{
+		Name: "code", In: "path", Required: true, Description: "The code of the link; case matters.",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^[A-Za-z0-9_-]{1,64}$"},
+	}
+}
+
+func domainParam() *huma.Param {
+	return queryParam("domain", "The domain of the link; without it the default domain.", &huma.Schema{Type: huma.TypeString})
+}
+
+func ifMatchParam() *huma.Param {
+	return &huma.Param{
+		Name: "If-Match", In: "header", Description: `Do it only while the link has this ETag.`,
+		Schema: &huma.Schema{Type: huma.TypeString},
+	}
+}
+
+func queryParam(name, description string, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: description, Schema: schema}
+}
+
+// enumSchema is a choice of words; the first is the default.
+func enumSchema(words ...any) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Enum: words, Default: words[0]}
+}

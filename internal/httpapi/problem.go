@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"curt/internal/auth"
+	"curt/internal/codegen"
+	"curt/internal/link"
+	"curt/internal/shorten"
+)
+
+// Problem is the answer to every request that failed (RFC 9457). Type is stable
+// and relative to the instance.
+type Problem struct {
+	Type      string `json:"type" doc:"What kind of problem this is; stable." example:"/problems/invalid-request"`
+	Title     string `json:"title" doc:"The same for every problem of the type."`
+	Status    int    `json:"status" doc:"The HTTP status."`
+	Detail    string `json:"detail,omitzero" doc:"What was wrong this time."`
+	Field     string `json:"field,omitzero" doc:"The field or parameter that was wrong."`
+	RequestID string `json:"request_id,omitzero" doc:"Names the failure in the server's log."`
+}
+
+// kind is one type of problem.
+type kind struct {
+	name   string // the last segment of the type
+	status int
+	title  string
+}
+
+// The kinds of problems that this package finds itself; the rest stand in the
+// table of mappings.
+func kindInvalid() kind { return kind{"invalid-request", 400, "The request is invalid"} }
+func kindNoRoute() kind { return kind{"no-such-path", 404, "There is nothing at this path"} }
+func kindMethod() kind  { return kind{"method-not-allowed", 405, "The path does not take this method"} }
+func kindSlow() kind    { return kind{"request-timeout", 408, "The request came too slowly"} }
+func kindTooBig() kind  { return kind{"body-too-large", 413, "The body is too large"} }
+func kindMedia() kind   { return kind{"unsupported-media-type", 415, "The body is not JSON"} }
+func kindOrigin() kind  { return kind{"cross-site", 403, "Cross-site requests may not change anything"} }
+func kindServer() kind  { return kind{"internal", 500, "The server failed"} }
+
+// mapping says which problem an error is. detail is for the public; errors with a
+// PublicMessage speak for themselves.
+type mapping struct {
+	err    error
+	kind   kind
+	detail string
+}
+
+// mappings is the one table from errors to problems; the first that errors.Is
+// decides, so an error stands before what it wraps. An error that is not here is
+// a 500 with a request id.
+func mappings() []mapping {
+	unavailable := kind{"unavailable", 503, "The service cannot do this now"}
+	full := kind{"storage-full", 507, "There is no room for more"}
+	return []mapping{
+		{shorten.ErrReserved, kind{"slug-reserved", 409, "The slug is reserved"}, "this slug is reserved"},
+		{shorten.ErrTaken, kind{"slug-taken", 409, "The slug is taken"}, "this slug is taken"},
+		{shorten.ErrVersion, kind{"precondition-failed", 412, "The link has another version"}, "the link is not at the version that If-Match names"},
+		{auth.ErrUnauthenticated, kind{"unauthenticated", 401, "A valid API key is required"}, "send 'Authorization: Bearer KEY' with a valid API key"},
+		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
+		{link.ErrNotFound, kind{"not-found", 404, "There is no such link"}, "there is no such link"},
+		{link.ErrFull, full, "the link store is full"},
+		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
+		{link.ErrUnavailable, unavailable, "this cannot be done now, try again"},
+		{context.DeadlineExceeded, unavailable, "it took too long, try again"},
+		{context.Canceled, unavailable, "the request was given up"},
+		{link.ErrConflict, kind{"conflict", 409, "The link changed meanwhile"}, "others changed the link meanwhile"},
+		{link.ErrInvalid, kindInvalid(), "the request is invalid"},
+	}
+}
+
+// refusal is an error that this package found.
+type refusal struct {
+	kind   kind
+	field  string
+	detail string
+}
+
+func (r *refusal) Error() string { return r.kind.name + ": " + r.field + " " + r.detail }
+
+// badField refuses a request for one of its fields or parameters.
+func badField(field, detail string) error {
+	return &refusal{kind: kindInvalid(), field: field, detail: detail}
+}
+
+// problem returns what err says to the public. known is false for an error that
+// no table knows.
+func (a *api) problem(err error) (p Problem, known bool) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		p = r.kind.problem()
+		p.Detail, p.Field = r.detail, r.field
+		return p, true
+	}
+	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
+		p = kind{"rate-limited", 429, "Too many requests"}.problem()
+		p.Detail = "wait as long as Retry-After says, or use an API key"
+		return p, true
+	}
+	for _, m := range a.mappings {
+		if !errors.Is(err, m.err) {
+			continue
+		}
+		p = m.kind.problem()
+		p.Detail = m.detail
+		if i, ok := errors.AsType[*shorten.InvalidError](err); ok {
+			p.Detail, p.Field = i.PublicMessage(), i.Field
+		}
+		return p, true
+	}
+	return kindServer().problem(), false
+}
+
+func (k kind) problem() Problem {
+	return Problem{Type: "/problems/" + k.name, Title: k.title, Status: k.status}
+}
+
+// fail answers a request with the problem that err is. Failures of the server's
+// own are logged here, once; what no table knows under an id that the answer
+// repeats.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p, known := a.problem(err)
+	level := slog.LevelWarn
+	if !known {
+		level = slog.LevelError
+		p.RequestID = rand.Text()
+		p.Detail = "the failure was logged under the request_id"
+	}
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		a.log.LogAttrs(r.Context(), level, "request failed",
+			slog.Int("status", p.Status), slog.String("request_id", p.RequestID),
+			slog.String("method", r.Method), slog.String("route", r.Pattern), slog.Any("err", err))
+	}
+	h := w.Header()
+	switch p.Status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", auth.Challenge)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusTooManyRequests:
+		limitHeaders(h, err)
+	}
+	writeProblem(w, p)
+}
+
+func limitHeaders(h http.Header, err error) {
+	limited, ok := errors.AsType[*shorten.LimitedError](err)
+	if !ok {
+		return
+	}
+	v := limited.Verdict
+	h.Set("Retry-After", strconv.Itoa(max(1, seconds(v.RetryAfter))))
+	h.Set("X-RateLimit-Limit", strconv.Itoa(v.Limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(v.Remaining))
+	h.Set("X-RateLimit-Reset", strconv.Itoa(seconds(v.ResetAfter)))
+}
+
+// seconds rounds up: who waits that long is not refused again.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+func writeProblem(w http.ResponseWriter, p Problem) {
+	text, err := json.Marshal(p, json.Deterministic(true))
+	if err != nil { // only text that is no UTF-8 can fail, and none of ours is
+		text = []byte(`{"type":"/problems/internal","title":"The server failed","status":500}`)
+		p.Status = http.StatusInternalServerError
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{"application/problem+json"}
+	commonHeaders(h)
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(text) // the client is gone: nobody is left to tell
+}

@@ -1,0 +1,221 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/auth/authtest"
+	"curt/internal/codegen"
+	"curt/internal/httpapi"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/ratelimit"
+	"curt/internal/shorten"
+	"curt/internal/weburl"
+)
+
+func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
+
+// service is the API over a memory store, in process.
+type service struct {
+	http.Handler
+
+	store *linktest.Memory
+	stats *stats
+	log   *bytes.Buffer
+}
+
+// parts is what a test may change before the API is put together.
+type parts struct {
+	httpapi.Config
+
+	store   link.Store
+	callers authtest.Callers
+}
+
+func newService(tb testing.TB, change ...func(*parts)) service {
+	tb.Helper()
+	memory := linktest.NewMemory()
+	s := service{store: memory, stats: &stats{}, log: &bytes.Buffer{}}
+	every := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
+	p := parts{store: memory, callers: authtest.Callers{
+		"":       {Scopes: []auth.Scope{auth.LinksWrite}},
+		"admin":  {KeyID: "admin", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}},
+		"acme":   {KeyID: "acme-key", Workspace: "acme", Scopes: every},
+		"reader": {KeyID: "reader", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}},
+		"none":   {KeyID: "none", Workspace: "acme"},
+	}, Config: httpapi.Config{
+		Stats: s.stats, BaseURL: "https://curt.test", CursorKey: []byte("sixteen bytes key"), Version: "test",
+		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
+	}}
+	for _, f := range change {
+		f(&p)
+	}
+	own, err := weburl.NewHosts(p.BaseURL, []string{"go.example"}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.Auth = p.callers
+	p.Links = shorten.New(shorten.Config{
+		Store: p.store, Codes: &counter{}, Limits: &tenEach{}, Own: own, Random: rand.Reader,
+		Host: "curt.test", Domains: []link.Domain{"go.example"},
+	})
+	if s.Handler, err = httpapi.New(p.Config); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// syncWriter lets handlers log in parallel.
+type syncWriter struct {
+	mu sync.Mutex
+	w  io.Writer // guarded by mu
+}
+
+func (s *syncWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
+
+// counter is a Generator that counts.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Next(context.Context, codegen.Need) (link.Code, error) {
+	return link.Code(fmt.Sprintf("c%06d", c.n.Add(1))), nil
+}
+func (c *counter) Promise() codegen.Promise { return codegen.Unique }
+func (c *counter) Minted() bool             { return true }
+func (c *counter) Burned(link.Code)         {}
+
+// tenEach allows ten of everything and never refills.
+type tenEach struct {
+	mu    sync.Mutex
+	spent map[string]int // guarded by mu
+}
+
+func (l *tenEach) Spend(_ context.Context, _ time.Time, charges []ratelimit.Charge) ([]ratelimit.Verdict, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spent == nil {
+		l.spent = map[string]int{}
+	}
+	l.spent[charges[0].Bucket]++
+	if l.spent[charges[0].Bucket] > 10 {
+		return []ratelimit.Verdict{{Limit: 10, RetryAfter: 5500 * time.Millisecond, ResetAfter: time.Minute}}, nil
+	}
+	return []ratelimit.Verdict{{Allowed: true}}, nil
+}
+
+// stats is a Statistics that says what it is told.
+type stats struct {
+	counts map[link.Key]uint64
+	report httpapi.Report
+	asked  httpapi.Window
+	err    error
+}
+
+func (s *stats) Clicks(_ context.Context, keys []link.Key) ([]uint64, error) {
+	counts := make([]uint64, len(keys))
+	for i, k := range keys {
+		counts[i] = s.counts[k]
+	}
+	return counts, s.err
+}
+
+func (s *stats) Report(_ context.Context, _ link.Key, w httpapi.Window) (httpapi.Report, error) {
+	s.asked = w
+	return s.report, s.err
+}
+
+// answer is a response that was read.
+type answer struct {
+	*http.Response
+
+	body []byte
+}
+
+// do sends a request as the caller with the given key ("" = none); headers are
+// "Name: value".
+func (s service) do(tb testing.TB, key, method, target, body string, headers ...string) answer {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), method, target, strings.NewReader(body))
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return answer{w.Result(), w.Body.Bytes()}
+}
+
+// want fails the test unless the answer has the status.
+func (a answer) want(tb testing.TB, status int) answer {
+	tb.Helper()
+	if a.StatusCode != status {
+		tb.Fatalf("got %d, want %d: %s", a.StatusCode, status, a.body)
+	}
+	return a
+}
+
+// json reads the answer's object.
+func (a answer) json(tb testing.TB) map[string]any {
+	tb.Helper()
+	var v map[string]any
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		tb.Fatalf("%v: %s", err, a.body)
+	}
+	return v
+}
+
+// problem reads the answer's problem and checks what all problems share.
+func (a answer) problem(tb testing.TB) map[string]any {
+	tb.Helper()
+	p := a.json(tb)
+	kind, _ := p["type"].(string)
+	if a.Header.Get("Content-Type") != "application/problem+json" || !strings.HasPrefix(kind, "/problems/") ||
+		p["status"] != float64(a.StatusCode) || p["title"] == "" || p["detail"] == nil {
+		tb.Errorf("not a problem (%s): %s", a.Header.Get("Content-Type"), a.body)
+	}
+	if a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+		tb.Errorf("headers %v", a.Header)
+	}
+	return p
+}
+
+// create makes a link from a body and returns its resource.
+func (s service) create(tb testing.TB, key, body string) map[string]any {
+	tb.Helper()
+	return s.do(tb, key, http.MethodPost, "/api/v1/links", body).want(tb, http.StatusCreated).json(tb)
+}
+
+// stored returns how many links the store holds.
+func (s service) stored(tb testing.TB) int {
+	tb.Helper()
+	slice, err := s.store.List(tb.Context(), link.Filter{}, link.Page{Limit: link.MaxPage})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return len(slice.Links)
+}
