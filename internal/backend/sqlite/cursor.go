@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -58,7 +60,7 @@ type listPosition struct {
 // listCursor binds the position to the filter, so that a cursor cannot be used with
 // another one.
 func (p listPosition) cursor(f link.Filter) link.Cursor {
-	return link.Cursor(fmt.Sprintf("%s-%x-%d", filterTag(f), p.id, p.workspace))
+	return link.Cursor(fmt.Sprintf("%s-%x-%d", filterTag(f), p.id[:], p.workspace))
 }
 
 func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
@@ -73,6 +75,25 @@ func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
 	copy(p.id[:], raw)
 	p.workspace = n
 	return p, nil
+}
+
+// neighbour returns the id just before p's, or just after: a walk goes on from there,
+// because a link of another workspace may have p's own id.
+func (p listPosition) neighbour(before bool) link.ID {
+	hi, lo := binary.BigEndian.Uint64(p.id[:8]), binary.BigEndian.Uint64(p.id[8:])
+	if before {
+		var borrow uint64
+		lo, borrow = bits.Sub64(lo, 1, 0)
+		hi -= borrow
+	} else {
+		var carry uint64
+		lo, carry = bits.Add64(lo, 1, 0)
+		hi += carry
+	}
+	var id link.ID
+	binary.BigEndian.PutUint64(id[:8], hi)
+	binary.BigEndian.PutUint64(id[8:], lo)
+	return id
 }
 
 func filterTag(f link.Filter) string {

@@ -82,7 +82,7 @@ func (w *listWalk) open(t *tx) error {
 			lane.last = link.ID(bytes.Repeat([]byte{0xff}, len(link.ID{})))
 		}
 		if w.after != nil {
-			lane.last = w.after.id
+			lane.last = w.after.neighbour(w.filter.Oldest)
 		}
 		w.lanes = append(w.lanes, lane)
 		return nil

@@ -1,0 +1,60 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"curt/internal/backend/sqlite"
+	"curt/internal/codegen"
+	"curt/internal/codegen/codegentest"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+)
+
+// files opens stores and remembers where they lie, for second handles.
+type files struct{ paths sync.Map }
+
+func (f *files) open(t testing.TB, path string) *sqlite.Links {
+	t.Helper()
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	f.paths.Store(s, path)
+	return s
+}
+
+func (f *files) fresh(t testing.TB) *sqlite.Links {
+	return f.open(t, filepath.Join(t.TempDir(), "curt.db"))
+}
+
+func (f *files) again(t testing.TB, s any) *sqlite.Links {
+	path, _ := f.paths.Load(s)
+	return f.open(t, path.(string))
+}
+
+func links() linktest.Harness {
+	f := new(files)
+	return linktest.Harness{
+		Open:     func(t testing.TB) link.Store { return f.fresh(t) },
+		Again:    func(t testing.TB, s link.Store) link.Store { return f.again(t, s) },
+		Features: linktest.Features{Spender: true, Deduper: true, Batcher: true},
+	}
+}
+
+func TestLinks(t *testing.T) { linktest.Run(t, links()) }
+
+func FuzzLinks(f *testing.F) { linktest.FuzzModel(f, links()) }
+
+func TestLinksLeaser(t *testing.T) {
+	f := new(files)
+	codegentest.RunLeaser(t,
+		func(t *testing.T) codegen.Leaser { return f.fresh(t) },
+		func(t *testing.T, l codegen.Leaser) codegen.Leaser { return f.again(t, l) })
+}

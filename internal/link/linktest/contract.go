@@ -1,0 +1,298 @@
+package linktest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/link"
+)
+
+func contract(t *testing.T, h Harness) {
+	t.Run("fields come back as they were stored", func(t *testing.T) { roundTrip(t, h) })
+	t.Run("codes and domains are told apart", func(t *testing.T) { keys(t, h) })
+	t.Run("one code on two domains, whoever is first", func(t *testing.T) { sharedCodes(t, h) })
+	t.Run("sentinels", func(t *testing.T) { sentinels(t, h) })
+	t.Run("replace keeps what never changes", func(t *testing.T) { keeps(t, h) })
+	t.Run("the change log holds each change once", func(t *testing.T) { changeLog(t, h) })
+	t.Run("codes that were not minted are walked", func(t *testing.T) { unminted(t, h) })
+}
+
+// extreme fills every field to its bound.
+func extreme() link.Link {
+	l := sample(1, link.Code(strings.Repeat("_", link.MaxCode)))
+	l.Key.Domain = "xn--bcher-kva.example:8443"
+	l.Destination = "https://example.com/" + strings.Repeat("x", link.MaxDestination-20)
+	l.Fallback = "https://example.org/?" + strings.Repeat("%00", 100)
+	l.Title = strings.Repeat("ü", link.MaxTitle/2)
+	l.Tags = []string{"3:foo", "ü,\"\\ \n", strings.Repeat("t", link.MaxTag)}
+	l.Workspace = link.WorkspaceID(strings.Repeat("w", link.MaxName))
+	l.CreatedBy = strings.Repeat("k", link.MaxName)
+	l.Status, l.Safety, l.Redirect, l.Minted = link.Disabled, link.Legal, 308, true
+	l.Starts = time.Date(1969, 12, 31, 23, 59, 59, int(999*time.Millisecond), time.UTC)
+	l.Expires = time.Date(9999, 12, 31, 23, 59, 59, int(999*time.Millisecond), time.UTC)
+	l.MaxClicks = math.MaxUint64
+	l.ForwardQuery, l.NoIndex, l.Cacheable = true, true, true
+	return l
+}
+
+func roundTrip(t *testing.T, h Harness) {
+	bare := sample(2, "0")
+	bare.Created, bare.Updated, bare.Tags = time.Time{}, time.Time{}, []string{}
+	for _, l := range []link.Link{extreme(), bare} {
+		stores := handles(t, h)
+		l.Version, l.Spent = 77, 9 // ignored
+		created := mustCreate(t, stores[0], l)
+		l.Version, l.Spent = 1, 0
+		if len(l.Tags) == 0 {
+			l.Tags = nil
+		}
+		if diff := cmp.Diff(l, created); diff != "" {
+			t.Errorf("created (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(l, mustGet(t, stores[1], l.Key)); diff != "" {
+			t.Errorf("read by another handle (-want +got):\n%s", diff)
+		}
+		target, err := settledLookup(t, h, stores[1], l.Key, func(link.Target) bool { return true })
+		if diff := cmp.Diff(l.Target(), target); err != nil || diff != "" {
+			t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+func keys(t *testing.T, h Harness) {
+	s := h.Open(t)
+	all := []link.Key{
+		{Code: "abcd"}, {Code: "Abcd"}, {Code: "abcD"}, {Code: "-"}, {Code: "_"}, {Code: "0000"}, {Code: "0000000"},
+		{Code: "zzzzzzzzzz"}, {Code: "abcd-"}, {Domain: "a.example", Code: "abcd"}, {Domain: "b.example", Code: "abcd"},
+	}
+	for _, minted := range []bool{true, false} {
+		for i, k := range all {
+			if minted {
+				k.Domain = "minted." + k.Domain
+			}
+			l := sample(i, k.Code)
+			l.Key, l.Minted, l.Destination = k, minted, "https://example.com/"+k.String()
+			if minted {
+				l.Workspace = "other"
+			}
+			mustCreate(t, s, l)
+		}
+	}
+	for _, k := range all {
+		if got := mustGet(t, s, k); got.Key != k || got.Destination != "https://example.com/"+k.String() {
+			t.Errorf("get %s returned %s to %s", k, got.Key, got.Destination)
+		}
+		minted := link.Key{Domain: "minted." + k.Domain, Code: k.Code}
+		if got := mustGet(t, s, minted); got.Key != minted || !got.Minted {
+			t.Errorf("get %s returned %s", minted, got.Key)
+		}
+	}
+}
+
+// sharedCodes creates one code, of the shape that the permutation makes, twice on
+// two domains each, minted and not, in every order.
+func sharedCodes(t *testing.T, h Harness) {
+	for i, order := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
+		s := h.Open(t)
+		for j, minted := range order {
+			l := sample(10*i+j, "Ab3dEf7")
+			l.Key.Domain, l.Minted = link.Domain([]string{"a.example", "b.example"}[j]), minted
+			l.Destination += string(l.Key.Domain)
+			mustCreate(t, s, l)
+		}
+		for j, minted := range order {
+			d := link.Domain([]string{"a.example", "b.example"}[j])
+			l := mustGet(t, s, link.Key{Domain: d, Code: "Ab3dEf7"})
+			if l.Destination != "https://example.com/Ab3dEf7"+string(d) || l.Minted != minted {
+				t.Errorf("minted %v: %s leads to %s", order, d, l.Destination)
+			}
+			for _, again := range []bool{true, false} {
+				rival := sample(10*i+5, "Ab3dEf7")
+				rival.Key.Domain, rival.Minted = d, again
+				_, err := s.Create(t.Context(), rival)
+				want(t, "create a taken code", err, link.ErrExists)
+			}
+		}
+	}
+}
+
+func sentinels(t *testing.T, h Harness) {
+	ctx, s := t.Context(), h.Open(t)
+	l := mustCreate(t, s, sample(1, "taken"))
+	none := link.Key{Code: "none"}
+	_, err := s.Get(ctx, none)
+	want(t, "get nothing", err, link.ErrNotFound)
+	_, err = s.Lookup(ctx, none)
+	want(t, "look up nothing", err, link.ErrNotFound)
+	_, err = s.Replace(ctx, sample(2, "none"))
+	want(t, "replace nothing", err, link.ErrNotFound)
+	_, err = s.Create(ctx, sample(2, "taken"))
+	want(t, "create a taken code", err, link.ErrExists)
+	_, err = s.Create(ctx, sample(1, "another"))
+	want(t, "create another key with a used id", err, link.ErrConflict)
+	foreign := sample(1, "foreign")
+	foreign.Workspace = "foreign"
+	mustCreate(t, s, foreign) // ids are unique within a workspace only
+	stale := l
+	stale.Version++
+	_, err = s.Replace(ctx, stale)
+	want(t, "replace another version", err, link.ErrConflict)
+	_, err = s.Create(ctx, link.Link{})
+	want(t, "create nothing", err, link.ErrInvalid)
+	bad := l
+	bad.Redirect = 200
+	_, err = s.Replace(ctx, bad)
+	want(t, "replace by an invalid link", err, link.ErrInvalid)
+	for _, limit := range []int{0, -1, link.MaxPage + 1} {
+		_, err = s.List(ctx, link.Filter{}, link.Page{Limit: limit})
+		want(t, "list with a bad limit", err, link.ErrInvalid)
+	}
+	_, err = s.List(ctx, link.Filter{}, link.Page{Limit: 1, After: "forged"})
+	want(t, "list with a forged cursor", err, link.ErrInvalid)
+	if got := mustGet(t, s, l.Key); !cmp.Equal(got, l) {
+		t.Errorf("refused writes changed the link:\n%s", cmp.Diff(l, got))
+	}
+}
+
+func keeps(t *testing.T, h Harness) {
+	s := h.Open(t)
+	old := mustCreate(t, s, sample(1, "abcd"))
+	change := extreme()
+	change.Key, change.Version = old.Key, old.Version
+	want := change
+	want.ID, want.Workspace, want.Minted, want.Created = old.ID, old.Workspace, old.Minted, old.Created
+	want.Version, want.Spent = 2, 0
+	change.Spent = 4
+	if diff := cmp.Diff(want, mustReplace(t, s, change)); diff != "" {
+		t.Errorf("replaced (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, mustGet(t, s, old.Key)); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+func changeLog(t *testing.T, h Harness) {
+	ctx, stores := t.Context(), handles(t, h)
+	minted := sample(1, "minted1")
+	minted.Minted = true
+	minted = mustCreate(t, stores[0], minted)
+	alias := mustCreate(t, stores[0], sample(2, "alias"))
+	_, err := stores[0].Create(ctx, sample(2, "alias")) // a retry
+	want(t, "retry", err, nil)
+	_, err = stores[0].Create(ctx, sample(3, "alias"))
+	want(t, "refused create", err, link.ErrExists)
+	minted = mustReplace(t, stores[1], minted)
+	alias = mustReplace(t, stores[0], alias.Tombstone(epoch))
+	got, err := stores[1].Changes(ctx, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := []link.Change{
+		{Sequence: 1, Key: alias.Key, Version: 1}, {Sequence: 2, Key: minted.Key, Version: 2},
+		{Sequence: 3, Key: alias.Key, Version: 2},
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if got, err := stores[0].Changes(ctx, 1, 1); err != nil || !cmp.Equal(got, expected[1:2]) {
+		t.Errorf("one change after 1: %v, %v", got, err)
+	}
+	if got, err := stores[0].Changes(ctx, 3, 10); err != nil || len(got) != 0 {
+		t.Errorf("changes after the last: %v, %v", got, err)
+	}
+	if head, err := stores[0].Head(ctx); err != nil || head != 3 {
+		t.Errorf("head is %d, %v", head, err)
+	}
+}
+
+func unminted(t *testing.T, h Harness) {
+	s := h.Open(t)
+	want := map[link.Key]bool{}
+	for i := range 25 {
+		l := sample(i, link.Code("code"+strings.Repeat("x", i)))
+		l.Minted = i%5 == 0
+		mustCreate(t, s, l)
+		if !l.Minted {
+			want[l.Key] = true
+		}
+	}
+	deleted := mustGet(t, s, link.Key{Code: "codex"})
+	mustReplace(t, s, deleted.Tombstone(epoch))
+	got := map[link.Key]bool{}
+	for k := range walkUnminted(t, s, 7) {
+		if got[k] {
+			t.Errorf("%s came twice", k)
+		}
+		got[k] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func walkUnminted(t testing.TB, s link.Store, n int) func(yield func(link.Key) bool) {
+	return func(yield func(link.Key) bool) {
+		var at link.Cursor
+		for {
+			keys, next, err := s.Unminted(t.Context(), at, n)
+			if err != nil || len(keys) > n {
+				t.Fatalf("unminted after %q: %d keys, %v", at, len(keys), err)
+			}
+			for _, k := range keys {
+				if !yield(k) {
+					return
+				}
+			}
+			if at = next; at == "" {
+				return
+			}
+		}
+	}
+}
+
+func contexts(t *testing.T, h Harness) {
+	s := h.Open(t)
+	l := mustCreate(t, s, sample(1, "abcd"))
+	reason := errors.New("the caller went home")
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	late, stop := context.WithDeadline(t.Context(), epoch)
+	defer stop()
+	for name, op := range operations(s, l) {
+		want(t, name+" when cancelled", op(cancelled), reason)
+		want(t, name+" after the deadline", op(late), context.DeadlineExceeded)
+	}
+	if got := mustGet(t, s, l.Key); !cmp.Equal(got, l) {
+		t.Errorf("a cancelled write happened:\n%s", cmp.Diff(l, got))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	for name, op := range operations(s, l) {
+		want(t, name+" after close", op(t.Context()), link.ErrUnavailable)
+	}
+}
+
+// operations are all methods of a store that may fail.
+func operations(s link.Store, l link.Link) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"lookup":  func(ctx context.Context) error { _, err := s.Lookup(ctx, l.Key); return err },
+		"get":     func(ctx context.Context) error { _, err := s.Get(ctx, l.Key); return err },
+		"create":  func(ctx context.Context) error { _, err := s.Create(ctx, sample(9, "new")); return err },
+		"replace": func(ctx context.Context) error { _, err := s.Replace(ctx, l); return err },
+		"list": func(ctx context.Context) error {
+			_, err := s.List(ctx, link.Filter{}, link.Page{Limit: 1})
+			return err
+		},
+		"expired":  func(ctx context.Context) error { _, _, err := s.Expired(ctx, "", epoch, 1); return err },
+		"changes":  func(ctx context.Context) error { _, err := s.Changes(ctx, 0, 1); return err },
+		"head":     func(ctx context.Context) error { _, err := s.Head(ctx); return err },
+		"unminted": func(ctx context.Context) error { _, _, err := s.Unminted(ctx, "", 1); return err },
+	}
+}

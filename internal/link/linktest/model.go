@@ -1,0 +1,210 @@
+package linktest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/link"
+)
+
+// modelRuns compares a store with Memory over random operations. The seeds are
+// fixed, so that a failure comes back; fuzzing finds new ones.
+func modelRuns(t *testing.T, h Harness) {
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		script := make([]byte, 600)
+		for i := range script {
+			script[i] = byte(random.Uint32())
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { ModelRun(t, h, script) })
+	}
+}
+
+// FuzzModel is the body of a driver's native fuzz target.
+func FuzzModel(f *testing.F, h Harness) {
+	f.Add([]byte("create, replace, delete, and create once more"))
+	f.Fuzz(func(t *testing.T, script []byte) { ModelRun(t, h, script[:min(len(script), 300)]) })
+}
+
+// ModelRun decodes a script into operations, runs each on the driver and on Memory,
+// and compares the answers. Lag is not looked at: Lookup is compared by the cases
+// that wait for it.
+func ModelRun(t *testing.T, h Harness, script []byte) {
+	r := &modelRun{t: t, got: h.Open(t), want: NewMemory(), script: script, features: h.Features}
+	for len(r.script) > 0 {
+		r.step()
+		if t.Failed() {
+			t.Fatalf("diverged before the last %d bytes of %x", len(r.script), script)
+		}
+	}
+	r.compareWalks()
+}
+
+type modelRun struct {
+	t         testing.TB
+	got, want link.Store
+	features  Features
+	script    []byte // what is left of it
+	clock     int
+}
+
+// pick takes the next byte of the script as a number below n.
+func (r *modelRun) pick(n int) int {
+	if len(r.script) == 0 {
+		return 0
+	}
+	b := r.script[0]
+	r.script = r.script[1:]
+	return int(b) % n
+}
+
+func (r *modelRun) step() {
+	r.clock++
+	switch r.pick(10) {
+	case 0, 1, 2:
+		l := r.link()
+		r.both("create", func(s link.Store) (any, error) { return s.Create(r.t.Context(), l) })
+	case 3, 4:
+		l := r.changed()
+		r.both("replace", func(s link.Store) (any, error) { return s.Replace(r.t.Context(), l) })
+	case 5:
+		k := r.key()
+		r.both("get", func(s link.Store) (any, error) { return s.Get(r.t.Context(), k) })
+	case 6:
+		r.spend()
+	case 7:
+		r.find()
+	case 8:
+		many := []link.Link{r.link(), r.link(), r.link()}
+		r.createMany(many)
+	case 9:
+		after := link.Sequence(r.pick(20))
+		r.both("changes", func(s link.Store) (any, error) {
+			changes, err := s.Changes(r.t.Context(), after, 5)
+			return append([]link.Change{}, changes...), err
+		})
+	}
+}
+
+// key is one of few, so that they meet; half have the shape of minted codes.
+func (r *modelRun) key() link.Key {
+	codes := []link.Code{"Minted7", "minted7", "0000", "zzzzzzzzzz", "a", "alias-1", "long_alias_of_a_link"}
+	domains := []link.Domain{"", "", "b.example"}
+	return link.Key{Domain: domains[r.pick(len(domains))], Code: codes[r.pick(len(codes))]}
+}
+
+func (r *modelRun) link() link.Link {
+	l := sample(r.pick(12), "")
+	l.Key = r.key()
+	l.Workspace = []link.WorkspaceID{"a", "b"}[r.pick(2)]
+	l.Destination = fmt.Sprintf("https://example.com/%d", r.pick(3))
+	flags := r.pick(256)
+	l.Minted, l.NoIndex, l.ForwardQuery, l.Cacheable = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	if flags&16 != 0 {
+		l.Expires = epoch.Add(time.Duration(flags>>5-4) * time.Millisecond)
+	}
+	l.MaxClicks = uint64(r.pick(4))
+	l.Title = fmt.Sprint(r.clock)
+	if r.pick(4) == 0 {
+		l.Tags = []string{"one", fmt.Sprint(flags)}
+	}
+	l.Updated = epoch.Add(time.Duration(r.clock) * time.Millisecond)
+	return l
+}
+
+// changed is a link as Replace might get it: mostly of the version that is stored,
+// with anything else different.
+func (r *modelRun) changed() link.Link {
+	l := r.link()
+	l.Status, l.Safety = link.Status(r.pick(4)), link.Safety(1+r.pick(5)) // status 0 is invalid
+	if stored, err := r.want.Get(r.t.Context(), l.Key); err == nil {
+		l.Version = stored.Version
+	}
+	l.Version += link.Version(r.pick(8) / 7)
+	return l
+}
+
+func (r *modelRun) spend() {
+	if !r.features.Spender {
+		return
+	}
+	k, n := r.key(), uint64(r.pick(3))
+	r.both("spend", func(s link.Store) (any, error) { return s.(link.Spender).Spend(r.t.Context(), k, n) })
+}
+
+func (r *modelRun) find() {
+	if !r.features.Deduper {
+		return
+	}
+	w := []link.WorkspaceID{"a", "b"}[r.pick(2)]
+	destination, now := fmt.Sprintf("https://example.com/%d", r.pick(4)), epoch.Add(time.Duration(r.pick(8)-4)*time.Millisecond)
+	r.both("find", func(s link.Store) (any, error) {
+		return s.(link.Deduper).FindByDestination(r.t.Context(), w, destination, now)
+	})
+}
+
+func (r *modelRun) createMany(links []link.Link) {
+	if !r.features.Batcher {
+		return
+	}
+	got, errGot := r.got.(link.Batcher).CreateMany(r.t.Context(), links)
+	expected, errWant := r.want.(link.Batcher).CreateMany(r.t.Context(), links)
+	if errGot != nil || errWant != nil || len(got) != len(expected) {
+		r.t.Fatalf("create many: %d results, %v; the model: %d, %v", len(got), errGot, len(expected), errWant)
+	}
+	for i := range got {
+		r.compare(fmt.Sprintf("create many, %s", links[i].Key), got[i].Link, got[i].Err, expected[i].Link, expected[i].Err)
+	}
+}
+
+func (r *modelRun) both(op string, call func(link.Store) (any, error)) {
+	got, errGot := call(r.got)
+	expected, errWant := call(r.want)
+	r.compare(op, got, errGot, expected, errWant)
+}
+
+func (r *modelRun) compare(op string, got any, errGot error, expected any, errWant error) {
+	r.t.Helper()
+	if g, w := sentinel(errGot), sentinel(errWant); g != w {
+		r.t.Errorf("%s: %v; the model: %v", op, errGot, errWant)
+	}
+	if diff := cmp.Diff(expected, got); errWant == nil && diff != "" {
+		r.t.Errorf("%s (-model +got):\n%s", op, diff)
+	}
+}
+
+// sentinel reduces an error to what the contract names.
+func sentinel(err error) error {
+	for _, s := range []error{link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrFull, link.ErrUnavailable} {
+		if errors.Is(err, s) {
+			return s
+		}
+	}
+	return err
+}
+
+// compareWalks compares all that walks return at the end.
+func (r *modelRun) compareWalks() {
+	domain := link.Domain("b.example")
+	for _, f := range []link.Filter{{}, {Oldest: true}, {Workspace: "a"}, {Domain: &domain, Oldest: true}, {Workspace: "b", Status: link.Active}} {
+		got, expected := walkList(r.t, r.got, f, 3, func() {}), walkList(r.t, r.want, f, 3, func() {})
+		inOrder(r.t, f, got)
+		// Links of one id, in two workspaces, have no order.
+		slices.SortFunc(got, byAge)
+		slices.SortFunc(expected, byAge)
+		r.compare("list", got, nil, expected, nil)
+	}
+	got, _ := walkExpired(r.t.Context(), r.t, r.got, "", epoch, 2)
+	expected, _ := walkExpired(r.t.Context(), r.t, r.want, "", epoch, 2)
+	r.compare("expired", got, nil, expected, nil)
+	gotKeys := slices.SortedFunc(walkUnminted(r.t, r.got, 2), compareKeys)
+	wantKeys := slices.SortedFunc(walkUnminted(r.t, r.want, 2), compareKeys)
+	r.compare("unminted", gotKeys, nil, wantKeys, nil)
+	r.both("head", func(s link.Store) (any, error) { return s.Head(r.t.Context()) })
+}

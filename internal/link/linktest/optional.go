@@ -1,0 +1,147 @@
+package linktest
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/link"
+)
+
+// optional proves the interfaces that a driver may leave out.
+func optional(t *testing.T, h Harness) {
+	if h.Features.Spender {
+		t.Run("spender: never over the bound", func(t *testing.T) { spends(t, h) })
+		t.Run("spender: raised bounds and links without", func(t *testing.T) { spendCases(t, h) })
+	}
+	if h.Features.Deduper {
+		t.Run("deduper: the oldest that lives", func(t *testing.T) { dedupes(t, h) })
+	}
+	if h.Features.Batcher {
+		t.Run("batcher: a result for each", func(t *testing.T) { batches(t, h) })
+	}
+}
+
+// spends lets callers over two handles take from one link.
+func spends(t *testing.T, h Harness) {
+	stores := handles(t, h)
+	l := sample(1, "abcd")
+	l.MaxClicks = 100
+	mustCreate(t, stores[0], l)
+	var granted atomic.Uint64
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for range 3 {
+				got, err := stores[i%2].(link.Spender).Spend(t.Context(), l.Key, 3)
+				if err != nil || got > 3 {
+					t.Errorf("spend 3: %d, %v", got, err)
+				}
+				granted.Add(got)
+			}
+		})
+	}
+	wg.Wait()
+	got := mustGet(t, stores[1], l.Key)
+	if granted.Load() != 100 || got.Spent != 100 || got.Version != 1 {
+		t.Errorf("granted %d, stored %d at version %d, want 100 at version 1", granted.Load(), got.Spent, got.Version)
+	}
+	target, err := settledLookup(t, h, stores[0], l.Key, func(g link.Target) bool { return g.Exhausted })
+	if err != nil || target.At(epoch) != link.StateExhausted {
+		t.Errorf("the target is %s, %v", target.At(epoch), err)
+	}
+}
+
+func spendCases(t *testing.T, h Harness) {
+	s := h.Open(t)
+	spend := func(k link.Key, n, expected uint64) {
+		t.Helper()
+		if got, err := s.(link.Spender).Spend(t.Context(), k, n); err != nil || got != expected {
+			t.Errorf("spend %d of %s: %d, %v, want %d", n, k, got, err, expected)
+		}
+	}
+	free := mustCreate(t, s, sample(1, "free"))
+	spend(free.Key, 7, 7)
+	bound := sample(2, "bound")
+	bound.MaxClicks = 5
+	bound = mustCreate(t, s, bound)
+	spend(bound.Key, 0, 0)
+	spend(bound.Key, 3, 3)
+	spend(bound.Key, 3, 2)
+	spend(bound.Key, 1, 0)
+	bound.MaxClicks = 6
+	bound = mustReplace(t, s, bound)
+	if bound.Spent != 5 {
+		t.Errorf("a Replace left %d clicks spent, want 5", bound.Spent)
+	}
+	spend(bound.Key, 9, 1)
+	bound.MaxClicks = 2 // below what was spent
+	bound = mustReplace(t, s, bound)
+	spend(bound.Key, 1, 0)
+	_, err := s.(link.Spender).Spend(t.Context(), link.Key{Code: "none"}, 1)
+	want(t, "spend of nothing", err, link.ErrNotFound)
+	mustReplace(t, s, bound.Tombstone(epoch))
+	_, err = s.(link.Spender).Spend(t.Context(), bound.Key, 1)
+	want(t, "spend of a tombstone", err, link.ErrNotFound)
+}
+
+func dedupes(t *testing.T, h Harness) {
+	s := h.Open(t)
+	const destination = "https://example.com/same"
+	var made []link.Link
+	for i, code := range []link.Code{"youngest", "Oldest7", "another"} {
+		l := sample([]int{30, 10, 20}[i], code)
+		l.Destination, l.Minted = destination, code == "Oldest7"
+		made = append(made, mustCreate(t, s, l))
+	}
+	foreign := sample(1, "foreign")
+	foreign.Destination, foreign.Workspace = destination, "foreign"
+	mustCreate(t, s, foreign)
+	expect := func(code link.Code) {
+		t.Helper()
+		got, err := s.(link.Deduper).FindByDestination(t.Context(), link.WorkspaceDefault, destination, epoch)
+		if code == "" {
+			want(t, "find nothing", err, link.ErrNotFound)
+			return
+		}
+		if err != nil || !cmp.Equal(got, mustGet(t, s, link.Key{Code: code})) {
+			t.Errorf("found %s, %v, want %s", got.Key, err, code)
+		}
+	}
+	expect("Oldest7")
+	made[1].Expires = epoch
+	made[1] = mustReplace(t, s, made[1])
+	expect("another")
+	made[1].Expires = epoch.Add(time.Millisecond)
+	made[1] = mustReplace(t, s, made[1])
+	expect("Oldest7")
+	made[1].Status = link.Disabled
+	mustReplace(t, s, made[1])
+	made[2].Safety = link.Warn
+	mustReplace(t, s, made[2])
+	expect("youngest")
+	mustReplace(t, s, made[0].Tombstone(epoch))
+	expect("")
+	_, err := s.(link.Deduper).FindByDestination(t.Context(), "nobody", destination, epoch)
+	want(t, "find in an unknown workspace", err, link.ErrNotFound)
+}
+
+func batches(t *testing.T, h Harness) {
+	s := h.Open(t)
+	mustCreate(t, s, sample(1, "taken"))
+	many := []link.Link{sample(2, "taken"), sample(3, "new"), {}, sample(3, "new"), sample(3, "other"), sample(4, "Minted7")}
+	many[5].Minted = true
+	results, err := s.(link.Batcher).CreateMany(t.Context(), many)
+	if err != nil || len(results) != len(many) {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	for i, sentinel := range []error{link.ErrExists, nil, link.ErrInvalid, nil, link.ErrConflict, nil} {
+		want(t, "result of "+many[i].Key.String(), results[i].Err, sentinel)
+		if sentinel == nil && !cmp.Equal(results[i].Link, mustGet(t, s, many[i].Key)) {
+			t.Errorf("result %d: %+v", i, results[i].Link)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package linktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/link"
+)
+
+// oneWinner lets many callers over two handles create one key.
+func oneWinner(t *testing.T, h Harness) {
+	for _, code := range []link.Code{"Minted7", "an-alias"} {
+		stores := handles(t, h)
+		const callers = 16
+		var won, lost atomic.Int64
+		var wg sync.WaitGroup
+		winner := make([]link.Link, callers)
+		for i := range callers {
+			wg.Go(func() {
+				l := sample(i, code)
+				l.Minted = i%2 == 0 && code == "Minted7" // an alias may have a minted code's shape
+				stored, err := stores[i%2].Create(t.Context(), l)
+				switch {
+				case err == nil:
+					won.Add(1)
+					winner[i] = stored
+				case errors.Is(err, link.ErrExists):
+					lost.Add(1)
+				default:
+					t.Errorf("create: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || lost.Load() != callers-1 {
+			t.Errorf("%s: %d won and %d lost of %d", code, won.Load(), lost.Load(), callers)
+		}
+		stored := mustGet(t, stores[0], link.Key{Code: code})
+		if !slices.ContainsFunc(winner, func(l link.Link) bool { return cmp.Equal(l, stored) }) {
+			t.Errorf("%s: what is stored is not what the winner got: %+v", code, stored)
+		}
+	}
+}
+
+// compareAndSwap lets workers over two handles count up in one title.
+func compareAndSwap(t *testing.T, h Harness) {
+	const workers, increments = 6, 20
+	stores := handles(t, h)
+	shared := sample(1, "shared")
+	shared.Title = "0"
+	mustCreate(t, stores[0], shared)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			mine := sample(100+i, link.Code(fmt.Sprintf("mine%d", i)))
+			mustCreate(t, stores[i%2], mine)
+			for range increments {
+				if _, err := link.Update(t.Context(), stores[i%2], shared.Key, increment); err != nil {
+					t.Errorf("update: %v", err)
+				}
+				// What nobody else writes never conflicts.
+				current := mustGet(t, stores[i%2], mine.Key)
+				if _, err := stores[i%2].Replace(t.Context(), current); err != nil {
+					t.Errorf("replace without a rival: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := mustGet(t, stores[1], shared.Key)
+	if want := strconv.Itoa(workers * increments); got.Title != want || got.Version != workers*increments+1 {
+		t.Errorf("counted to %s at version %d, want %s", got.Title, got.Version, want)
+	}
+}
+
+func increment(l *link.Link) error {
+	n, err := strconv.Atoi(l.Title)
+	if err != nil {
+		return fmt.Errorf("read the count: %w", err)
+	}
+	l.Title = strconv.Itoa(n + 1)
+	return nil
+}
+
+var errLost = errors.New("connection reset by peer")
+
+// lostAcknowledgement breaks the wire after and before writes.
+func lostAcknowledgement(t *testing.T, h Harness) {
+	t.Run("a create is retried", func(t *testing.T) { lostCreate(t, h) })
+	t.Run("an update happens once", func(t *testing.T) { lostReplace(t, h) })
+	t.Run("an update that others overtook is reported", func(t *testing.T) { overtaken(t, h) })
+}
+
+func lostCreate(t *testing.T, h Harness) {
+	for _, applied := range []bool{true, false} {
+		s, tries := h.Open(t), 0
+		wire := WithFaults(s, func(op Op, _ link.Key) (bool, error) {
+			if op == OpCreate && tries == 0 {
+				tries++
+				return applied, errLost
+			}
+			return true, nil
+		})
+		l := sample(1, "abcd")
+		_, err := wire.Create(t.Context(), l)
+		want(t, "create over a broken wire", err, errLost)
+		stored := mustCreate(t, wire, l)
+		l.Version = 1
+		if diff := cmp.Diff(l, stored); diff != "" {
+			t.Errorf("retried (-want +got):\n%s", diff)
+		}
+		if n, err := s.Head(t.Context()); err != nil || n != 1 {
+			t.Errorf("the change log has %d entries, %v", n, err)
+		}
+		page, err := s.List(t.Context(), link.Filter{}, link.Page{Limit: 10})
+		if err != nil || len(page.Links) != 1 {
+			t.Errorf("%d links, %v", len(page.Links), err)
+		}
+	}
+}
+
+// lostReplace loses every second acknowledgement or request of concurrent updates.
+func lostReplace(t *testing.T, h Harness) {
+	stores := handles(t, h)
+	shared := sample(1, "shared")
+	mustCreate(t, stores[0], shared)
+	const workers, rounds = 4, 15
+	var applied, ambiguous, lost atomic.Int64
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			n := 0
+			wire := WithFaults(stores[i%2], func(op Op, _ link.Key) (bool, error) {
+				if n++; op != OpReplace || n%4 < 2 {
+					return true, nil
+				}
+				lost.Add(1)
+				return n%4 == 2, errLost
+			})
+			for j := range rounds {
+				_, err := link.Update(t.Context(), wire, shared.Key, func(l *link.Link) error {
+					l.Tags = append(l.Tags[:min(len(l.Tags), link.MaxTags-1)], fmt.Sprintf("%d.%d", i, j))
+					return nil
+				})
+				switch {
+				case err == nil:
+					applied.Add(1)
+				case errors.Is(err, errLost):
+					ambiguous.Add(1)
+				default:
+					t.Errorf("update: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if lost.Load() == 0 {
+		t.Error("no acknowledgement was lost, so nothing was tried")
+	}
+	got := int64(mustGet(t, stores[0], shared.Key).Version) - 1
+	if low, high := applied.Load(), applied.Load()+ambiguous.Load(); got < low || got > high {
+		t.Errorf("%d changes happened; %d were answered, %d left open", got, low, high-low)
+	}
+}
+
+// overtaken loses the acknowledgement of an update that another one then buries:
+// Update cannot know, and must not do it twice.
+func overtaken(t *testing.T, h Harness) {
+	s := h.Open(t)
+	l := mustCreate(t, s, sample(1, "abcd"))
+	calls, broken := 0, false
+	wire := WithFaults(s, func(op Op, k link.Key) (bool, error) {
+		if op == OpGet && broken {
+			other := mustGet(t, s, k)
+			other.Title = "another"
+			mustReplace(t, s, other)
+		}
+		if op == OpReplace {
+			broken = true
+			return true, errLost
+		}
+		return true, nil
+	})
+	_, err := link.Update(t.Context(), wire, l.Key, func(l *link.Link) error {
+		calls++
+		l.MaxClicks += 10
+		return nil
+	})
+	want(t, "update", err, errLost)
+	if got := mustGet(t, s, l.Key); calls != 1 || got.MaxClicks != 10 || got.Title != "another" {
+		t.Errorf("%d calls left %+v", calls, got)
+	}
+}
+
+// tombstones deletes a link and looks for what is left.
+func tombstones(t *testing.T, h Harness) {
+	for i, code := range []link.Code{"Minted7", "an-alias"} {
+		ctx, stores := t.Context(), handles(t, h)
+		l := extreme()
+		l.Key, l.Minted, l.ID = link.Key{Code: code}, i == 0, idAt(1)
+		l.Status, l.Safety = link.Active, link.Clean
+		l = mustCreate(t, stores[0], l)
+		content := l
+		content.Status, content.Updated = link.Deleted, epoch
+		dead := mustReplace(t, stores[0], content) // the store erases, whoever asks
+		expected := l.Tombstone(epoch)
+		expected.Version = 2
+		for name, got := range map[string]link.Link{"replaced": dead, "stored": mustGet(t, stores[1], l.Key)} {
+			if diff := cmp.Diff(expected, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		target, err := settledLookup(t, h, stores[1], l.Key, func(g link.Target) bool { return g.Status == link.Deleted })
+		if diff := cmp.Diff(expected.Target(), target); err != nil || diff != "" {
+			t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
+		}
+		if page, err := stores[1].List(ctx, link.Filter{}, link.Page{Limit: 10}); err != nil || len(page.Links) != 0 {
+			t.Errorf("listed: %v, %v", page.Links, err)
+		}
+		for _, minted := range []bool{true, false} {
+			again := sample(2, code)
+			again.Minted = minted
+			_, err = stores[1].Create(ctx, again)
+			want(t, "create over a tombstone", err, link.ErrExists)
+		}
+		revived := l
+		revived.Version = dead.Version
+		_, err = stores[0].Replace(ctx, revived)
+		want(t, "replace a tombstone", err, link.ErrConflict)
+		_, err = link.Update(ctx, stores[0], l.Key, func(*link.Link) error { return nil })
+		want(t, "update a tombstone", err, link.ErrNotFound)
+		if got := mustCreate(t, stores[1], l); !cmp.Equal(got, expected) { // a late retry of the create
+			t.Errorf("retry of the create (-want +got):\n%s", cmp.Diff(expected, got))
+		}
+	}
+}
