@@ -87,7 +87,11 @@ func cutLast(list string) (rest, last string, more bool) {
 // balancers write it.
 func parse(entry string) (netip.Addr, bool) {
 	entry = strings.Trim(entry, " \t")
-	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(entry, "["), "]")); err == nil {
+	bare := entry
+	if inner, ok := strings.CutPrefix(entry, "["); ok && strings.HasSuffix(inner, "]") {
+		bare = inner[:len(inner)-1]
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil {
 		return canonical(addr), true
 	}
 	if ap, err := netip.ParseAddrPort(entry); err == nil {
