@@ -1,9 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,6 +18,9 @@ import (
 // what is not exactly the documented shape: unknown members, names given twice,
 // invalid UTF-8, anything behind the object.
 func decode(body []byte, v any) error {
+	if text := bytes.TrimLeft(body, " \t\r\n"); len(text) == 0 || text[0] != '{' { // null is no object
+		return badField("", "the body must be a JSON object")
+	}
 	err := json.Unmarshal(body, v, json.RejectUnknownMembers(true))
 	if err == nil {
 		return nil
@@ -45,16 +48,12 @@ func decode(body []byte, v any) error {
 	return badField("", "the body is not valid JSON")
 }
 
-// fieldName writes a JSON pointer as the name that a person would use.
+// fieldName returns the member of the body that a JSON pointer leads into.
 func fieldName(p jsontext.Pointer) string {
-	return clip(strings.Join(collect(p), "."))
-}
-
-func collect(p jsontext.Pointer) (names []string) {
 	for name := range p.Tokens() {
-		names = append(names, name)
+		return clip(name)
 	}
-	return names
+	return ""
 }
 
 // jsonType names a Go type in the words of JSON.
