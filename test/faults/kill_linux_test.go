@@ -19,7 +19,8 @@ func TestKillLosesNoLink(t *testing.T) {
 			t.Fatal("acknowledged before the last kill, but", wrong)
 		}
 		c := s.Create(t, 32, prefix(t, round))
-		someTime(10*time.Millisecond, 250*time.Millisecond)
+		c.AwaitMade(t, 32)
+		someTime(0, 250*time.Millisecond)
 		s.Kill()
 		c.Wait()
 		only201(t, c)

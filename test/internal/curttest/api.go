@@ -18,6 +18,8 @@ type Link struct {
 	Code    string `json:"short_code"`
 	LongURL string `json:"long_url"`
 	Version uint64 `json:"version"`
+
+	At time.Time `json:"-"` // when its 201 was read; set by Creators
 }
 
 // Stats is the part of a link's statistics that tests count with.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -45,11 +46,13 @@ func crowd(t testing.TB, n int, step func(client int) bool) *Crowd {
 // its own, and remember what they were told.
 type Creators struct {
 	*Crowd
-	made   [][]Link       // by client; owned by it until the crowd has stopped
-	asked  []int          // by client
-	bad    []string       // by client: its request without an answer
-	others map[int][]byte // status to a body, for answers that are not 201; guarded by mu
+	made  [][]Link     // by client; owned by it until the crowd has stopped
+	asked []int        // by client
+	bad   []string     // by client: its request without an answer
+	count atomic.Int64 // of made
+
 	mu     sync.Mutex
+	others map[int][]byte // status to a body, for answers that are not 201; guarded by mu
 }
 
 // Create starts n creators. Destinations begin with the prefix. A client ends at
@@ -73,11 +76,23 @@ func (s *Server) Create(t testing.TB, n int, prefix string) *Creators {
 			c.mu.Unlock()
 			time.Sleep(5 * time.Millisecond)
 		default:
-			c.made[i] = append(c.made[i], Link{Code: l.Code, LongURL: dest, Version: l.Version})
+			c.made[i] = append(c.made[i], Link{Code: l.Code, LongURL: dest, Version: l.Version, At: time.Now()})
+			c.count.Add(1)
 		}
 		return !a.Closes()
 	})
 	return c
+}
+
+// AwaitMade waits until n creates were answered 201, so that a slow machine's test
+// proves as much as a fast one's.
+func (c *Creators) AwaitMade(t testing.TB, n int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); c.count.Load() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d creates were answered 201 in 20 s, want %d", c.count.Load(), n)
+		}
+	}
 }
 
 // Made returns every link that was answered 201, with the destination that was

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -65,13 +66,29 @@ func Launch(t testing.TB, o Options) (*Server, error) {
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}
+	for try := 1; ; try++ {
+		s, err := launch(t, o)
+		// The admin listener's port was free when we looked; rarely somebody else
+		// has taken it since.
+		if err == nil || s == nil || try == 3 || !strings.Contains(s.Log(), "address already in use") {
+			return s, err
+		}
+	}
+}
+
+func launch(t testing.TB, o Options) (*Server, error) {
+	t.Helper()
+	admin, err := freeAddr(t.Context())
+	if err != nil {
+		return nil, err
+	}
 	args := append(append([]string{}, o.Wrap...), Binary(t), "serve")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // the command is the test's
-	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=127.0.0.1:0",
+	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="+admin,
 		"CURT_DATA="+o.Data, "CURT_ADMIN_KEY="+Key), o.Env...)
 	cmd.WaitDelay = 2 * time.Second // a tracer may hold the pipes a moment longer than curt lives
 	tie(cmd)
-	s := &Server{Data: o.Data, cmd: cmd, log: newOutput(), done: make(chan struct{})}
+	s := &Server{Admin: admin, Data: o.Data, cmd: cmd, log: newOutput(), done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", args[0], err)
@@ -85,6 +102,15 @@ func Launch(t testing.TB, o Options) (*Server, error) {
 		}
 	})
 	return s, s.awaitReady(t.Context())
+}
+
+// freeAddr returns a loopback address that nobody listens on.
+func freeAddr(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // wait reaps the process. Its exit code is read from cmd.ProcessState.
@@ -104,13 +130,13 @@ func plainEnv() []string {
 	return env
 }
 
-// awaitReady waits for the log lines that name the addresses, then for /readyz.
+// awaitReady waits for the log line that names the address, then for /readyz.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	select {
 	case <-s.log.listening:
-		s.Addr, s.Admin = s.log.addresses()
+		s.Addr = s.log.address()
 	case <-s.done:
 		return fmt.Errorf("ended with code %d before it listened:\n%s", s.ExitCode(), s.Log())
 	case <-ctx.Done():
@@ -185,56 +211,46 @@ func (s *Server) ExitCode() int { return s.cmd.ProcessState.ExitCode() }
 // Log returns what the process has printed so far.
 func (s *Server) Log() string { return s.log.String() }
 
-// output collects what a process prints and notices the lines that name its
-// addresses.
+// output collects what a process prints and notices the line that names its
+// address.
 type output struct {
-	listening chan struct{} // closed when both addresses are known
+	listening chan struct{} // closed when the address is known
 
-	mu    sync.Mutex
-	text  []byte            // guarded by mu
-	seen  int               // bytes of text whose lines were read; guarded by mu
-	addrs map[string]string // by listener; guarded by mu
+	mu   sync.Mutex
+	text []byte // guarded by mu
+	seen int    // bytes of text whose lines were read; guarded by mu
+	addr string // guarded by mu
 }
 
-func newOutput() *output {
-	return &output{listening: make(chan struct{}), addrs: map[string]string{}}
-}
+func newOutput() *output { return &output{listening: make(chan struct{})} }
 
-// listenLine finds the listener's name and address in a log line, in slog's text
-// or JSON form. The admin listener's message or an attribute says "admin".
-var listenLine = regexp.MustCompile(`listening.*\baddr"?[=:]\s*"?(127\.0\.0\.1:\d+|\[::1\]:\d+)`)
+// listenLine finds the address in the log line "listening", in slog's text or JSON
+// form.
+var listenLine = regexp.MustCompile(`"?listening"?.*\baddr"?[=:]\s*"?(127\.0\.0\.1:\d+)`)
 
 // Write takes output of the process; lines may arrive in pieces.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text = append(o.text, p...)
-	for len(o.addrs) < 2 {
+	for o.addr == "" {
 		line, _, found := strings.Cut(string(o.text[o.seen:]), "\n")
 		if !found {
-			return len(p), nil
+			break
 		}
 		o.seen += len(line) + 1
-		m := listenLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		name := "main"
-		if strings.Contains(line, "admin") {
-			name = "admin"
-		}
-		o.addrs[name] = m[1]
-		if len(o.addrs) == 2 {
+		if m := listenLine.FindStringSubmatch(line); m != nil {
+			o.addr = m[1]
 			close(o.listening)
 		}
 	}
 	return len(p), nil
 }
 
-func (o *output) addresses() (addr, admin string) {
+func (o *output) address() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.addrs["main"], o.addrs["admin"]
+	return o.addr
 }
 
 func (o *output) String() string {

@@ -1,11 +1,11 @@
 package curttest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -17,34 +17,35 @@ type FailingSync struct {
 }
 
 // FailSync returns a tracer that fails the n-th sync of each thread (strace counts
-// by thread), and from there on every sync of that thread when onward is set. The
-// program is static, so nothing but a tracer can do this: a preloaded library
-// would do nothing and prove nothing.
-func FailSync(t testing.TB, n int, onward bool) *FailingSync {
+// by thread). The program is static, so nothing but a tracer can do this: a
+// preloaded library would do nothing and prove nothing.
+func FailSync(t testing.TB, n int) *FailingSync {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		Need(t, "strace (apt-get install strace)")
 	}
 	f := &FailingSync{log: filepath.Join(t.TempDir(), "strace")}
-	when := fmt.Sprint(n)
-	if onward {
-		when += "+"
-	}
 	f.Wrap = []string{
 		// -D keeps curt our child: signals and the exit code are its own.
-		strace, "-D", "-f", "--seccomp-bpf", "-qq", "-o", f.log, "-e", "signal=none",
-		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO:when=" + when,
+		strace, "-D", "-f", "--seccomp-bpf", "-qq", "-y", "-o", f.log, "-e", "signal=none",
+		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO:when=" + strconv.Itoa(n),
 	}
 	return f
 }
 
-// Fired returns how many syncs failed and how many there were.
-func (f *FailingSync) Fired(t testing.TB) (failed, all int) {
+// Failed returns the files whose sync was made to fail, once for each time.
+func (f *FailingSync) Failed(t testing.TB) (files []string) {
 	t.Helper()
 	text, err := os.ReadFile(f.log)
 	if err != nil {
 		t.Fatalf("strace wrote nothing, so nothing was tested: %v", err)
 	}
-	return strings.Count(string(text), "(INJECTED)"), strings.Count(string(text), "sync(")
+	for _, m := range failedSync.FindAllStringSubmatch(string(text), -1) {
+		files = append(files, filepath.Base(m[1]))
+	}
+	return files
 }
+
+// failedSync is a line of strace -y: fsync(7</data/curt.db-wal>) = -1 EIO (…) (INJECTED).
+var failedSync = regexp.MustCompile(`sync\(\d+<([^>]*)>\) += -1 EIO .*\(INJECTED\)`)
