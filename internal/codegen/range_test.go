@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -180,6 +181,24 @@ func TestRunStopsLeasingAUsedSpace(t *testing.T) {
 		mark, err := l.Leased(t.Context(), counter)
 		if err != nil || mark > codegen.Space(4)+10 {
 			t.Errorf("mark %d, %v: leases went on beyond the space", mark, err)
+		}
+	})
+}
+
+func TestManyCallersWaitForOneLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := codegentest.WithFaults(codegentest.NewLeaser(), func(context.Context, codegentest.Op) (bool, error) {
+			time.Sleep(time.Second) // of the bubble's clock
+			return false, nil
+		})
+		r := newRange(slow, 7, 100)
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() { next(t, r) })
+		}
+		wg.Wait()
+		if s := r.Stats(); s.Leases != 1 || s.Left != 36 {
+			t.Errorf("after 64 callers at once: %+v", s)
 		}
 	})
 }

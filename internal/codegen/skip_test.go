@@ -57,6 +57,9 @@ func TestStaleLeasesAreSkipped(t *testing.T) {
 			t.Fatalf("living code %q was made again", code)
 		}
 	}
+	if skipped, err := codegen.SkipIfStale(t.Context(), stale, codegen.DefaultPrefix, 7, mark(t, stale, 7)); !skipped || err != nil {
+		t.Errorf("SkipIfStale of a counter whose next id lives: %v, %v; want true", skipped, err)
+	}
 	before := mark(t, stale, 7)
 	if skipped, err := codegen.SkipIfStale(t.Context(), stale, codegen.DefaultPrefix, 7, before-1); skipped || err != nil {
 		t.Errorf("SkipIfStale of a good counter: %v, %v; want false", skipped, err)

@@ -32,7 +32,7 @@ func (c Charge) Validate() error {
 // interval is the time in which one cell comes back, rounded up to a nanosecond: a
 // bucket never gives more than its rate, and at most a nanosecond per cell less.
 func (l Limit) interval() time.Duration {
-	return (l.Period + time.Duration(l.Count) - 1) / time.Duration(l.Count)
+	return (l.Period-1)/time.Duration(l.Count) + 1
 }
 
 // Take is the algorithm. A bucket is one number, the time at which it is full

@@ -26,7 +26,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemoryIsBounded names three million buckets of strangers, none of which fills
+// TestMemoryIsBounded names two million buckets of strangers, none of which fills
 // again within the test, while one known caller goes on.
 func TestMemoryIsBounded(t *testing.T) {
 	before := heap()
@@ -34,7 +34,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	limit := ratelimit.Limit{Count: 1, Period: 24 * time.Hour, Burst: 1}
 	now := start
 	charges := make([]ratelimit.Charge, 1)
-	for i := range 3_000_000 {
+	for i := range 2_000_000 {
 		if i%1000 == 0 {
 			now = now.Add(time.Millisecond)
 		}
@@ -44,9 +44,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	used := heap() - before
-	t.Logf("%d MB after three million buckets", used>>20)
+	t.Logf("%d MB after two million buckets", used>>20)
 	if used > 64<<20 {
-		t.Errorf("%d bytes after three million buckets, want at most 64 MB", used)
+		t.Errorf("%d bytes after two million buckets, want at most 64 MB", used)
 	}
 	if v, err := m.Spend(t.Context(), now, charges); err != nil || v[0].Allowed {
 		t.Errorf("the newest bucket was forgotten: %+v, %v", v, err)
@@ -71,8 +71,8 @@ func TestFullBucketsMakeRoom(t *testing.T) {
 	for i := range 1000 {
 		spend(start, fmt.Sprint("known ", i), day)
 	}
-	for round := range 8 {
-		for i := range 300_000 {
+	for round := range 6 {
+		for i := range 250_000 {
 			spend(start.Add(time.Duration(round)*time.Minute), fmt.Sprint(round, " ", i), second)
 		}
 	}
