@@ -48,7 +48,7 @@ func checkLinks(t *testing.T, s *curttest.Server, made []curttest.Link) {
 			t.Errorf("%s is stored twice: %s and %s", l.LongURL, other, l.Code)
 		}
 		seen[l.LongURL] = l.Code
-		if l.Version != 1 {
+		if l.Version != 1 { // the list holds no deleted link
 			t.Errorf("%s has version %d, nobody changed it", l.Code, l.Version)
 		}
 	}

@@ -8,19 +8,23 @@ import (
 )
 
 // TestPowerCutLosesNoLink takes away everything that is not on the disk, at random
-// moments under creates: every 201 is there after the restart.
+// moments under creates and deletes: every link that was answered 201 is there
+// after the restart, every one answered 204 stays deleted.
 func TestPowerCutLosesNoLink(t *testing.T) {
 	disk := curttest.NewDisk(t, 256)
 	n := rounds(6, 200)
-	made := cutPower(t, disk, n, nil)
-	if len(made) < 20*n {
-		t.Fatalf("only %d links in %d rounds: that proves little", len(made), n)
+	made, deleted := cutPower(t, disk, n, nil)
+	if len(made) < 20*n || len(deleted) < n {
+		t.Fatalf("only %d links and %d deletions in %d rounds: that proves little", len(made), len(deleted), n)
 	}
 	s := curttest.Start(t, curttest.Options{Data: disk.Path})
 	checkLinks(t, s, made)
+	for _, wrong := range s.AllGone(t, deleted, 8) {
+		t.Error("deleted, but", wrong)
+	}
 	s.Kill()
 	checkIntegrity(t, disk.Path)
-	t.Logf("%d links over %d power cuts", len(made), n)
+	t.Logf("%d links, %d deletions over %d power cuts", len(made), len(deleted), n)
 }
 
 // TestPowerCutWithoutFsyncLosesLinks is the control: with synchronous=NORMAL the
@@ -28,7 +32,7 @@ func TestPowerCutLosesNoLink(t *testing.T) {
 func TestPowerCutWithoutFsyncLosesLinks(t *testing.T) {
 	for range 5 {
 		disk := curttest.NewDisk(t, 256)
-		made := cutPower(t, disk, 1, []string{"CURT_SQLITE_SYNCHRONOUS=NORMAL"})
+		made, _ := cutPower(t, disk, 1, []string{"CURT_SQLITE_SYNCHRONOUS=NORMAL"})
 		s, err := curttest.Launch(t, curttest.Options{Data: disk.Path})
 		if err != nil {
 			return // it lost so much that it does not start
@@ -41,9 +45,10 @@ func TestPowerCutWithoutFsyncLosesLinks(t *testing.T) {
 	t.Fatal("5 power cuts with synchronous=NORMAL lost nothing: the cut does not drop unsynced pages")
 }
 
-// cutPower runs creates on the disk and cuts its power, n times, and returns what
-// was acknowledged. Each restart must find what the rounds before acknowledged.
-func cutPower(t *testing.T, disk *curttest.Disk, n int, env []string) (made []curttest.Link) {
+// cutPower runs creates and deletes on the disk and cuts its power, n times, and
+// returns what was acknowledged. Each restart must find what the rounds before
+// acknowledged.
+func cutPower(t *testing.T, disk *curttest.Disk, n int, env []string) (made, deleted []curttest.Link) {
 	t.Helper()
 	var last []curttest.Link
 	for round := range n {
@@ -51,6 +56,7 @@ func cutPower(t *testing.T, disk *curttest.Disk, n int, env []string) (made []cu
 		for _, wrong := range s.Follow(t, last, 4) {
 			t.Fatal("acknowledged before the last power cut, but", wrong)
 		}
+		churn := s.Churn(t, 2, prefix(t, round))
 		c := s.Create(t, 32, prefix(t, round))
 		c.AwaitMade(t, 32)
 		someTime(0, 300*time.Millisecond)
@@ -58,11 +64,13 @@ func cutPower(t *testing.T, disk *curttest.Disk, n int, env []string) (made []cu
 		disk.CutPower(t)
 		s.Kill()
 		c.Wait()
+		churn.Wait()
 		disk.Remount(t)
 		last = before(cut, c.Made())
 		made = append(made, last...)
+		deleted = append(deleted, before(cut, churn.Deleted())...)
 	}
-	return made
+	return made, deleted
 }
 
 // before returns the links that were acknowledged before the power was cut. With

@@ -202,34 +202,3 @@ func (s *Server) dialAll(t testing.TB, n int) []*Conn {
 	}
 	return conns
 }
-
-// Follow checks that each link redirects to its destination, over n connections,
-// and returns what was wrong, at most 20 of it.
-func (s *Server) Follow(t testing.TB, links []Link, n int) []string {
-	t.Helper()
-	conns := s.dialAll(t, n)
-	var mu sync.Mutex
-	var wrong []string
-	next := make(chan Link)
-	var wg sync.WaitGroup
-	for _, c := range conns {
-		wg.Go(func() {
-			for l := range next {
-				a, err := c.Do("GET", "/"+l.Code, nil, "")
-				to, _ := a.Get("Location")
-				if err == nil && a.Status == http.StatusFound && to == l.LongURL {
-					continue
-				}
-				mu.Lock()
-				wrong = append(wrong, fmt.Sprintf("/%s: %d %q %v, want %q", l.Code, a.Status, to, err, l.LongURL))
-				mu.Unlock()
-			}
-		})
-	}
-	for _, l := range links {
-		next <- l
-	}
-	close(next)
-	wg.Wait()
-	return wrong[:min(len(wrong), 20)]
-}
