@@ -26,8 +26,9 @@ type aggregate struct {
 }
 
 type linkCounts struct {
-	key      string // as in Event.Key; "" = the orphans
-	last     int64
+	key      string          // as in Event.Key; "" = the orphans
+	first    int64           // of any event
+	last     int64           // of Clicks
 	quarters []quarterCounts // one but at the turn of a quarter
 }
 
@@ -101,6 +102,9 @@ func (a *aggregate) add(e *Event, agents *agents) {
 	when := time.UnixMilli(e.Time)
 	l, q := a.quarter(key, BucketAt(Quarter, when).Ordinal)
 	a.events++
+	if l.first == 0 || e.Time < l.first {
+		l.first = max(e.Time, 1)
+	}
 	switch {
 	case e.Preview():
 		if e.Outcome == Redirected || e.Outcome == Orphan {

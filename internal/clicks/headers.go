@@ -9,7 +9,7 @@ import (
 // referrerHost returns the host of a Referer header, lower case, without "www."
 // and port, in buf; empty for none and for what is no web address. "www." says
 // nothing about where a visitor came from.
-func referrerHost(referrer []byte, buf []byte) []byte {
+func referrerHost(referrer, buf []byte) []byte {
 	scheme, rest, ok := bytes.Cut(referrer, []byte("://"))
 	if !ok || !isWeb(scheme) {
 		return nil

@@ -34,7 +34,7 @@ func (a *aggregate) deltas(yield func([]LinkDelta) bool) {
 
 // delta returns what happened to one link, valid until s is reset.
 func (a *aggregate) delta(s *summer, l *linkCounts) LinkDelta {
-	d := LinkDelta{Key: linkKey(l.key), Total: Total{LastClicked: l.last}}
+	d := LinkDelta{Key: linkKey(l.key), Total: Total{FirstSeen: l.first, LastClicked: l.last}}
 	d.Buckets = make([]BucketDelta, 0, 2*len(l.quarters))
 	for i := range l.quarters {
 		q := &l.quarters[i]
@@ -133,7 +133,7 @@ func appendLinkKey(b []byte, k link.Key) []byte {
 }
 
 func (l *linkCounts) total() Total {
-	t := Total{LastClicked: l.last}
+	t := Total{FirstSeen: l.first, LastClicked: l.last}
 	for i := range l.quarters {
 		t.Counts.Add(l.quarters[i].counts)
 	}

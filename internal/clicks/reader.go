@@ -95,7 +95,7 @@ func (s *segmentScanner) damage(err error) error {
 // number of Readers may walk one log.
 type Reader struct {
 	dir  string
-	find func(number uint64) (s segment, newest bool, ok bool)
+	find func(number uint64) (s segment, newest, ok bool)
 	pos  Position
 	file *os.File
 	scan segmentScanner

@@ -49,15 +49,18 @@ type Bucket struct {
 }
 
 // BucketAt returns the bucket that holds t. Times before 1970 fall into the first
-// bucket and times after 2089 into the last that a store can keep (22 bits): a
-// clock that wrong must not break a row.
+// bucket and times after July 2089 into the last: a clock that is wrong must not
+// break a row.
 func BucketAt(g Granularity, t time.Time) Bucket {
-	n := t.Unix() / int64(g.Width()/time.Second)
-	return Bucket{g, uint32(min(max(n, 0), MaxOrdinal))}
+	quarter := min(max(t.Unix()/(15*60), 0), maxQuarter)
+	if g == Day {
+		return Bucket{g, uint32(quarter / 96)}
+	}
+	return Bucket{g, uint32(quarter)}
 }
 
-// MaxOrdinal is the last bucket: in quarter hours, July 2089.
-const MaxOrdinal = 1<<22 - 1
+// maxQuarter lets stores rely on 22 bits for quarters and 16 for days.
+const maxQuarter = 1<<22 - 1
 
 // Start returns the bucket's first moment, UTC.
 func (b Bucket) Start() time.Time {
@@ -92,6 +95,7 @@ type Rollup struct {
 // Total is the sum over a link's whole life.
 type Total struct {
 	Counts
+	FirstSeen   int64 // Unix milliseconds of the first request of any kind; 0 = none yet
 	LastClicked int64 // Unix milliseconds of the last of Clicks; 0 = never
 }
 
@@ -99,4 +103,7 @@ type Total struct {
 func (t *Total) Add(d Total) {
 	t.Counts.Add(d.Counts)
 	t.LastClicked = max(t.LastClicked, d.LastClicked)
+	if t.FirstSeen == 0 || d.FirstSeen != 0 && d.FirstSeen < t.FirstSeen {
+		t.FirstSeen = d.FirstSeen
+	}
 }

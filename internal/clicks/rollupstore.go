@@ -8,7 +8,7 @@ import (
 	"curt/internal/link"
 )
 
-// ErrGeneration: another writer applied a batch in between. There must be one Fold
+// ErrGeneration means that another writer applied a batch in between. There must be one Fold
 // per store; whoever gets this must load the state anew or stop.
 var ErrGeneration = errors.New("roll-ups were written by somebody else")
 

@@ -101,8 +101,9 @@ func optional(d Dimension) bool {
 	switch d {
 	case ReferrerHost, Device, Browser, OS, Trigger:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // number returns the value of a dimension as a number; 0 = none.
@@ -125,17 +126,20 @@ func (a *aggregate) number(d Dimension, c *click) uint64 {
 			return 1
 		}
 		return 0
-	}
-	if c.extra == 0 {
-		return 0
-	}
-	switch x := &a.extraIDs[c.extra]; d {
-	case City:
-		return uint64(x.city)
-	case Network:
-		return uint64(x.network)
 	default:
-		return uint64(x.utm[d-UTMSource])
+		return uint64(a.extraIDs[c.extra].number(d))
+	}
+}
+
+// number returns a rare dimension's value as a number; the zero extra has none.
+func (x *extra) number(d Dimension) uint32 {
+	switch d {
+	case City:
+		return x.city
+	case Network:
+		return x.network
+	default:
+		return x.utm[d-UTMSource]
 	}
 }
 

@@ -1,0 +1,323 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"curt/internal/clicks"
+	"curt/internal/link"
+)
+
+// Embedded is the Reader over stored roll-ups and what Fold holds in memory.
+type Embedded struct {
+	store clicks.RollupStore
+	fold  *clicks.Fold
+}
+
+var _ Reader = (*Embedded)(nil)
+
+// NewEmbedded returns a Reader over a store and the Fold that writes to it.
+func NewEmbedded(store clicks.RollupStore, fold *clicks.Fold) *Embedded {
+	return &Embedded{store: store, fold: fold}
+}
+
+// view is one link's counts at one moment. Memory is read when it is made and the
+// store afterwards, so that a batch which is committed in between is missed by
+// neither; each stored answer says which batches it includes, and the pending
+// counts of those are left out. So nothing is locked while the store is asked.
+type view struct {
+	store     clicks.RollupStore
+	key       link.Key
+	pending   []clicks.Pending
+	freshness clicks.Freshness
+}
+
+func (e *Embedded) view(k link.Key) view {
+	f := e.fold.Freshness() // before the counts: they are at least as fresh
+	return view{store: e.store, key: k, pending: e.fold.Pending(k), freshness: f}
+}
+
+// read calls f with every row of the spans; a bucket may come in several rows. It
+// returns the link's total.
+func (v *view) read(ctx context.Context, want clicks.Want, spans []clicks.Span, f func(clicks.BucketDelta)) (clicks.Total, error) {
+	stored, err := v.store.Read(ctx, v.key, want, spans...)
+	if err != nil {
+		return clicks.Total{}, unavailable(ctx, err)
+	}
+	for _, row := range stored.Rows {
+		f(row)
+	}
+	for _, p := range v.pending {
+		if p.Generation <= stored.Generation {
+			continue
+		}
+		stored.Total.Add(p.Total)
+		for _, row := range p.Rows {
+			if slices.ContainsFunc(spans, func(s clicks.Span) bool { return holds(s, row.Bucket) }) {
+				f(row)
+			}
+		}
+	}
+	return stored.Total, nil
+}
+
+func holds(s clicks.Span, b clicks.Bucket) bool {
+	return s.Granularity == b.Granularity && s.First <= b.Ordinal && b.Ordinal <= s.Last
+}
+
+func unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// none is for reading a total only.
+func none(clicks.BucketDelta) {}
+
+// Totals implements Reader.
+func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, error) {
+	v := e.view(s.Key)
+	sums := Totals{LastUpdated: v.freshness.Updated, CompleteUntil: v.freshness.Complete}
+	// The last day first: a batch may be committed in between, and then the whole
+	// must not be less than this part of it.
+	var err error
+	if sums.Clicks24h, err = v.lastDay(ctx, now); err != nil {
+		return Totals{}, fmt.Errorf("clicks of 24 hours: %w", err)
+	}
+	life, err := v.read(ctx, 0, nil, none)
+	if err != nil {
+		return Totals{}, fmt.Errorf("totals: %w", err)
+	}
+	if life.LastClicked != 0 {
+		sums.LastClicked = time.UnixMilli(life.LastClicked).UTC()
+	}
+	if life.FirstSeen == 0 {
+		return sums, nil // never seen: every range is zero
+	}
+	r, err := s.resolve(quarter, time.UnixMilli(life.FirstSeen), now)
+	if err != nil {
+		return Totals{}, err
+	}
+	perDay := map[uint32]*clicks.Visitors{}
+	life, err = v.read(ctx, clicks.WantVisitors, buckets(r), func(row clicks.BucketDelta) {
+		sums.Add(row.Rollup.Counts)
+		d := clicks.BucketAt(clicks.Day, row.Bucket.Start()).Ordinal
+		if perDay[d] == nil {
+			perDay[d] = new(clicks.Visitors)
+		}
+		perDay[d].Merge(row.Rollup.Visitors)
+	})
+	if err != nil {
+		return Totals{}, fmt.Errorf("totals: %w", err)
+	}
+	for _, visitors := range perDay {
+		sums.VisitorDays += visitors.Count()
+	}
+	if s.From.IsZero() && s.To.IsZero() {
+		sums.Counts = life.Counts // the same, and also what clocks have put after now
+	}
+	return sums, nil
+}
+
+// lastDay returns the clicks since the minute 24 hours ago.
+func (v *view) lastDay(ctx context.Context, now time.Time) (n uint64, err error) {
+	since := now.UTC().Add(-day).Truncate(time.Minute)
+	last := clicks.BucketAt(clicks.Quarter, now)
+	spans := []clicks.Span{{Granularity: clicks.Quarter, First: clicks.BucketAt(clicks.Quarter, since).Ordinal, Last: last.Ordinal}}
+	_, err = v.read(ctx, 0, spans, func(row clicks.BucketDelta) {
+		start := row.Bucket.Start()
+		if !start.Before(since) {
+			n += row.Rollup.Clicks
+			return
+		}
+		for _, m := range row.Rollup.Minutes {
+			if !start.Add(time.Duration(m.Index) * time.Minute).Before(since) {
+				n += m.Clicks
+			}
+		}
+	})
+	return n, err
+}
+
+// firstSeen returns when the link was first asked for; zero = never. It is read
+// only where the scope leaves its beginning open.
+func (v *view) firstSeen(ctx context.Context, s Scope) (time.Time, error) {
+	if !s.From.IsZero() {
+		return time.Time{}, nil
+	}
+	life, err := v.read(ctx, 0, nil, none)
+	if err != nil || life.FirstSeen == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(life.FirstSeen), nil
+}
+
+// Series implements Reader.
+func (e *Embedded) Series(ctx context.Context, s Scope, step Step, now time.Time) ([]Point, error) {
+	v := e.view(s.Key)
+	first, err := v.firstSeen(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("series: %w", err)
+	}
+	r, err := s.resolve(step.unit(), first, now)
+	if err != nil {
+		return nil, err
+	}
+	if step == Minute && r.from.Before(now.Add(-MinuteRetention).Truncate(time.Minute)) {
+		return nil, fmt.Errorf("%w: minutes are kept for %s", ErrRange, MinuteRetention)
+	}
+	zone := s.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	starts, err := points(r, step, zone)
+	if err != nil {
+		return nil, err
+	}
+	sums := newSeries(r, starts, v.freshness.Complete)
+	if step == Minute {
+		wide := span{r.from.Truncate(quarter), r.to.Add(quarter - time.Minute).Truncate(quarter)}
+		_, err = v.read(ctx, 0, quarters(nil, wide), sums.addMinutes)
+	} else {
+		_, err = v.read(ctx, clicks.WantVisitors, cover(r, starts), sums.addRow)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("series: %w", err)
+	}
+	return sums.finish(), nil
+}
+
+// series sums rows up by step.
+type series struct {
+	starts   []time.Time // and the end of the last
+	points   []Point
+	visitors []clicks.Visitors
+}
+
+func newSeries(r span, starts []time.Time, complete time.Time) *series {
+	n := len(starts) - 1
+	s := &series{starts: starts, points: make([]Point, n), visitors: make([]clicks.Visitors, n)}
+	for i := range s.points {
+		s.points[i].Start = starts[i]
+		s.points[i].Complete = !clip(r, starts[i], starts[i+1]).to.After(complete)
+	}
+	return s
+}
+
+// at returns the step that holds t, or -1.
+func (s *series) at(t time.Time) int {
+	i := sort.Search(len(s.starts), func(i int) bool { return s.starts[i].After(t) }) - 1
+	if i >= len(s.points) {
+		return -1
+	}
+	return i
+}
+
+func (s *series) addRow(row clicks.BucketDelta) {
+	i := s.at(row.Bucket.Start())
+	if i < 0 {
+		return
+	}
+	s.points[i].Clicks += row.Rollup.Clicks
+	s.points[i].Humans += row.Rollup.Humans
+	s.visitors[i].Merge(row.Rollup.Visitors)
+}
+
+func (s *series) addMinutes(row clicks.BucketDelta) {
+	for _, m := range row.Rollup.Minutes {
+		if i := s.at(row.Bucket.Start().Add(time.Duration(m.Index) * time.Minute)); i >= 0 {
+			s.points[i].Clicks += m.Clicks
+			s.points[i].Humans += m.Humans
+		}
+	}
+}
+
+func (s *series) finish() []Point {
+	for i := range s.points {
+		s.points[i].Visitors = s.visitors[i].Count()
+	}
+	return s.points
+}
+
+// Top implements Reader.
+func (e *Embedded) Top(ctx context.Context, s Scope, n int, now time.Time, dimensions ...clicks.Dimension) ([][]Row, error) {
+	v := e.view(s.Key)
+	first, err := v.firstSeen(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("top: %w", err)
+	}
+	r, err := s.resolve(quarter, first, now)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]map[string]Row, len(dimensions))
+	for i := range sums {
+		sums[i] = map[string]Row{}
+	}
+	_, err = v.read(ctx, clicks.WantDimensions, buckets(r), func(row clicks.BucketDelta) {
+		for i, d := range dimensions {
+			for _, value := range row.Rollup.Dimensions[d] {
+				sum := sums[i][value.Value]
+				sums[i][value.Value] = Row{value.Value, sum.Clicks + value.Clicks, sum.Humans + value.Humans}
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("top: %w", err)
+	}
+	top := make([][]Row, len(dimensions))
+	for i := range sums {
+		top[i] = mostClicked(sums[i], n)
+	}
+	return top, nil
+}
+
+func mostClicked(sums map[string]Row, n int) []Row {
+	rows := make([]Row, 0, len(sums))
+	for _, r := range sums {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		if a.Clicks != b.Clicks {
+			if a.Clicks > b.Clicks {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Value, b.Value)
+	})
+	return rows[:min(n, len(rows))]
+}
+
+// Clicks implements Reader.
+func (e *Embedded) Clicks(ctx context.Context, keys []link.Key) ([]uint64, error) {
+	type part struct {
+		i          int
+		generation uint64
+		clicks     uint64
+	}
+	var pending []part
+	e.fold.PendingTotals(keys, func(i int, generation uint64, t clicks.Total) {
+		pending = append(pending, part{i, generation, t.Clicks})
+	})
+	stored, generation, err := e.store.Totals(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("clicks of links: %w", unavailable(ctx, err))
+	}
+	sums := make([]uint64, len(keys))
+	for i := range stored {
+		sums[i] = stored[i].Clicks
+	}
+	for _, p := range pending {
+		if p.generation > generation {
+			sums[p.i] += p.clicks
+		}
+	}
+	return sums, nil
+}

@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"curt/internal/clicks"
+	"curt/internal/link"
+)
+
+// The parts of a row number; see the migration.
+const (
+	dayShift  = 47
+	linkShift = 7
+	slotMask  = 1<<linkShift - 1
+	linkMask  = 1<<(dayShift-linkShift) - 1
+
+	quartersPerDay = 96
+)
+
+// rollupID returns the row of a link's bucket.
+func rollupID(link int64, b clicks.Bucket) int64 {
+	day, slot := int64(b.Ordinal), int64(0)
+	if b.Granularity == clicks.Quarter {
+		day, slot = int64(b.Ordinal)/quartersPerDay, 1+int64(b.Ordinal)%quartersPerDay
+	}
+	return day<<dayShift | (link&linkMask)<<linkShift | slot
+}
+
+func bucketOf(id int64) clicks.Bucket {
+	day, slot := id>>dayShift, id&slotMask
+	if slot == 0 {
+		return clicks.Bucket{Granularity: clicks.Day, Ordinal: uint32(day)}
+	}
+	return clicks.Bucket{Granularity: clicks.Quarter, Ordinal: uint32(day*quartersPerDay + slot - 1)}
+}
+
+// Totals implements clicks.RollupStore.
+func (s *Rollups) Totals(ctx context.Context, keys []link.Key) (totals []clicks.Total, generation uint64, err error) {
+	totals = make([]clicks.Total, len(keys))
+	err = s.view(ctx, func(t *tx) error {
+		state, err := loadState(t)
+		if err != nil {
+			return err
+		}
+		generation = state.Generation
+		for i, k := range keys {
+			if _, totals[i], err = readTotal(t, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read totals: %w", err)
+	}
+	return totals, generation, nil
+}
+
+// readTotal returns a link's number and total; zeros for a link without clicks.
+func readTotal(t *tx, k link.Key) (n int64, total clicks.Total, err error) {
+	_, err = t.one(sqlTotal, func(row []driver.Value) error {
+		r := scanner{row: row}
+		n, total.Counts = r.int(), r.counts()
+		total.FirstSeen, total.LastClicked = r.int(), r.int()
+		return r.damage()
+	}, string(k.Domain), string(k.Code))
+	return n, total, err
+}
+
+func (s *scanner) counts() clicks.Counts {
+	return clicks.Counts{
+		Clicks: uint64(s.int()), Humans: uint64(s.int()), Previews: uint64(s.int()),
+		Fallbacks: uint64(s.int()), Refused: uint64(s.int()),
+	}
+}
+
+// blob reads a column that may be NULL. The bytes are the driver's, valid during
+// the call that the row came in.
+func (s *scanner) blob() []byte {
+	if len(s.row) > 0 && s.row[0] == nil {
+		s.row = s.row[1:]
+		return nil
+	}
+	return next[[]byte](s)
+}
+
+// Read implements clicks.RollupStore.
+func (s *Rollups) Read(ctx context.Context, k link.Key, want clicks.Want, spans ...clicks.Span) (found clicks.Stored, err error) {
+	query := spanQuery(want)
+	err = s.view(ctx, func(t *tx) error {
+		state, err := loadState(t)
+		if err != nil {
+			return err
+		}
+		found.Generation = state.Generation
+		n, total, err := readTotal(t, k)
+		if err != nil || n == 0 {
+			return err
+		}
+		found.Total = total
+		for _, span := range spans {
+			for first, last := range idRanges(n, span) {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := readRange(t, query, first, last, &found); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return clicks.Stored{}, fmt.Errorf("read roll-ups of %s: %w", k, err)
+	}
+	return found, nil
+}
+
+// idRanges yields the ranges of row numbers that hold a link's span, one per day.
+func idRanges(link int64, s clicks.Span) func(func(first, last int64) bool) {
+	return func(yield func(int64, int64) bool) {
+		for o := s.First; o <= s.Last; {
+			end := o
+			if s.Granularity == clicks.Quarter {
+				end = min(s.Last, o/quartersPerDay*quartersPerDay+quartersPerDay-1)
+			}
+			if !yield(rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: o}),
+				rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: end})) {
+				return
+			}
+			o = end + 1
+		}
+	}
+}
+
+func readRange(t *tx, query string, first, last int64, found *clicks.Stored) error {
+	return t.each(query, func(values []driver.Value) error {
+		row, err := scanPacked(values)
+		if err != nil {
+			return err
+		}
+		r := &clicks.Rollup{Counts: row.counts}
+		if r.Minutes, err = clicks.DecodeMinutes(row.minutes); err != nil {
+			return fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
+		}
+		if r.Dimensions, err = clicks.DecodeDimensions(row.dimensions); err != nil {
+			return fmt.Errorf("dimensions of roll-up %d: %w", row.id, err)
+		}
+		if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
+			return fmt.Errorf("visitors of roll-up %d: %w", row.id, err)
+		}
+		found.Rows = append(found.Rows, clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r})
+		return nil
+	}, first, last)
+}
+
+// scanPacked reads the nine columns of a roll-up.
+func scanPacked(values []driver.Value) (r rollupRow, err error) {
+	s := scanner{row: values}
+	r.id, r.counts = s.int(), s.counts()
+	r.minutes, r.dimensions, r.visitors = s.blob(), s.blob(), s.blob()
+	return r, s.damage()
+}
