@@ -1,0 +1,95 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"curt/internal/link"
+	"curt/internal/weburl"
+)
+
+// FuzzCreate: whatever the body, the answer is 201 with a link that leads to http
+// or https in printable ASCII, or a 4xx problem; never a 500.
+func FuzzCreate(f *testing.F) {
+	for _, h := range badBodies() {
+		if len(h.body) < 1000 {
+			f.Add(h.body)
+		}
+	}
+	f.Add(`{"long_url":"https://example.com/a?b#c","custom_alias":"abc","expires_in":5,"tags":["x"],"max_clicks":3}`)
+	f.Add(`{"long_url":"http://[::1]:81/ü","starts_at":"2026-07-01T00:00+05:45","fallback_url":"http://example.org"}`)
+	s := newService(f, func(p *parts) { p.store = forgetful{} })
+	f.Fuzz(func(t *testing.T, body string) {
+		got := s.do(t, "admin", http.MethodPost, collection, body, "Content-Type: application/json")
+		if got.StatusCode != http.StatusCreated {
+			if got.StatusCode < 400 || got.StatusCode > 499 {
+				t.Errorf("%d for %q: %s", got.StatusCode, body, got.body)
+			}
+			got.problem(t)
+			return
+		}
+		long, _ := got.json(t)["long_url"].(string)
+		u, err := weburl.Parse(long)
+		if err != nil || u.Href() != long || !strings.HasPrefix(long, "http") {
+			t.Errorf("%q leads to %q, which reads as %q (%v)", body, long, u.Href(), err)
+		}
+		if strings.ContainsFunc(long, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.Errorf("%q leads to %q", body, long)
+		}
+	})
+}
+
+// FuzzChange: whatever the body, a change is 200 or a 4xx problem.
+func FuzzChange(f *testing.F) {
+	for _, h := range badChanges() {
+		if len(h.body) < 1000 {
+			f.Add(h.body)
+		}
+	}
+	f.Add(`{"long_url":"http://example.org","title":null,"status":"disabled","expires_in":5}`)
+	s := newService(f)
+	s.create(f, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		got := s.do(t, "admin", http.MethodPatch, collection+"/abc", body, "Content-Type: application/json")
+		if got.StatusCode != http.StatusOK && (got.StatusCode < 400 || got.StatusCode > 499) {
+			t.Errorf("%d for %q: %s", got.StatusCode, body, got.body)
+		}
+		s.do(t, "admin", http.MethodGet, collection+"/abc", "").want(t, http.StatusOK)
+	})
+}
+
+// walked is a store that remembers what it was asked to go on after.
+type walked struct {
+	link.Store
+
+	after *atomic.Value
+}
+
+func (w walked) List(_ context.Context, _ link.Filter, p link.Page) (link.Slice, error) {
+	w.after.Store(p.After)
+	return link.Slice{}, nil
+}
+
+// FuzzCursor: no text that the API did not sign reaches the store.
+func FuzzCursor(f *testing.F) {
+	f.Add("")
+	f.Add("AAAA")
+	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 40)))
+	f.Add(strings.Repeat("x", 2000))
+	var after atomic.Value
+	s := newService(f, func(p *parts) { p.store = walked{after: &after} })
+	f.Fuzz(func(t *testing.T, cursor string) {
+		got := s.do(t, "admin", http.MethodGet, collection+"?cursor="+url.QueryEscape(cursor), "")
+		if got.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: got %d", cursor, got.StatusCode)
+		}
+		if asked := after.Load(); asked != nil {
+			t.Errorf("the store was asked to go on after %q", asked)
+		}
+	})
+}
