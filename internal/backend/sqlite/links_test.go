@@ -58,3 +58,17 @@ func TestLinksLeaser(t *testing.T) {
 		func(t *testing.T) codegen.Leaser { return f.fresh(t) },
 		func(t *testing.T, l codegen.Leaser) codegen.Leaser { return f.again(t, l) })
 }
+
+func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(), mintedCodes(b)) }
+
+// mintedCodes returns codes as the store's own permutation makes them.
+func mintedCodes(b testing.TB) func(link.Store) func(uint64) link.Code {
+	return func(s link.Store) func(uint64) link.Code {
+		key, err := s.(*sqlite.Links).CodeKey(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		p := codegen.NewPermutation(key)
+		return func(n uint64) link.Code { return p.Code(7, n) }
+	}
+}
