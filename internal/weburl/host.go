@@ -119,15 +119,9 @@ func toASCII(name string) (string, error) {
 	if oddALabel(name) {
 		return "", ErrHost
 	}
-	profile := newProfile()
-	ascii, err := profile.ToASCII(name)
+	ascii, err := newProfile().ToASCII(name)
 	if err != nil || ascii == "" {
 		return "", ErrHost
-	}
-	for label := range strings.SplitSeq(ascii, ".") {
-		if strings.HasPrefix(label, "xn--") && !trueALabel(profile, label) {
-			return "", ErrHost
-		}
 	}
 	return ascii, nil
 }
@@ -157,17 +151,6 @@ func oddALabel(name string) bool {
 		}
 	}
 	return false
-}
-
-// trueALabel reports whether an A-label stands for a label outside ASCII that
-// becomes this A-label again.
-func trueALabel(profile *idna.Profile, label string) bool {
-	unicode, err := profile.ToUnicode(label)
-	if err != nil || isASCII(unicode) {
-		return false
-	}
-	back, err := profile.ToASCII(unicode)
-	return err == nil && back == label
 }
 
 func isASCII(s string) bool {
