@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The paths. Every GET is answered with a redirect.
+// The paths. Every GET but /readyz is answered with a redirect.
 const (
 	CreatePath = "/api/v1/links" // a fixed 201, nothing stored
 	FsyncPath  = "/fsync"        // the same after 4 KiB more in a file and one fdatasync
@@ -77,6 +77,7 @@ func handler(j *journal) http.Handler {
 		w.Header().Set("Cache-Control", "private, max-age=0")
 		w.WriteHeader(http.StatusFound)
 	})
+	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	m.HandleFunc("POST "+CreatePath, answer)
 	m.HandleFunc("POST "+FsyncPath, func(w http.ResponseWriter, r *http.Request) {
 		if err := j.commit(); err != nil {

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,9 +71,24 @@ func setThreads(set *unix.CPUSet) error {
 			if err != nil {
 				return fmt.Errorf("list threads: %w", err)
 			}
-			if err := unix.SchedSetaffinity(id, set); err != nil && err != unix.ESRCH { //nolint:errorlint // a bare errno; the thread ended
+			if err := unix.SchedSetaffinity(id, set); err != nil && err != unix.ESRCH { // it ended meanwhile
 				return fmt.Errorf("pin thread %d: %w", id, err)
 			}
 		}
 	}
+}
+
+// Output runs a command to its end and returns what it printed to its standard
+// output. Command.Ready is ignored.
+func Output(ctx context.Context, c Command) ([]byte, error) {
+	var out, log bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // what is measured
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, &out, &log
+	if err := startOn(cmd, c.Core); err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("run %s: %w\n%s", c.Path, err, log.String())
+	}
+	return out.Bytes(), nil
 }

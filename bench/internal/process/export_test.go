@@ -2,8 +2,8 @@ package process
 
 // What the tests of parsing need.
 var (
-	ParseStat = parseStat
-	ParseKiB  = parseKiB
-	Mounted   = mounted
-	Listening = listening
+	ParseStat   = parseStat
+	ParseKiB    = parseKiB
+	ParseClocks = parseClocks
+	Mounted     = mounted
 )

@@ -117,7 +117,11 @@ func (s *Server) await(ctx context.Context, addr <-chan netip.AddrPort, ready st
 	case <-ctx.Done():
 		return fmt.Errorf("it does not listen: %w\n%s", context.Cause(ctx), s.Log())
 	}
-	for ready != "" && !s.ok(ctx, ready) {
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for ready != "" && !s.ok(ctx, client, ready) {
 		select {
 		case <-s.ended:
 			return fmt.Errorf("it ended:\n%s", s.Log())
@@ -129,12 +133,12 @@ func (s *Server) await(ctx context.Context, addr <-chan netip.AddrPort, ready st
 	return nil
 }
 
-func (s *Server) ok(ctx context.Context, path string) bool {
+func (s *Server) ok(ctx context.Context, client *http.Client, path string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Addr.String()+path, http.NoBody)
 	if err != nil {
 		return false
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // tick is the unit of CPU time in /proc: USER_HZ, 100 a second on every
@@ -64,21 +66,53 @@ func parseKiB(s, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s line", name)
 }
 
-// Steal returns how much time the hypervisor has taken from the machine so far,
-// summed over its cores: what a noisy neighbour costs.
-func Steal() (time.Duration, error) {
+// Clocks are CPU times of the machine since it started, summed over its cores.
+type Clocks struct {
+	Busy  time.Duration // of all processes and the kernel
+	Steal time.Duration // taken by the hypervisor: what a noisy neighbour costs
+}
+
+// Machinewide reads the clocks of the machine.
+func Machinewide() (Clocks, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return 0, fmt.Errorf("read stolen time: %w", err)
+		return Clocks{}, fmt.Errorf("read the machine's clocks: %w", err)
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
+	return parseClocks(string(b))
+}
+
+// parseClocks reads the first line of proc_stat(5): user, nice, system, idle,
+// iowait, irq, softirq, steal.
+func parseClocks(s string) (c Clocks, err error) {
+	line, _, _ := strings.Cut(s, "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return 0, errors.New("read stolen time: unknown format")
+		return Clocks{}, errors.New("read the machine's clocks: unknown format")
 	}
-	n, err := strconv.ParseInt(fields[8], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read stolen time: %w", err)
+	for i, f := range fields[1:9] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return Clocks{}, fmt.Errorf("read the machine's clocks: %w", err)
+		}
+		switch i {
+		case 0, 1, 2, 5, 6:
+			c.Busy += time.Duration(n) * tick
+		case 7:
+			c.Steal += time.Duration(n) * tick
+		}
 	}
-	return time.Duration(n) * tick, nil
+	return c, nil
+}
+
+// Own returns the CPU time of this process and of its children that have ended.
+func Own() (time.Duration, error) {
+	var sum time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if err := unix.Getrusage(who, &u); err != nil {
+			return 0, fmt.Errorf("read CPU time: %w", err)
+		}
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum, nil
 }

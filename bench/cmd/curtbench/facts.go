@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"curt/bench/internal/process"
+	"curt/bench/internal/report"
+)
+
+// watch knows how the machine was when the run began.
+type watch struct {
+	begin   time.Time
+	machine process.Clocks
+	own     time.Duration
+}
+
+func startWatch() (w watch, err error) {
+	if w.machine, err = process.Machinewide(); err != nil {
+		return w, err
+	}
+	if w.own, err = process.Own(); err != nil {
+		return w, err
+	}
+	w.begin = time.Now()
+	return w, nil
+}
+
+// facts say where and how the figures were taken, and who else used the machine.
+func (w watch) facts(ctx context.Context, s settings, args []string, temp string) ([]report.Fact, error) {
+	m, err := process.Describe(temp)
+	if err != nil {
+		return nil, err
+	}
+	after, err := startWatch()
+	if err != nil {
+		return nil, err
+	}
+	share := func(d time.Duration) float64 {
+		return 100 * max(d, 0).Seconds() / after.begin.Sub(w.begin).Seconds() / float64(runtime.NumCPU())
+	}
+	others := after.machine.Busy - w.machine.Busy - (after.own - w.own)
+	return []report.Fact{
+		{Name: "machine", Value: fmt.Sprintf("%s, %d cores, %.1f GiB, %s", m.CPU, m.Cores, float64(m.Memory)/(1<<30), m.Kernel)},
+		{Name: "data on", Value: m.Filesystem},
+		{Name: "Go", Value: m.Go},
+		{Name: "commit", Value: commit(ctx)},
+		{Name: "command", Value: "`" + strings.Join(append([]string{"scripts/bench"}, args...), " ") + "`"},
+		{Name: "begun", Value: w.begin.UTC().Format(time.RFC3339) + ", took " + after.begin.Sub(w.begin).Round(time.Second).String()},
+		{Name: "rounds", Value: fmt.Sprintf("%d, each with %s of load before %s that are measured", s.rounds, s.warmup, s.measure)},
+		{Name: "disturbance", Value: fmt.Sprintf("other processes took %.1f %% of the CPU time, the hypervisor %.1f %%",
+			share(others), share(after.machine.Steal-w.machine.Steal))},
+	}, nil
+}
+
+func notes() []string {
+	return []string{
+		"Median and range are over the rounds; every second round runs in the opposite order, and a ratio is the median of the rounds' ratios. " +
+			"Load and server share the machine; only in the one-core figure each has a core of its own. Latency runs to the last byte of the answer: " +
+			"of an open loop (cold redirects, clicks) from the moment when the request was due, of a closed loop (creates at full speed) from its sending. " +
+			"CPU per request is the server process's user and system time over all requests that it answered meanwhile.",
+		"bare net/http: a fixed answer of the same size. one fsync each: the same after 4 KiB appended and one fdatasync per request. " +
+			"buffered log line: the same fields written to a buffered file.",
+	}
+}
+
+// commit names the state of the checkout; "unknown" outside of one.
+func commit(ctx context.Context) string {
+	hash, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	name := strings.TrimSpace(string(hash))
+	if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output(); err != nil || len(changed) > 0 {
+		name += "-dirty"
+	}
+	return name
+}

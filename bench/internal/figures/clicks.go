@@ -1,0 +1,73 @@
+package figures
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"curt/bench/internal/clickcost"
+	"curt/bench/internal/process"
+	"curt/bench/internal/report"
+)
+
+// zipfLinks are clicked with a popularity after Zipf's law.
+const zipfLinks = 100_000
+
+type clickCost = clickcost.Cost
+
+// clicks measures the pipeline behind the ring in a process of its own, on one
+// core with one P, next to a process that writes the same clicks as log lines.
+func (b *Bench) clicks(ctx context.Context) ([]report.Row, error) {
+	all, err := b.rounds(ctx, b.folding("buffered log lines", "-base"), b.folding("clicks folded"))
+	if err != nil {
+		return nil, err
+	}
+	broken := ""
+	for _, s := range all[1] {
+		broken = cmp.Or(broken, s.clicks.Broken)
+	}
+	row := func(name string, u report.Unit, bar report.Bar, f func(clickCost) float64) report.Row {
+		values := func(s series) []float64 { return s.values(func(r sample) float64 { return f(r.clicks) }) }
+		return report.Row{
+			Figure: name, Unit: u, Bar: bar, Values: values(all[1]), Broken: broken,
+			Bases: []report.Base{{Name: "buffered log line", Values: values(all[0])}},
+		}
+	}
+	n := fmt.Sprintf("%d clicks, Zipf(1.0) over %d links", b.cfg.Clicks, zipfLinks)
+	return []report.Row{
+		row("CPU per click, Ring to stored roll-up, "+n, report.Microseconds, report.Bar{AtMost: 6},
+			func(c clickCost) float64 { return c.CPU.Seconds() * 1e6 / float64(c.Clicks) }),
+		row("clicks folded on one core, raw clicks kept", report.PerSecond, report.Bar{AtLeast: 100_000},
+			func(c clickCost) float64 { return float64(c.Clicks) / c.Wall.Seconds() }),
+		row("– click log per click", report.Bytes, report.Bar{},
+			func(c clickCost) float64 { return float64(c.LogBytes) / float64(c.Clicks) }),
+	}, nil
+}
+
+// folding is a turn of the click cost process.
+func (b *Bench) folding(name string, args ...string) turn {
+	return turn{name, func(ctx context.Context) (r sample, err error) {
+		data, drop, err := b.folder()
+		if err != nil {
+			return sample{}, err
+		}
+		defer func() { err = errors.Join(err, drop()) }()
+		out, err := process.Output(ctx, process.Command{
+			Path: b.cfg.Self, Core: 0, Env: []string{"GOMAXPROCS=1"},
+			Args: append([]string{
+				"clickcost", "-data", data,
+				"-clicks", strconv.Itoa(b.cfg.Clicks), "-links", strconv.Itoa(zipfLinks),
+			}, args...),
+		})
+		if err != nil {
+			return sample{}, err
+		}
+		if err := json.Unmarshal(out, &r.clicks); err != nil {
+			return sample{}, fmt.Errorf("read the cost: %w: %s", err, out)
+		}
+		return r, nil
+	}}
+}

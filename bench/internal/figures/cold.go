@@ -1,0 +1,92 @@
+package figures
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"curt/bench/internal/bare"
+	"curt/bench/internal/fill"
+	"curt/bench/internal/load"
+	"curt/bench/internal/process"
+	"curt/bench/internal/report"
+)
+
+const (
+	idleRate  = 200   // cold redirects a second when nothing else happens
+	clickRate = 5_000 // clicks a second under load, all of them cold
+	writeRate = 2_000 // creates a second under load
+)
+
+// cold measures redirects of links that no cache of the process holds: each code
+// is asked for once. The page cache of the kernel is as warm as the fill and the
+// earlier rounds left it.
+func (b *Bench) cold(ctx context.Context) ([]report.Row, error) {
+	links, err := b.filled(ctx, b.cfg.Links)
+	if err != nil {
+		return nil, err
+	}
+	order := fill.NewOrder(links, rand.Uint64())
+	never := func(*rand.Rand) string { return string(order.Next()) }
+	fixed := func(*rand.Rand) string { return "0000000" }
+
+	idle := func(s *process.Server, code func(*rand.Rand) string) []load.Stream {
+		return []load.Stream{redirects(s.Addr, clickConns, idleRate, code)}
+	}
+	busy := func(s *process.Server, code func(*rand.Rand) string) []load.Stream {
+		return []load.Stream{
+			redirects(s.Addr, createConns, clickRate, code),
+			creates(s.Addr, bare.CreatePath, createConns, writeRate),
+		}
+	}
+	type streams func(*process.Server, func(*rand.Rand) string) []load.Stream
+	on := func(name string, of streams) turn {
+		return b.onFilled(name, links, func(ctx context.Context, s *process.Server) (sample, error) {
+			if err := b.enough(order, of(s, never)[0].Rate); err != nil {
+				return sample{}, err
+			}
+			return b.drive(ctx, s, -1, of(s, never)...)
+		})
+	}
+	onBare := func(name string, of streams) turn {
+		return b.onBare(name, -1, func(ctx context.Context, s *process.Server) (sample, error) {
+			return b.drive(ctx, s, -1, of(s, fixed)...)
+		})
+	}
+	all, err := b.rounds(ctx, onBare("bare redirects, idle", idle), on("cold redirects, idle", idle),
+		onBare("bare redirects, load", busy), on("cold redirects, load", busy))
+	if err != nil {
+		return nil, err
+	}
+	size := sizeName(links.Count())
+	rows := coldRows(fmt.Sprintf("%s, idle (%d/s)", size, idleRate), all[1], all[0], 2)
+	rows = append(rows, coldRows(fmt.Sprintf("%s, under %d creates/s, %d clicks/s in all", size, writeRate, clickRate), all[3], all[2], 5)...)
+	return append(rows, report.Row{
+		Figure: "– p99 of these creates", Unit: report.Milliseconds, Values: all[3].quantile(1, 0.99), Broken: all[3].broken(),
+		Bases: []report.Base{{Name: "bare net/http", Values: all[2].quantile(1, 0.99)}},
+	}), nil
+}
+
+// enough makes sure that no code is asked for twice. Poisson arrivals stay far
+// below a fifth more than their mean.
+func (b *Bench) enough(o *fill.Order, rate float64) error {
+	want := int(1.2*rate*(b.cfg.Warmup+b.cfg.Measure).Seconds()) + 100
+	if o.Left() < want {
+		return fmt.Errorf("%d links were never asked for, %d are wanted: fill more of them", o.Left(), want)
+	}
+	return nil
+}
+
+// coldRows are the latencies of the first stream.
+func coldRows(what string, s, base series, atMost float64) []report.Row {
+	row := func(name string, q float64) report.Row {
+		return report.Row{
+			Figure: name, Unit: report.Milliseconds, Values: s.quantile(0, q), Broken: s.broken(),
+			Bases: []report.Base{{Name: "bare net/http", Values: base.quantile(0, q)}},
+		}
+	}
+	p99 := row("cold redirect p99, "+what, 0.99)
+	p99.Bar = report.Bar{AtMost: atMost}
+	p99.CPU, p99.Bases[0].CPU = s.perRequest(), base.perRequest()
+	return []report.Row{p99, row("– p50", 0.5), row("– p99.9", 0.999)}
+}

@@ -1,0 +1,92 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"curt/bench/internal/fill"
+	"curt/bench/internal/process"
+)
+
+// adminKey is the key of every curt that is measured.
+const adminKey = "curt_bench_0123456789abcdefghijklmnop"
+
+// promisedStart is the size of the store in the promise about start-up.
+const promisedStart = 1_000_000
+
+// folder makes a new empty folder; drop removes it.
+func (b *Bench) folder() (path string, drop func() error, err error) {
+	b.made++
+	path = filepath.Join(b.cfg.Temp, "data-"+strconv.Itoa(b.made))
+	if err := os.Mkdir(path, 0o750); err != nil {
+		return "", nil, fmt.Errorf("make a data folder: %w", err)
+	}
+	return path, func() error { return os.RemoveAll(path) }, nil
+}
+
+// curt starts the server on a data folder; core -1 = any.
+func (b *Bench) curt(ctx context.Context, data string, core int) (*process.Server, error) {
+	return process.Start(ctx, process.Command{
+		Path: b.cfg.Curt, Args: []string{"serve"}, Core: core, Ready: "/readyz",
+		Env: []string{
+			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=127.0.0.1:0",
+			"CURT_DATA=" + data, "CURT_ADMIN_KEY=" + adminKey, "CURT_LOG_LEVEL=info",
+		},
+	})
+}
+
+// use runs f on a server and stops it. A server that did not end in order makes
+// the turn worthless.
+func use(s *process.Server, err error, f func(*process.Server) (sample, error)) (sample, error) {
+	if err != nil {
+		return sample{}, err
+	}
+	r, err := f(s)
+	r.startup = s.Startup
+	return r, errors.Join(err, s.Stop())
+}
+
+// onEmpty is a turn of curt on a new store.
+func (b *Bench) onEmpty(name string, core int, f func(context.Context, *process.Server) (sample, error)) turn {
+	return turn{name, func(ctx context.Context) (r sample, err error) {
+		data, drop, err := b.folder()
+		if err != nil {
+			return sample{}, err
+		}
+		defer func() { err = errors.Join(err, drop()) }()
+		s, err := b.curt(ctx, data, core)
+		return use(s, err, func(s *process.Server) (sample, error) { return f(ctx, s) })
+	}}
+}
+
+// onFilled is a turn of curt on a store with links.
+func (b *Bench) onFilled(name string, links *fill.Links, f func(context.Context, *process.Server) (sample, error)) turn {
+	return turn{name, func(ctx context.Context) (sample, error) {
+		s, err := b.curt(ctx, links.Folder, -1)
+		return use(s, err, func(s *process.Server) (sample, error) { return f(ctx, s) })
+	}}
+}
+
+// onBare is a turn of the baseline server.
+func (b *Bench) onBare(name string, core int, f func(context.Context, *process.Server) (sample, error)) turn {
+	return turn{name, func(ctx context.Context) (r sample, err error) {
+		data, drop, err := b.folder()
+		if err != nil {
+			return sample{}, err
+		}
+		defer func() { err = errors.Join(err, drop()) }()
+		s, err := process.Start(ctx, process.Command{
+			Path: b.cfg.Self, Args: []string{"bare", "-data", data}, Core: core, Ready: "/readyz",
+		})
+		return use(s, err, func(s *process.Server) (sample, error) { return f(ctx, s) })
+	}}
+}
+
+// filled returns a store of n links, which is made at the first call and kept.
+func (b *Bench) filled(ctx context.Context, n int) (*fill.Links, error) {
+	return fill.Fill(ctx, filepath.Join(b.cfg.Store, "links-"+strconv.Itoa(n)), n, b.cfg.Progress)
+}
