@@ -127,8 +127,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // withoutURL takes off the "Get "http://…":" that the error of http.Client begins with.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -1,0 +1,51 @@
+# What a person types. Everything that is needed beyond Go is installed by
+# scripts/, or named in one line when it cannot be.
+GO        ?= go
+TOOLS     := $(CURDIR)/bin/tools
+LINT      := $(TOOLS)/golangci-lint-v2.15.0
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Packages that never run SQLite in a hot loop are tested under the race detector.
+RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
+             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/link/... \
+             ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/weburl/...
+PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
+FUZZTIME  ?= 30s
+
+.PHONY: run build test check fuzz bench fmt soak
+
+run: build ## start a server on http://localhost:8080
+	@exec bin/curt serve
+
+build: ## bin/curt, one static binary
+	@command -v $(GO) >/dev/null || { echo "curt needs Go 1.26 or newer: https://go.dev/dl"; exit 1; }
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
+
+test: build ## everything that must pass before a change lands
+	@scripts/need strace mkfs.ext4 node gcc
+	$(GO) test -race -timeout 10m $(RACE)
+	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
+	cd bench && $(GO) vet ./... && $(GO) test ./...
+
+check: $(LINT) ## formatting, linters, tidy go.mod
+	$(LINT) fmt --diff
+	$(LINT) run ./...
+	cd bench && $(LINT) run --config ../.golangci.yml ./...
+	$(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff
+
+fmt: $(LINT)
+	$(LINT) fmt
+
+$(LINT):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv $(TOOLS)/golangci-lint $(LINT)
+
+fuzz: ## every fuzz target for FUZZTIME
+	scripts/fuzz $(FUZZTIME)
+
+bench: build ## the figures of docs/benchmarks.md, paired in one run
+	scripts/bench
+
+soak: build ## the long forms of the fault tests
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...

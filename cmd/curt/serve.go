@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"curt/internal/config"
+	"curt/internal/server"
+)
+
+type serveCmd struct {
+	File kong.ConfigFlag `name:"config" env:"CURT_CONFIG" help:"TOML file of settings: the flags' names with underscores."`
+	config.Config
+}
+
+// Run starts the server and returns when ctx has ended and everything is on disk.
+func (c *serveCmd) Run(ctx context.Context, t terminal) error {
+	if errs := c.Validate(); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	log := newLogger(t, c.LogLevel)
+	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log})
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return s.Run(ctx)
+}
+
+// newLogger writes lines for people on a terminal and JSON elsewhere.
+func newLogger(t terminal, level string) *slog.Logger {
+	options := &slog.HandlerOptions{}
+	var l slog.Level
+	if l.UnmarshalText([]byte(level)) == nil {
+		options.Level = l
+	}
+	if f, ok := t.err.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return slog.New(slog.NewTextHandler(t.err, options))
+		}
+	}
+	return slog.New(slog.NewJSONHandler(t.err, options))
+}

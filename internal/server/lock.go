@@ -1,0 +1,34 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// errLocked: another process has the data folder.
+var errLocked = errors.New("another curt uses this folder")
+
+// lockFolder takes the exclusive lock of a data folder, making the folder if it is
+// not there. The kernel gives the lock back when the process dies, however it
+// dies. Closing the file ends the lock.
+func lockFolder(folder string) (*os.File, error) {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	name := filepath.Join(folder, "lock")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errLocked
+		}
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", folder, err), f.Close())
+	}
+	return f, nil
+}

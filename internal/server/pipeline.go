@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"curt/internal/backend/sqlite"
+	"curt/internal/clicks"
+)
+
+// pipeline is the way of a click from the answer to the statistics.
+type pipeline struct {
+	ring    *clicks.Ring
+	log     *clicks.Log
+	capture *clicks.Capture
+	fold    *clicks.Fold
+	rollups *sqlite.Rollups
+}
+
+// openClicks opens clicks.db and the click log, and puts Capture and Fold on them.
+func (s *Server) openClicks(ctx context.Context) error {
+	p := &s.clicks
+	var err error
+	p.rollups, err = sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: filepath.Join(s.config.Data, "clicks.db")})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, p.rollups.Close)
+	p.log, err = clicks.OpenLog(clicks.LogConfig{
+		Dir: filepath.Join(s.config.Data, "clicks"), MaxBytes: int64(s.config.ClickLogMax),
+		Retention: time.Duration(s.config.RawRetention), Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, p.log.Close)
+	p.ring = clicks.NewRing(clicks.RingConfig{})
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Logger: s.log})
+	p.fold = clicks.NewFold(clicks.FoldConfig{
+		Log: p.log, Store: p.rollups, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
+	})
+	return nil
+}
+
+// support are the loops that serve all others, and therefore end last.
+func (s *Server) support() []loop {
+	return []loop{
+		{"links", s.links.Run},
+		{"cache", s.cache.Run},
+		{"codes", s.codes.Run},
+		{"roll-ups", s.clicks.rollups.Run},
+		{"click log", s.clicks.log.Run},
+	}
+}

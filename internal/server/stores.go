@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"curt/internal/auth"
+	"curt/internal/backend/sqlite"
+	"curt/internal/cache"
+	"curt/internal/codegen"
+	"curt/internal/config"
+	"curt/internal/link"
+	"curt/internal/ratelimit"
+	"curt/internal/shorten"
+	"curt/internal/weburl"
+)
+
+// openLinks opens the link store and what stands on its key: the permutation, the
+// generator of codes and the key that signs cursors.
+func (s *Server) openLinks(ctx context.Context) error {
+	var err error
+	s.links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{
+		Path:        filepath.Join(s.config.Data, "curt.db"),
+		Synchronous: s.config.SQLiteSynchronous,
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.links.Close)
+	key, err := s.links.CodeKey(ctx)
+	if err != nil {
+		return err
+	}
+	s.codeKey = key
+	s.codes = codegen.NewRange(codegen.RangeConfig{
+		Leaser: s.links, Permutation: codegen.NewPermutation(key), Length: s.config.CodeLength, Log: s.log,
+	})
+	return nil
+}
+
+// derive makes a key for one purpose out of the store's key, so that cursors stay
+// good over restarts without a secret of their own.
+func (s *Server) derive(purpose string) ([]byte, error) {
+	key, err := hkdf.Key(sha256.New, s.codeKey[:], nil, purpose, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of %s: %w", purpose, err)
+	}
+	return key, nil
+}
+
+// newCache puts L1 in front of the link store.
+func (s *Server) newCache() error {
+	mark := func(ctx context.Context, length int) (uint64, error) {
+		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
+	}
+	var err error
+	s.cache, err = cache.New(cache.Config{
+		Bytes:  uint64(s.config.CacheSize),
+		Issued: cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links),
+		Log:    s.log,
+	}, s.links)
+	return err
+}
+
+// newCreator makes the write path. Every change is announced to the cache before
+// its writer hears of it.
+func (s *Server) newCreator() (*shorten.Creator, error) {
+	var listening []netip.Addr
+	if ap, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
+		listening = append(listening, ap.Addr())
+	}
+	var names []string
+	for _, d := range s.origin.domains {
+		names = append(names, string(d))
+	}
+	own, err := weburl.NewHosts(s.origin.base, names, listening)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_BASE_URL", Value: s.origin.base, Want: err.Error()}
+	}
+	return shorten.New(shorten.Config{
+		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Own: own,
+		Host: s.origin.host, Domains: s.origin.domains,
+		Announce: func(c link.Change) {
+			s.cache.Changed(c)
+		},
+		Random: rand.Reader, Metrics: s.metrics.Registerer(),
+	}), nil
+}
+
+// newKeys finds the admin key: set, in a file that was named, or in the data
+// folder, where the first start writes it.
+func (s *Server) newKeys(ctx context.Context) (*auth.Keys, error) {
+	var anonymous []auth.Scope
+	if allowed := s.config.Anonymous; (allowed != nil && *allowed) || (allowed == nil && s.origin.loopback) {
+		anonymous = append(anonymous, auth.LinksWrite)
+	}
+	key, setting := s.config.AdminKey, "CURT_ADMIN_KEY"
+	switch {
+	case key != "":
+	case s.config.AdminKeyFile != "":
+		setting = "CURT_ADMIN_KEY_FILE"
+		text, err := os.ReadFile(s.config.AdminKeyFile)
+		if err != nil {
+			return nil, &config.Error{Setting: setting, Value: s.config.AdminKeyFile, Want: err.Error()}
+		}
+		key = strings.TrimSpace(string(text))
+	default:
+		var err error
+		if key, err = s.ownKey(ctx); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous})
+	if err != nil {
+		return nil, &config.Error{Setting: setting, Value: "(hidden)", Want: err.Error()}
+	}
+	return keys, nil
+}
+
+func (s *Server) ownKey(ctx context.Context) (string, error) {
+	path := filepath.Join(s.config.Data, "admin.key")
+	key, made, err := auth.LoadOrCreateAdminKey(path, rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	if made {
+		s.log.InfoContext(ctx, "admin key written", slog.String("file", path))
+	}
+	exposed, err := auth.KeyFileExposed(path)
+	if exposed {
+		s.log.WarnContext(ctx, "others can read the admin key; chmod 600 it", slog.String("file", path))
+	}
+	return key, err
+}
+
+// close closes what was opened, in reverse.
+func (s *Server) close() error {
+	var errs []error
+	for _, closer := range slices.Backward(s.closers) {
+		errs = append(errs, closer())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
