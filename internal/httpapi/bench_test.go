@@ -1,10 +1,13 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -56,6 +59,47 @@ func BenchmarkCreate(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkCreateOverHTTP is the same through net/http and 64 connections whose
+// client does the least that a client can, on the same cores.
+func BenchmarkCreateOverHTTP(b *testing.B) {
+	s := newService(b, func(p *parts) { p.store = forgetful{} })
+	server := httptest.NewServer(s)
+	defer server.Close()
+	body := `{"long_url":"https://www.example.com/articles/2026/how-links-are-shortened?utm_source=mail"}`
+	request := fmt.Appendf(nil, "POST /api/v1/links HTTP/1.1\r\nHost: curt.test\r\nAuthorization: Bearer admin\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	b.ReportAllocs()
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.RunParallel(func(pb *testing.PB) {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(b.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }() // every answer was read
+		answer := make([]byte, 4096)
+		for pb.Next() {
+			if _, err := conn.Write(request); err != nil {
+				b.Error(err)
+				return
+			}
+			n, err := conn.Read(answer)
+			if err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 201 ")) || !bytes.HasSuffix(answer[:n], []byte("}")) {
+				b.Errorf("%v: %s", err, answer[:n])
+				return
+			}
+		}
+	})
+}
+
+// BenchmarkNew is what the API adds to the start of the server.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newService(b)
 	}
 }
 

@@ -8,7 +8,7 @@
 // use; a query parameter that an operation does not declare is refused, so that
 // nothing works without being described.
 //
-// huma's own request pipeline is not used: it parses a body three times to
+// huma's own request pipeline is not used: it parses a body twice to
 // validate it, answers 422 where this API promises 400, and takes its error type
 // from a package variable. Bodies are decoded once, strictly, and judged by the
 // rules of package shorten.

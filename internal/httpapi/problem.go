@@ -95,9 +95,7 @@ func badField(field, detail string) error {
 // no table knows.
 func (a *api) problem(err error) (p Problem, known bool) {
 	if r, ok := errors.AsType[*refusal](err); ok {
-		p = r.kind.problem()
-		p.Detail, p.Field = r.detail, r.field
-		return p, true
+		return r.kind.problem().about(r.field, r.detail), true
 	}
 	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		p = kind{"rate-limited", 429, "Too many requests"}.problem()
@@ -111,7 +109,7 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		p = m.kind.problem()
 		p.Detail = m.detail
 		if i, ok := errors.AsType[*shorten.InvalidError](err); ok {
-			p.Detail, p.Field = i.PublicMessage(), i.Field
+			return p.about(i.Field, i.PublicMessage()), true
 		}
 		return p, true
 	}
@@ -120,6 +118,16 @@ func (a *api) problem(err error) (p Problem, known bool) {
 
 func (k kind) problem() Problem {
 	return Problem{Type: "/problems/" + k.name, Title: k.title, Status: k.status}
+}
+
+// about says what was wrong this time, and with which field; the detail is enough
+// for those who only show it.
+func (p Problem) about(field, detail string) Problem {
+	p.Field, p.Detail = field, detail
+	if field != "" {
+		p.Detail = field + ": " + detail
+	}
+	return p
 }
 
 // fail answers a request with the problem that err is. Failures of the server's

@@ -13,7 +13,8 @@ import (
 )
 
 // Statistics answers what links were clicked. It is called by many goroutines at
-// once. An error means that the counts cannot be known now.
+// once. An error means that the counts cannot be known now; it wraps link.ErrUnavailable
+// when a retry may help.
 type Statistics interface {
 	// Clicks returns the total clicks of each key, in order; 0 for a key that was
 	// never clicked.
