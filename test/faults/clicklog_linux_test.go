@@ -38,7 +38,7 @@ func recount(t *testing.T, data string) int64 {
 // countBlocks adds up the blocks of one segment: magic, CRC-32C, size, count, the
 // instance and its first sequence, then the records.
 func countBlocks(text []byte, next map[uint64]uint64) (sum int64, err error) {
-	const head = 64
+	const head = 72
 	for at := 0; at < len(text); {
 		b := text[at:]
 		if len(b) < head || string(b[:8]) != "CURTCLK1" {

@@ -26,6 +26,7 @@ func TestFullDisk(t *testing.T) {
 	free()
 	freed := time.Now()
 	more := awaitCreates(t, s, freed.Add(5*time.Second))
+	back := time.Since(freed)
 	clicks.Stop()
 	for _, bad := range clicks.Bad() {
 		t.Error("a redirect failed:", bad)
@@ -44,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("SIGTERM: exit code %d", code)
 	}
 	checkIntegrity(t, disk.Path)
-	t.Logf("%d clicks, %.0f dropped; creates worked again %s after there was room", answered, dropped, time.Since(freed).Round(time.Millisecond))
+	t.Logf("%d clicks, %.0f dropped; creates worked again after %s", answered, dropped, back.Round(time.Millisecond))
 }
 
 // createUntilFull creates until the server says that it is full, and returns what

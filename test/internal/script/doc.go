@@ -16,6 +16,7 @@
 //	                           wanted, for at most 2 s
 //	! times 10                 before a request: send it 10 times, each answered so
 //	! connect                  before a request: on a new connection
+//	! pause 2ms                before a request: not earlier, for times that must differ
 //	< 302                      what must come back: the status,
 //	< Location: /x             a header that is there once with this value,
 //	< ETag ~ ^"[0-9]+"$        a header that matches,

@@ -28,6 +28,7 @@ type Step struct {
 	Again   time.Duration
 	Times   int
 	Connect bool
+	Pause   time.Duration
 	Want    []Want
 }
 
@@ -134,10 +135,12 @@ func (p *parser) modify(s *Step, text string) error {
 		s.Times, err = strconv.Atoi(arg)
 	case "connect":
 		s.Connect = true
+	case "pause":
+		s.Pause, err = time.ParseDuration(arg)
 	default:
 		return fmt.Errorf("unknown modifier %q", word)
 	}
-	if err != nil || s.Again < 0 || s.Times < 1 {
+	if err != nil || s.Again < 0 || s.Pause < 0 || s.Times < 1 {
 		return fmt.Errorf("! %s: bad argument", text)
 	}
 	return nil

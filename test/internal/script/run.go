@@ -45,6 +45,7 @@ func (r *runner) step(s Step) {
 	if s.Connect {
 		r.hangUp()
 	}
+	time.Sleep(s.Pause)
 	for range s.Times {
 		deadline := time.Now().Add(s.Again)
 		for {
