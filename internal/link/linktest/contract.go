@@ -68,8 +68,17 @@ func roundTrip(t *testing.T, h Harness) {
 func keys(t *testing.T, h Harness) {
 	s := h.Open(t)
 	all := []link.Key{
-		{Code: "abcd"}, {Code: "Abcd"}, {Code: "abcD"}, {Code: "-"}, {Code: "_"}, {Code: "0000"}, {Code: "0000000"},
-		{Code: "zzzzzzzzzz"}, {Code: "abcd-"}, {Domain: "a.example", Code: "abcd"}, {Domain: "b.example", Code: "abcd"},
+		{Code: "abcd"},
+		{Code: "Abcd"},
+		{Code: "abcD"},
+		{Code: "-"},
+		{Code: "_"},
+		{Code: "0000"},
+		{Code: "0000000"},
+		{Code: "zzzzzzzzzz"},
+		{Code: "abcd-"},
+		{Domain: "a.example", Code: "abcd"},
+		{Domain: "b.example", Code: "abcd"},
 	}
 	for _, minted := range []bool{true, false} {
 		for i, k := range all {
@@ -194,7 +203,8 @@ func changeLog(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	expected := []link.Change{
-		{Sequence: 1, Key: alias.Key, Version: 1}, {Sequence: 2, Key: minted.Key, Version: 2},
+		{Sequence: 1, Key: alias.Key, Version: 1},
+		{Sequence: 2, Key: minted.Key, Version: 2},
 		{Sequence: 3, Key: alias.Key, Version: 2},
 	}
 	if diff := cmp.Diff(expected, got); diff != "" {

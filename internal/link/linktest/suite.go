@@ -144,3 +144,6 @@ func settledLookup(t testing.TB, h Harness, s link.Store, k link.Key, ok func(li
 		}
 	}
 }
+
+// Epoch returns the time at which the suite plays.
+func Epoch() time.Time { return epoch }

@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+)
+
+// RequestQueries are all statements that a request runs on curt.db, by name.
+func RequestQueries() map[string]string {
+	return map[string]string{
+		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias,
+		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
+		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
+		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
+		"last change": sqlLastChange, "changes": sqlChanges, "by destination": sqlByDestination,
+		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
+		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
+		"drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
+	}
+}
+
+// Plan returns SQLite's plan of a query, one step per line.
+func (s *Links) Plan(ctx context.Context, query string) (string, error) {
+	var steps []string
+	err := s.read(ctx, func(t *tx) error {
+		args := make([]any, strings.Count(query, "?"))
+		return t.each("EXPLAIN QUERY PLAN "+query, func(row []driver.Value) error {
+			steps = append(steps, fmt.Sprint(row[3]))
+			return nil
+		}, args...)
+	})
+	return strings.Join(steps, "\n"), err
+}
+
+// Hold keeps the writer from writing until f returns.
+func (s *Links) Hold(ctx context.Context, f func() error) error { return s.writer.exclusive(ctx, f) }
+
+// Exec runs a statement on the writing connection while nobody writes.
+func (s *Links) Exec(ctx context.Context, query string) error {
+	return s.writer.exclusive(ctx, func() error {
+		return s.writer.conn.do(func(t *tx) error { return t.each(query, ignore) })
+	})
+}
+
+// Write runs a statement as a caller's write.
+func (s *Links) Write(ctx context.Context, query string) error {
+	return s.writer.write(ctx, 1, func(t *tx) error {
+		_, err := t.exec(query)
+		return err
+	})
+}
+
+// Queued returns how many callers wait for the next transaction.
+func (s *Links) Queued() int {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return len(s.writer.queue)
+}
+
+// Checkpoint does what Run does when the WAL is long.
+func (s *Links) Checkpoint(ctx context.Context) error { return s.checkpoint(ctx, sqlCheckpoint) }

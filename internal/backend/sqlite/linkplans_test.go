@@ -1,0 +1,46 @@
+package sqlite_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"curt/internal/backend/sqlite"
+)
+
+// The plan of every statement of a request is a search in some B-tree: none reads a
+// table from end to end, and none sorts what it found.
+func TestLinksPlans(t *testing.T) {
+	s := new(files).fresh(t)
+	for name, query := range sqlite.RequestQueries() {
+		plan, err := s.Plan(t.Context(), query)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for step := range strings.Lines(plan) {
+			// An INSERT ... SELECT of one row of constants scans that row.
+			if strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN CONSTANT ROW") || strings.Contains(step, "TEMP B-TREE") {
+				t.Errorf("%s: %s", name, step)
+			}
+		}
+	}
+}
+
+// The walks use the index made for them.
+func TestLinksPlansUseTheirIndex(t *testing.T) {
+	s := new(files).fresh(t)
+	queries := sqlite.RequestQueries()
+	for name, index := range map[string]string{
+		"oldest": "links_by_age", "newest": "links_by_age", "link by id": "links_by_age",
+		"by destination": "links_by_destination", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
+		"target at": "INTEGER PRIMARY KEY (rowid=?)", "unminted": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+	} {
+		plan, err := s.Plan(t.Context(), queries[name])
+		if err != nil || !slices.ContainsFunc(strings.Split(plan, "\n"), func(step string) bool {
+			return strings.HasPrefix(step, "SEARCH") && strings.Contains(step, index)
+		}) {
+			t.Errorf("%s does not search by %s: %v\n%s", name, index, err, plan)
+		}
+	}
+}
