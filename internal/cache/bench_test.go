@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"curt/internal/cache"
@@ -40,19 +41,26 @@ func TestAHitDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkLookupHit(b *testing.B) {
-	c, keys := warm(b, 100_000)
+	for _, n := range []int{1000, 100_000} { // within the processor's cache, and beyond
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkLookup(b, n) })
+	}
+}
+
+func benchmarkLookup(b *testing.B, n int) {
+	c, keys := warm(b, n)
+	ctx := b.Context()
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
 		i = (i + 7919) % len(keys)
-		if _, err := c.Lookup(b.Context(), keys[i]); err != nil {
+		if _, err := c.Lookup(ctx, keys[i]); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkHitBytes(b *testing.B) {
-	c, keys := warm(b, 100_000)
+	c, keys := warm(b, 1000)
 	codes := make([][]byte, len(keys))
 	for i, k := range keys {
 		codes[i] = []byte(k.Code)
@@ -70,6 +78,7 @@ func BenchmarkHitBytes(b *testing.B) {
 func BenchmarkHitParallel(b *testing.B) {
 	c, keys := warm(b, 100_000)
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		i := 0
 		for pb.Next() {

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"curt/internal/cache"
@@ -39,6 +40,22 @@ func TestBudgetIsHeld(t *testing.T) {
 	}
 	if used < budget*7/10 {
 		t.Errorf("%d bytes of heap: the weights are far too high for a budget of %d", used, budget)
+	}
+	runtime.KeepAlive(c)
+}
+
+func TestAnEntryDoesNotKeepItsRequestAlive(t *testing.T) {
+	c := newTiered(t, cache.Config{}, scan{})
+	before := heap()
+	for i := range 100 {
+		path := fmt.Sprint("code", i, "?", strings.Repeat("x", 100_000))
+		code, _, _ := strings.Cut(path, "?")
+		if _, err := c.Lookup(t.Context(), key(code)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := heap() - before; got > 1<<20 {
+		t.Errorf("100 entries take %d bytes", got)
 	}
 	runtime.KeepAlive(c)
 }

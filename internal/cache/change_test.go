@@ -137,6 +137,18 @@ func TestDropAllRepeatsLoadsUnderWay(t *testing.T) {
 	})
 }
 
+func TestDropAllReadsThePrimaryForTheLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		s.Put(key("a"), target("https://a.example/"))
+		s.Put(key("a"), target("https://b.example/"))
+		s.SetReplica(key("a"), 1)
+		c := newTiered(t, cache.Config{Lag: time.Second}, s)
+		c.DropAll()
+		wantVersion(t, c, key("a"), 2)
+	})
+}
+
 // TestNothingOlderThanAnnounced lets writers, announcers and readers run freely, for
 // the race detector and for what no schedule of ours would try.
 func TestNothingOlderThanAnnounced(t *testing.T) {

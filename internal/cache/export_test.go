@@ -1,6 +1,10 @@
 package cache
 
-import "curt/internal/link"
+import (
+	"context"
+
+	"curt/internal/link"
+)
 
 // Filter is the set of codes behind Issued, for its tests.
 type Filter = filter
@@ -20,4 +24,10 @@ func (f *filter) Bytes() (n int) {
 		n += 4 * len(f.shards[i].slots)
 	}
 	return n
+}
+
+// LoadAfterMiss is what a look-up does that found nothing in L1 a moment ago.
+func (c *Tiered) LoadAfterMiss(ctx context.Context, k link.Key) error {
+	_, err := c.load(ctx, c.hashString(k.Domain, k.Code), k, nil, c.cfg.LoadTimeout)
+	return err
 }

@@ -26,7 +26,7 @@ const (
 	// heldBytes is what an entry costs besides its strings: the entry itself, its
 	// node and its place in the hash table and in the sketch, all rounded up by the
 	// allocator. TestBudgetIsHeld compares it with the heap.
-	heldBytes = 400
+	heldBytes = 320
 )
 
 // Held is what L1 knows of one key. Its exported fields never change after it

@@ -212,6 +212,18 @@ func TestManyReadersOneLoad(t *testing.T) {
 	})
 }
 
+func TestAReaderThatMissedJustBeforeTheLoadEndedAsksNobody(t *testing.T) {
+	s := cachetest.NewSource()
+	s.Put(key("hot"), target("https://a.example/"))
+	c := newTiered(t, cache.Config{}, s)
+	for range 2 {
+		if err := c.LoadAfterMiss(t.Context(), key("hot")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLookups(t, s, key("hot"), 1)
+}
+
 func TestACancelledReaderFailsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()
