@@ -24,14 +24,13 @@ const (
 	codeShmSize = codeIOErr | 19<<8 // the index of the WAL cannot grow; it may later
 )
 
-// ErrCorrupt: the file says something that was never written. It comes wrapped in
-// link.ErrUnavailable, because nobody can say what the link was.
+// ErrCorrupt means that the file says something that was never written. It comes
+// wrapped in link.ErrUnavailable, because nobody can say what the link was.
 var ErrCorrupt = errors.New("curt.db is damaged")
 
 // resultCode returns SQLite's extended result code; 0 = not an error of SQLite.
 func resultCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
 	}
 	return 0

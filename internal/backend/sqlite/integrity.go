@@ -54,7 +54,7 @@ func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bo
 			seen++
 			if err != nil {
 				damage = append(damage, err)
-				return nil //nolint:nilerr // it is collected: the walk goes on to find all damage
+				return nil // the walk goes on, to find all damage
 			}
 			keys, rows = append(keys, l.Key), append(rows, n)
 			return nil

@@ -61,7 +61,7 @@ func TestLinksFlippedBits(t *testing.T) {
 
 // rightOrRefused reports whether every look-up succeeded; a wrong target fails t.
 func rightOrRefused(t *testing.T, path string, stored []link.Link) (whole bool) {
-	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path})
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path, Synchronous: "NORMAL", Readers: 1})
 	if err != nil {
 		return false
 	}

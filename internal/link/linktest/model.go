@@ -171,7 +171,7 @@ func (r *modelRun) both(op string, call func(link.Store) (any, error)) {
 
 func (r *modelRun) compare(op string, got any, errGot error, expected any, errWant error) {
 	r.t.Helper()
-	if g, w := sentinel(errGot), sentinel(errWant); g != w {
+	if g, w := class(errGot), class(errWant); g != w {
 		r.t.Errorf("%s: %v; the model: %v", op, errGot, errWant)
 	}
 	if diff := cmp.Diff(expected, got); errWant == nil && diff != "" {
@@ -179,14 +179,17 @@ func (r *modelRun) compare(op string, got any, errGot error, expected any, errWa
 	}
 }
 
-// sentinel reduces an error to what the contract names.
-func sentinel(err error) error {
+// class reduces an error to what the contract names.
+func class(err error) string {
+	if err == nil {
+		return ""
+	}
 	for _, s := range []error{link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrFull, link.ErrUnavailable} {
 		if errors.Is(err, s) {
-			return s
+			return s.Error()
 		}
 	}
-	return err
+	return err.Error()
 }
 
 // compareWalks compares all that walks return at the end.
