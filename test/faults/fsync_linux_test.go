@@ -1,7 +1,8 @@
 package faults_test
 
 import (
-	"slices"
+	"fmt"
+	"strconv"
 	"testing"
 
 	"curt/test/internal/curttest"
@@ -13,18 +14,33 @@ import (
 // more is acknowledged: after a failed fsync the kernel has forgotten which pages
 // are dirty, and the next one answers 0 for pages that never reached the disk.
 func TestFailedFsyncIsNeverAcknowledged(t *testing.T) {
-	failed := map[string]int{} // by file
-	for n := 1; ; n++ {
-		files := failSync(t, n)
-		if len(files) == 0 {
+	const atOnce = 4 // rounds wait for the disk and for strace more than they compute
+	failed := map[string]int{}
+	for first := 1; ; first += atOnce {
+		wave := make([][]string, atOnce) // files whose fsync failed, by round
+		t.Run(fmt.Sprintf("n=%d-%d", first, first+atOnce-1), func(t *testing.T) {
+			for i := range atOnce {
+				t.Run(strconv.Itoa(first+i), func(t *testing.T) {
+					t.Parallel()
+					wave[i] = failSync(t, first+i)
+				})
+			}
+		})
+		for _, files := range wave {
+			for _, name := range files {
+				failed[name]++
+			}
+			if len(files) > 0 || t.Failed() {
+				continue
+			}
 			if failed["curt.db-wal"] < 3 {
 				t.Fatalf("commits of the link store were hardly hit: %v", failed)
 			}
-			t.Logf("n = 1 to %d: failed fsyncs by file: %v", n-1, failed)
+			t.Logf("failed fsyncs by file: %v", failed)
 			return
 		}
-		for _, name := range files {
-			failed[name]++
+		if t.Failed() {
+			return
 		}
 	}
 }
@@ -40,10 +56,11 @@ func failSync(t *testing.T, n int) []string {
 	var made []curttest.Link
 	refused := true
 	if err == nil {
-		made, refused = createSome(t, s, 24)
-		// Leases and checkpoints sync too, so the last create may have come before.
-		if !refused && slices.Contains(fault.Failed(t), "curt.db-wal") {
-			if _, refused = createSome(t, s, 1); !refused {
+		atStart := commitsFailed(fault.Failed(t))
+		made, refused = createSome(t, s, prefix(t, n), 16)
+		// Leases sync too, so the last create may have come before.
+		if !refused && commitsFailed(fault.Failed(t)) > atStart {
+			if _, refused = createSome(t, s, prefix(t, n)+"/late", 1); !refused {
 				t.Errorf("n = %d: a commit could not be synced, and creates are still acknowledged", n)
 			}
 		}
@@ -58,13 +75,23 @@ func failSync(t *testing.T, n int) []string {
 	return files
 }
 
+// commitsFailed counts the failed fsyncs of the link store's log.
+func commitsFailed(files []string) (n int) {
+	for _, name := range files {
+		if name == "curt.db-wal" {
+			n++
+		}
+	}
+	return n
+}
+
 // createSome makes n links one after the other, and fails the test when the server
 // acknowledges one after it refused another.
-func createSome(t *testing.T, s *curttest.Server, n int) (made []curttest.Link, refused bool) {
+func createSome(t *testing.T, s *curttest.Server, under string, n int) (made []curttest.Link, refused bool) {
 	t.Helper()
 	conn := s.MustDial(t)
 	for i := range n {
-		dest := prefix(t, i)
+		dest := fmt.Sprintf("%s/%d", under, i)
 		l, a, err := conn.Create(dest)
 		switch {
 		case err != nil:
