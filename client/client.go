@@ -60,14 +60,9 @@ type Problem struct {
 	Title      string        `json:"title"`
 	Status     int           `json:"status"`
 	Detail     string        `json:"detail"`
-	Errors     []FieldError  `json:"errors,omitempty"`
-	RetryAfter time.Duration `json:"-"` // from the Retry-After header; 0 = not sent
-}
-
-// FieldError says what is wrong with one part of a request.
-type FieldError struct {
-	Location string `json:"location"`
-	Message  string `json:"message"`
+	Field      string        `json:"field"`      // the part of the request that is wrong; Detail names it too
+	RequestID  string        `json:"request_id"` // under which the server logged its own failure
+	RetryAfter time.Duration `json:"-"`          // from the Retry-After header; 0 = not sent
 }
 
 // Error returns the problem in one line.
@@ -75,9 +70,6 @@ func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
 		text = p.Title
-	}
-	for _, f := range p.Errors {
-		text += "; " + f.Location + ": " + f.Message
 	}
 	return fmt.Sprintf("%s (HTTP %d)", text, p.Status)
 }

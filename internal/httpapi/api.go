@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/go-json-experiment/json"
 
+	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/shorten"
 )
@@ -24,7 +25,7 @@ import (
 // Config is what [New] needs. Everything but Now is required.
 type Config struct {
 	Links *shorten.Creator
-	Stats Statistics
+	Stats analytics.Reader
 	Auth  auth.Authenticator
 
 	// ClientAddr returns the address of a request's client, proxies considered.
@@ -53,7 +54,7 @@ const minCursorKey = 16
 // api is the state that all requests share; set once in New.
 type api struct {
 	links    *shorten.Creator
-	stats    Statistics
+	stats    analytics.Reader
 	auth     auth.Authenticator
 	addr     func(*http.Request) netip.Addr
 	log      *slog.Logger

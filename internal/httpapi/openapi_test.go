@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"curt/internal/httpapi"
+	"curt/internal/analytics"
 )
 
 // document is what the API says about itself.
@@ -141,7 +141,7 @@ func TestBodiesAreDescribedAsTheyAreRead(t *testing.T) {
 
 func TestAnswersHaveTheDescribedFields(t *testing.T) {
 	s := newService(t)
-	s.stats.report = httpapi.Report{Series: []httpapi.Point{{Start: noon()}}}
+	s.stats.series = []analytics.Point{{Start: noon()}}
 	d := describedBy(t, s)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
 	s.create(t, "admin", `{"long_url":"http://example.com"}`)

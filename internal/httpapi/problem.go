@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -70,6 +71,7 @@ func mappings() []mapping {
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
 		{link.ErrUnavailable, unavailable, "this cannot be done now, try again"},
+		{analytics.ErrUnavailable, unavailable, "the statistics cannot be read now, try again"},
 		{context.DeadlineExceeded, unavailable, "it took too long, try again"},
 		{context.Canceled, unavailable, "the request was given up"},
 		{link.ErrConflict, kind{"conflict", 409, "The link changed meanwhile"}, "others changed the link meanwhile"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/auth/authtest"
 	"curt/internal/codegen"
@@ -122,12 +124,18 @@ func (l *tenEach) Spend(_ context.Context, _ time.Time, charges []ratelimit.Char
 	return []ratelimit.Verdict{{Allowed: true}}, nil
 }
 
-// stats is a Statistics that says what it is told.
+// stats is an analytics.Reader that says what it is told.
 type stats struct {
+	analytics.Reader // panics where the API asks for what it does not show
+
 	counts map[link.Key]uint64
-	report httpapi.Report
-	asked  httpapi.Window
+	totals analytics.Totals
+	series []analytics.Point
+	asked  analytics.Scope
+	step   analytics.Step
 	err    error
+
+	rangeErr error // of Series
 }
 
 func (s *stats) Clicks(_ context.Context, keys []link.Key) ([]uint64, error) {
@@ -138,9 +146,13 @@ func (s *stats) Clicks(_ context.Context, keys []link.Key) ([]uint64, error) {
 	return counts, s.err
 }
 
-func (s *stats) Report(_ context.Context, _ link.Key, w httpapi.Window) (httpapi.Report, error) {
-	s.asked = w
-	return s.report, s.err
+func (s *stats) Totals(context.Context, analytics.Scope, time.Time) (analytics.Totals, error) {
+	return s.totals, s.err
+}
+
+func (s *stats) Series(_ context.Context, scope analytics.Scope, step analytics.Step, _ time.Time) ([]analytics.Point, error) {
+	s.asked, s.step = scope, step
+	return s.series, errors.Join(s.err, s.rangeErr)
 }
 
 // answer is a response that was read.

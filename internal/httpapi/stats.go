@@ -1,93 +1,19 @@
 package httpapi
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/link"
 )
 
-// Statistics answers what links were clicked. It is called by many goroutines at
-// once. An error means that the counts cannot be known now; it wraps link.ErrUnavailable
-// when a retry may help.
-type Statistics interface {
-	// Clicks returns the total clicks of each key, in order; 0 for a key that was
-	// never clicked.
-	Clicks(ctx context.Context, keys []link.Key) ([]uint64, error)
-
-	// Report returns everything about one key, with a point for every step of the
-	// window, clicked or not.
-	Report(ctx context.Context, key link.Key, w Window) (Report, error)
-}
-
-// Interval is the length of one point of a series. Its values are the words of
-// the API.
-type Interval string
-
-// The intervals of a series, cut in UTC.
-const (
-	Minute  Interval = "minute"
-	Quarter Interval = "quarter" // of an hour
-	Hour    Interval = "hour"
-	Day     Interval = "day"
-)
-
-// Step returns the length of the interval.
-func (i Interval) Step() time.Duration {
-	switch i {
-	case Minute:
-		return time.Minute
-	case Quarter:
-		return 15 * time.Minute
-	case Hour:
-		return time.Hour
-	case Day:
-		return 24 * time.Hour
-	}
-	return 0
-}
-
-// Window is the part of time that a report's series covers: every step from the
-// one that holds From to the last that begins before To. Both lie on a step.
-type Window struct {
-	From, To time.Time
-	Interval Interval
-	Now      time.Time // clicks_24h ends here
-}
-
-// Report is the statistics of one link.
-type Report struct {
-	TotalClicks   uint64    // answered with the link's own redirect, by people and bots, without Previews
-	HumanClicks   uint64    // of TotalClicks
-	BotClicks     uint64    // of TotalClicks
-	Previews      uint64    // HEAD and prefetch
-	VisitorDays   uint64    // different visitors of each day, added up
-	Clicks24h     uint64    // of TotalClicks, in the 24 hours before Window.Now
-	LastClickedAt time.Time // zero = never
-	Series        []Point
-	LastUpdatedAt time.Time // when the counts were last brought up to date
-	CompleteUntil time.Time // every click before it is counted
-}
-
-// Point is one step of a series.
-type Point struct {
-	Start    time.Time
-	Clicks   uint64
-	Humans   uint64
-	Visitors uint64
-	Complete bool // no click of this step is still on its way
-}
-
-// maxPoints bounds a series. Minutes are kept for 48 hours: 2,880; thirty years
-// of days fit too.
-const maxPoints = 12_000
-
-// Stats is a report as the API shows it.
+// Stats are the statistics of one link.
 type Stats struct {
 	ShortCode     string       `json:"short_code"`
 	TotalClicks   uint64       `json:"total_clicks" doc:"Redirects answered, to people and bots, without previews."`
@@ -120,7 +46,7 @@ func (a *api) statsOperation(d describer) *operation {
 				codeParam(), domainParam(),
 				queryParam("from", "The series begins with the step that holds this date. Default: 48 steps before to, 30 of days.", moment),
 				queryParam("to", "The series ends before this date. Default: now.", moment),
-				queryParam("interval", "The step of the series, in UTC.", enumSchema(string(Day), string(Hour), string(Quarter), string(Minute))),
+				queryParam("interval", "The step of the series, in UTC.", enumSchema("day", "hour", "quarter", "minute")),
 			},
 			Responses: d.answers(200, "The statistics.", Stats{}, nil, 404),
 		},
@@ -133,49 +59,58 @@ func (c *call) linkStats() error {
 	if err != nil {
 		return err
 	}
-	w, err := c.window()
+	scope, step, err := c.window(k)
 	if err != nil {
 		return err
 	}
 	if err := c.api.links.Exists(c.r.Context(), c.who, k); err != nil {
 		return err
 	}
-	report, err := c.api.stats.Report(c.r.Context(), k, w)
+	totals, err := c.api.stats.Totals(c.r.Context(), analytics.Scope{Key: k}, c.now)
 	if err != nil {
 		return fmt.Errorf("statistics of %s: %w", k, err)
 	}
-	return c.json(http.StatusOK, report.shown(k))
+	series, err := c.api.stats.Series(c.r.Context(), scope, step, c.now)
+	switch {
+	case errors.Is(err, analytics.ErrRange):
+		return badField("from", fmt.Sprintf("is out of what is kept; minutes are kept for %s", analytics.MinuteRetention))
+	case err != nil:
+		return fmt.Errorf("series of %s: %w", k, err)
+	}
+	return c.json(http.StatusOK, shown(k, totals, series))
 }
 
-// window returns the part of time that the query asks for.
-func (c *call) window() (Window, error) {
+// window returns the part of time that the query asks for, in whole steps.
+func (c *call) window(k link.Key) (s analytics.Scope, step analytics.Step, err error) {
 	name, err := c.choice("interval")
 	if err != nil {
-		return Window{}, err
+		return s, 0, err
 	}
-	w := Window{Interval: Interval(name), Now: c.now.UTC()}
-	step := w.Interval.Step()
-	to, err := c.instant("to", w.Now)
+	step, _ = analytics.ParseStep(name) // choice allows its names only
+	length := map[analytics.Step]time.Duration{
+		analytics.Minute: time.Minute, analytics.Quarter: 15 * time.Minute, analytics.Hour: time.Hour, analytics.Day: 24 * time.Hour,
+	}[step]
+	to, err := c.instant("to", c.now.UTC())
 	if err != nil {
-		return Window{}, err
+		return s, 0, err
 	}
-	w.To = ceil(to, step)
+	s = analytics.Scope{Key: k, To: ceil(to, length)}
 	steps := 48
-	if w.Interval == Day {
+	if step == analytics.Day {
 		steps = 30
 	}
-	from, err := c.instant("from", w.To.Add(-time.Duration(steps)*step))
+	from, err := c.instant("from", s.To.Add(-time.Duration(steps)*length))
 	if err != nil {
-		return Window{}, err
+		return s, 0, err
 	}
-	w.From = from.Truncate(step)
+	s.From = from.Truncate(length)
 	switch {
-	case !w.From.Before(w.To):
-		return Window{}, badField("from", "must lie before to")
-	case w.To.Sub(w.From)/step > maxPoints:
-		return Window{}, badField("interval", fmt.Sprintf("would make more than %d points; take a longer one", maxPoints))
+	case !s.From.Before(s.To):
+		return s, 0, badField("from", "must lie before to")
+	case s.To.Sub(s.From)/length > analytics.MaxPoints:
+		return s, 0, badField("interval", fmt.Sprintf("would make more than %d points; take a longer one", analytics.MaxPoints))
 	}
-	return w, nil
+	return s, step, nil
 }
 
 // ceil rounds up to a whole step. Steps of time.Truncate are counted from year 1,
@@ -187,14 +122,14 @@ func ceil(t time.Time, step time.Duration) time.Time {
 	return t
 }
 
-func (r *Report) shown(k link.Key) Stats {
+func shown(k link.Key, t analytics.Totals, series []analytics.Point) Stats {
 	s := Stats{
-		ShortCode: string(k.Code), TotalClicks: r.TotalClicks, HumanClicks: r.HumanClicks, BotClicks: r.BotClicks,
-		Previews: r.Previews, VisitorDays: r.VisitorDays, Clicks24h: r.Clicks24h,
-		LastClickedAt: instant(&r.LastClickedAt), LastUpdatedAt: instant(&r.LastUpdatedAt), CompleteUntil: instant(&r.CompleteUntil),
-		Series: make([]StatsPoint, len(r.Series)),
+		ShortCode: string(k.Code), TotalClicks: t.Clicks, HumanClicks: t.Humans, BotClicks: t.Clicks - t.Humans,
+		Previews: t.Previews, VisitorDays: t.VisitorDays, Clicks24h: t.Clicks24h,
+		LastClickedAt: instant(&t.LastClicked), LastUpdatedAt: instant(&t.LastUpdated), CompleteUntil: instant(&t.CompleteUntil),
+		Series: make([]StatsPoint, len(series)),
 	}
-	for i, p := range r.Series {
+	for i, p := range series {
 		s.Series[i] = StatsPoint(p)
 	}
 	return s

@@ -68,7 +68,7 @@ func (c *connections) none() <-chan struct{} {
 func (s *Server) drain(ctx context.Context) {
 	s.health.draining.Store(true)
 	s.log.InfoContext(ctx, "draining",
-		slog.Duration("delay", s.config.DrainDelay), slog.Duration("limit", s.config.DrainLimit))
+		slog.String("delay", s.config.DrainDelay.String()), slog.String("limit", s.config.DrainLimit.String()))
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainDelay+s.config.DrainLimit)
 	defer cancel()
 	wait(ctx, s.config.DrainDelay, nil)

@@ -184,7 +184,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: statistics{analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold)}, Auth: keys, BaseURL: s.origin.base,
+		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Auth: keys, BaseURL: s.origin.base,
 		ClientAddr: func(r *http.Request) netip.Addr {
 			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
 		},
