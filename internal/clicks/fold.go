@@ -53,7 +53,8 @@ type FoldStats struct {
 	Batches     uint64
 	BatchErrors uint64
 	Damages     uint64 // places of the log that could not be read
-	Position    Position
+	Read        Position // everything before is counted, in memory at least
+	Written     Position // everything before is counted for good
 }
 
 // NewFold returns a Fold that begins with Run.
@@ -84,6 +85,7 @@ func (f *Fold) Run(ctx context.Context) error {
 	f.cfg.Log.SetFolded(state.Position)
 	f.mu.Lock()
 	f.active = newAggregate(State{state.Generation + 1, state.Position})
+	f.stats.Read, f.stats.Written = state.Position, state.Position
 	f.mu.Unlock()
 	if f.cfg.Paused {
 		<-ctx.Done()
@@ -202,7 +204,7 @@ func (f *Fold) foldBlock(ctx context.Context, b *Block) {
 	})
 	f.active.state.Position = b.Next
 	f.stats.Events += uint64(n)
-	f.stats.Position = b.Next
+	f.stats.Read = b.Next
 	if err != nil {
 		f.stats.Damages++
 	}
@@ -220,6 +222,7 @@ func (f *Fold) skip(ctx context.Context, r *Reader, damage *DamageError) {
 	f.mu.Lock()
 	f.stats.Damages++
 	f.active.state.Position = r.Position()
+	f.stats.Read = r.Position()
 	f.mu.Unlock()
 	f.cfg.Logger.ErrorContext(ctx, "click log is damaged, the rest of the segment is not counted", slog.Any("err", damage))
 }

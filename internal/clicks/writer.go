@@ -92,6 +92,7 @@ func (w *writer) run(a *aggregate) {
 	w.fold.mu.Lock()
 	w.fold.frozen = nil
 	w.fold.stats.Batches++
+	w.fold.stats.Written = a.state.Position
 	w.fold.mu.Unlock()
 	select {
 	case w.done <- struct{}{}:

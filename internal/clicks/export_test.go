@@ -1,0 +1,67 @@
+package clicks
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// What tests of this package need and nobody else.
+
+type SegmentFile = segmentFile
+
+const (
+	MaxUserAgent = maxUserAgent
+	MaxReferrer  = maxReferrer
+	MaxLanguage  = maxLanguage
+	MaxQuery     = maxQuery
+	HeadSize     = headSize
+)
+
+func (c LogConfig) WithFiles(create func(path string) (SegmentFile, error)) LogConfig {
+	c.create = create
+	return c
+}
+
+func CreateSegment(path string) (SegmentFile, error) { return createSegment(path) }
+
+func (l *Log) Trim(ctx context.Context, now time.Time) { l.trim(ctx, now) }
+
+func (c *Capture) Drain(ctx context.Context) error { return c.drain(ctx) }
+
+func (r *Ring) Wake() <-chan struct{} { return r.wake }
+
+// Scan reads all blocks of a segment as the reader does.
+func Scan(file io.ReaderAt, size int64, f func(*Block) error) error {
+	s := segmentScanner{file: file, name: "segment", size: size}
+	for {
+		b, err := s.next()
+		if err != nil {
+			return err
+		}
+		if err := f(&b); err != nil {
+			return err
+		}
+	}
+}
+
+// SealOne returns a block of one event.
+func SealOne(instance, sequence uint64, c *Raw) []byte {
+	b := appendEvent(make([]byte, headSize), c, c.Time, 1, Place{})
+	sealBlock(b, blockHead{count: 1, instance: instance, first: sequence, base: c.Time, earliest: c.Time, latest: c.Time})
+	return b
+}
+
+func HostOf(s string) string { var b [256]byte; return string(referrerHost([]byte(s), b[:])) }
+
+func LanguageOf(s string) string { return languageName(primaryLanguage([]byte(s))) }
+
+func UTMOf(s string) [5]string { u, _ := readUTM([]byte(s)); return u }
+
+// Agent returns what a user agent is taken for.
+func AgentOf(ua string) (device, browser, os string, bot bool) {
+	a := newAgents().parse([]byte(ua))
+	return deviceNames()[a.device], browserNames()[a.browser], osNames()[a.os], a.bot
+}
+
+func SpiderPatterns() int { return len(spiderPatterns()) }
