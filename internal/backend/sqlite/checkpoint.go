@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"curt/internal/link"
@@ -42,7 +43,9 @@ func walState(t *tx, pragma string) (w wal, err error) {
 }
 
 // Run brings the WAL into the file whenever it has grown to CheckpointMiB, until ctx
-// ends; then it returns nil. It sleeps while nobody writes.
+// ends; then it returns nil. It sleeps while nobody writes. A checkpoint that fails
+// is logged and tried again after the next write, because look-ups go on whatever
+// happens to it; where it breaks the store for writes, Healthy says so.
 //
 // The pages are copied beside the writer (PASSIVE). Under steady writes such a
 // checkpoint never reaches the end of the log, which then grows for ever; so the
@@ -59,7 +62,7 @@ func (s *Links) Run(ctx context.Context) error {
 		case <-s.writer.committed:
 		}
 		if err := s.checkpointIfDue(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("checkpoint curt.db: %w", err)
+			s.config.Log.ErrorContext(ctx, "checkpoint of links failed", slog.Any("err", err))
 		}
 		pause.Reset(checkpointPause)
 		select {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"time"
 
 	"curt/internal/codegen"
@@ -73,8 +74,12 @@ func (s *Links) skipStaleLeases(ctx context.Context) error {
 		if !found {
 			continue
 		}
-		if _, err := codegen.SkipIfStale(ctx, s, codegen.DefaultPrefix, length, uint64(last-lowest)); err != nil {
+		skipped, err := codegen.SkipIfStale(ctx, s, codegen.DefaultPrefix, length, uint64(last-lowest))
+		if err != nil {
 			return err
+		}
+		if skipped {
+			s.config.Log.WarnContext(ctx, "leases of codes were older than the links; ids were skipped", slog.Int("length", length))
 		}
 	}
 	return nil

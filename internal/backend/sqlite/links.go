@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -29,6 +30,8 @@ type LinksConfig struct {
 	Readers        int   // reading connections; default 4
 	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
+
+	Log *slog.Logger // default none
 }
 
 func (c LinksConfig) withDefaults() LinksConfig {
@@ -38,6 +41,9 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.Readers = cmp.Or(c.Readers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
 	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return c
 }
 
