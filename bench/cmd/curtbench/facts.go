@@ -68,14 +68,16 @@ func notes() []string {
 	}
 }
 
-// commit names the state of the checkout; "unknown" outside of one.
+// commit names the state of the checkout, whatever earlier tables lie in it;
+// "unknown" outside of one.
 func commit(ctx context.Context) string {
 	hash, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
 	name := strings.TrimSpace(string(hash))
-	if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output(); err != nil || len(changed) > 0 {
+	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":/", ":(exclude,top)bench/results").Output()
+	if err != nil || len(changed) > 0 {
 		name += "-dirty"
 	}
 	return name

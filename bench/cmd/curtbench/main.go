@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 
 	"curt/bench/internal/bare"
@@ -59,8 +60,19 @@ func clickCostCommand(ctx context.Context, args []string, out, _ io.Writer) erro
 	flags.IntVar(&c.Clicks, "clicks", 3_000_000, "clicks to fold")
 	flags.IntVar(&c.Links, "links", 100_000, "links that are clicked")
 	base := flags.Bool("base", false, "write log lines instead")
+	profile := flags.String("cpuprofile", "", "file for a CPU profile, which costs CPU time itself")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return fmt.Errorf("make the profile: %w", err)
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("start the profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
 	}
 	measure := clickcost.Run
 	if *base {

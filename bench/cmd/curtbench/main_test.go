@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"curt/bench/internal/bare"
 	"curt/bench/internal/report"
@@ -25,7 +29,17 @@ func TestMain(m *testing.M) {
 	if os.Args[1] != "serve" {
 		os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 	}
-	err := bare.Run(ctx, os.Getenv("CURT_DATA"), slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	admin, err := (&net.ListenConfig{}).Listen(ctx, "tcp", os.Getenv("CURT_ADMIN_LISTEN"))
+	if err != nil {
+		os.Exit(1)
+	}
+	metrics := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "curt_clicks_dropped_total 0\n")
+	}
+	go func() {
+		_ = (&http.Server{Handler: http.HandlerFunc(metrics), ReadHeaderTimeout: time.Second}).Serve(admin)
+	}()
+	err = bare.Run(ctx, os.Getenv("CURT_DATA"), slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	stop()
 	if err != nil {
 		os.Exit(1)

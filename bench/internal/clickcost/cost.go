@@ -53,6 +53,7 @@ type Cost struct {
 	CPU      time.Duration `json:"cpu_ns"`  // of the process, user and system
 	Wall     time.Duration `json:"wall_ns"` // from the first click to the last stored roll-up
 	LogBytes int64         `json:"log_bytes"`
+	Batches  uint64        `json:"batches"`          // of roll-ups that were stored: the more, the more a click costs
 	Broken   string        `json:"broken,omitempty"` // what was lost or miscounted
 }
 
@@ -119,11 +120,15 @@ func (p *pipeline) measure(ctx context.Context, c Config) (Cost, error) {
 	for _, stop := range slices.Backward(stops) {
 		err = errors.Join(err, stop())
 	}
+	if err == nil {
+		err = p.complete(ctx, fail)
+	}
 	wall := time.Since(begin)
 	after, cpuErr := cpu()
+	state, stateErr := p.rollups.Load(ctx)
 	return Cost{
-		Clicks: c.Clicks, CPU: after - before, Wall: wall, LogBytes: p.log.Stats().Bytes,
-	}, errors.Join(err, cpuErr)
+		Clicks: c.Clicks, CPU: after - before, Wall: wall, LogBytes: p.log.Stats().Bytes, Batches: state.Generation,
+	}, errors.Join(err, cpuErr, stateErr)
 }
 
 // start runs a loop; stop ends it and waits. A loop that fails ends the feeding.
@@ -164,6 +169,27 @@ func (p *pipeline) feed(ctx context.Context, src *source, n int) error {
 			sent++
 		}
 	}
+}
+
+// complete waits until everything is stored. Fold writes its last counts when it is
+// stopped, but gives up after a few seconds, because the next start goes on from
+// the log; on a machine that busy this is the next start.
+func (p *pipeline) complete(ctx context.Context, fail context.CancelCauseFunc) error {
+	stored := func() (bool, error) {
+		state, err := p.rollups.Load(ctx)
+		return state.Position == p.log.End(), err
+	}
+	done, err := stored()
+	if done || err != nil {
+		return err
+	}
+	again := clicks.NewFold(clicks.FoldConfig{Log: p.log, Store: p.rollups, Every: 100 * time.Millisecond})
+	stop := start(ctx, fail, again.Run)
+	for !done && err == nil && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond) // as in feed
+		done, err = stored()
+	}
+	return errors.Join(err, stop(), context.Cause(ctx))
 }
 
 // check returns what is wrong with what was stored, "" = nothing.

@@ -64,6 +64,7 @@ type sample struct {
 	startup time.Duration
 	rss     int64
 	clicks  clickCost
+	dropped float64 // clicks that curt lost because they came too fast
 }
 
 // turn is one thing that each round does once.
@@ -113,7 +114,7 @@ func (s sample) summary() (text string) {
 		text += fmt.Sprintf("; CPU per request: server %s, generator %s", s.cpu/time.Duration(n), s.CPU/time.Duration(n))
 	}
 	if n := s.clicks.Clicks; n > 0 {
-		text += fmt.Sprintf("; CPU per click %s", s.clicks.CPU/time.Duration(n))
+		text += fmt.Sprintf("; CPU per click %s, %.0f/s, %d batches", s.clicks.CPU/time.Duration(n), float64(n)/s.clicks.Wall.Seconds(), s.clicks.Batches)
 	}
 	if s.startup > 0 && s.rss > 0 {
 		text += fmt.Sprintf("; ready after %s, %.1f MB", s.startup.Round(time.Millisecond/10), float64(s.rss)/1e6)
@@ -183,6 +184,9 @@ func (s series) broken() string {
 	for i, r := range s {
 		if err := r.Wrong(); err != nil {
 			errs = append(errs, fmt.Errorf("round %d: %w", i+1, err))
+		}
+		if r.dropped > 0 {
+			errs = append(errs, fmt.Errorf("round %d: %.0f clicks were dropped", i+1, r.dropped))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

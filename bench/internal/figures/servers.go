@@ -1,12 +1,16 @@
 package figures
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"curt/bench/internal/fill"
 	"curt/bench/internal/process"
@@ -28,15 +32,57 @@ func (b *Bench) folder() (path string, drop func() error, err error) {
 	return path, func() error { return os.RemoveAll(path) }, nil
 }
 
-// curt starts the server on a data folder; core -1 = any.
-func (b *Bench) curt(ctx context.Context, data string, core int) (*process.Server, error) {
-	return process.Start(ctx, process.Command{
+// curt is a turn of the server on a data folder; core -1 = any. Clicks that it
+// dropped make the turn worthless: what is measured includes their capture.
+func (b *Bench) curt(ctx context.Context, data string, core int, f func(context.Context, *process.Server) (sample, error)) (sample, error) {
+	admin, err := freeAddr(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	s, err := process.Start(ctx, process.Command{
 		Path: b.cfg.Curt, Args: []string{"serve"}, Core: core, Ready: "/readyz",
 		Env: []string{
-			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=127.0.0.1:0",
+			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin,
 			"CURT_DATA=" + data, "CURT_ADMIN_KEY=" + adminKey, "CURT_LOG_LEVEL=info",
 		},
 	})
+	return use(s, err, func(s *process.Server) (sample, error) {
+		r, err := f(ctx, s)
+		if err != nil {
+			return r, err
+		}
+		r.dropped, err = counter(ctx, admin, "curt_clicks_dropped_total")
+		return r, err
+	})
+}
+
+// freeAddr returns an address that nobody listened on a moment ago.
+func freeAddr(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// counter reads a metric without labels from an admin listener.
+func counter(ctx context.Context, admin, name string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	defer func() { _ = res.Body.Close() }() // it was read
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, errors.Join(fmt.Errorf("%s has no metric %s", admin, name), lines.Err())
 }
 
 // use runs f on a server and stops it. A server that did not end in order makes
@@ -58,17 +104,13 @@ func (b *Bench) onEmpty(name string, core int, f func(context.Context, *process.
 			return sample{}, err
 		}
 		defer func() { err = errors.Join(err, drop()) }()
-		s, err := b.curt(ctx, data, core)
-		return use(s, err, func(s *process.Server) (sample, error) { return f(ctx, s) })
+		return b.curt(ctx, data, core, f)
 	}}
 }
 
 // onFilled is a turn of curt on a store with links.
 func (b *Bench) onFilled(name string, links *fill.Links, f func(context.Context, *process.Server) (sample, error)) turn {
-	return turn{name, func(ctx context.Context) (sample, error) {
-		s, err := b.curt(ctx, links.Folder, -1)
-		return use(s, err, func(s *process.Server) (sample, error) { return f(ctx, s) })
-	}}
+	return turn{name, func(ctx context.Context) (sample, error) { return b.curt(ctx, links.Folder, -1, f) }}
 }
 
 // onBare is a turn of the baseline server.
