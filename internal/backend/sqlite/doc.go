@@ -5,6 +5,7 @@
 // with synchronous=FULL and group commit (writer.go); clicks.db is written by the
 // fold with synchronous=NORMAL, because its log position makes a lost tail harmless.
 //
-// Read db.go for how a file is opened, links.go and writer.go for curt.db,
-// rollups.go for clicks.db.
+// Read db.go for how a file is opened; links.go for what curt.db promises, writer.go
+// for its group commit and what a failure means, migrations/links for its shape,
+// linkread.go and linkwrite.go for its operations; rollups.go for clicks.db.
 package sqlite

@@ -206,3 +206,27 @@ func TestLinksTrimChanges(t *testing.T) {
 		t.Errorf("the newest 100: %d from %v, %v", len(got), got[:min(1, len(got))], err)
 	}
 }
+
+// A filter that matches one link at the far end gets there by short pages, none of
+// which reads more than its share.
+func TestLinksListInShortPages(t *testing.T) {
+	s := new(files).fresh(t)
+	needle := alias(1)
+	needle.Status = link.Disabled
+	mustCreate(t, s, needle)
+	linktest.Fill(t, s, mintedCodes(t)(s), 0, 45_000)
+	p, pages, found := link.Page{Limit: 10}, 0, 0
+	for {
+		got, err := s.List(t.Context(), link.Filter{Status: link.Disabled}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, found = pages+1, found+len(got.Links)
+		if p.After = got.Next; p.After == "" {
+			break
+		}
+	}
+	if pages != 3 || found != 1 {
+		t.Errorf("%d links on %d pages, want 1 on 3", found, pages)
+	}
+}
