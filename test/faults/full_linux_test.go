@@ -31,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 	for _, bad := range clicks.Bad() {
 		t.Error("a redirect failed:", bad)
 	}
-	answered, _ := clicks.Answered(time.Time{})
+	answered := clicks.Answered()
 	dropped, found, err := s.Metric(t.Context(), droppedClicks)
 	if err != nil || !found {
 		t.Fatalf("metric %s: found %v, %v", droppedClicks, found, err)

@@ -82,6 +82,21 @@ func awaitUnready(ctx context.Context, s *curttest.Server) bool {
 	}
 }
 
+// TestDrainDoesNotWaitForTheSilent ends a server with clients that never finish, or
+// never begin, their request: it is gone by its drain limit.
+func TestDrainDoesNotWaitForTheSilent(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DRAIN_LIMIT=1s"}})
+	for i := range 50 {
+		c := s.MustDial(t)
+		if err := c.Send([]string{"", "GET /abc", "GET /abc HTTP/1.1\r\nHost: x\r\n", "POST /api/v1/links HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"}[i%4]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, took := s.Terminate(t); code != 0 || took > 2*time.Second {
+		t.Errorf("the drain ended with code %d after %s, want 0 within 2 s", code, took)
+	}
+}
+
 // TestSecondSignalEndsAtOnce: whoever does not want to wait for the drain sends
 // SIGTERM again.
 func TestSecondSignalEndsAtOnce(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -157,18 +158,25 @@ func (s *Server) Click(t testing.TB, p ClickPlan) *Clickers {
 	return c
 }
 
-// Answered returns how many redirects were read whole, and how many of them after
-// the given time. Call it after the crowd has stopped.
-func (c *Clickers) Answered(since time.Time) (all, late int64) {
+// Answered returns how many redirects were read whole. Call it after the crowd has
+// stopped.
+func (c *Clickers) Answered() (n int64) {
 	for _, times := range c.answered {
-		for _, at := range times {
-			all++
-			if at.After(since) {
-				late++
-			}
-		}
+		n += int64(len(times))
 	}
-	return all, late
+	return n
+}
+
+// Lost returns how many answered clicks are missing when only so many were
+// counted, and how long before the end the earliest of them was answered, if the
+// latest are the ones that are missing.
+func (c *Clickers) Lost(counted int64, end time.Time) (n int64, span time.Duration) {
+	all := slices.Concat(c.answered...)
+	if n = int64(len(all)) - counted; n <= 0 {
+		return 0, 0 // what was counted and not answered was on its way when the end came
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return n, end.Sub(all[int64(len(all))-n])
 }
 
 // Sent returns how many requests were sent, answered or not.
