@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/client"
+)
+
+// curt runs one command and returns its exit code and what it wrote.
+func curt(ctx context.Context, args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	code = run(ctx, args, terminal{strings.NewReader(""), &o, &e})
+	return code, o.String(), e.String()
+}
+
+// serving starts `curt serve` on free ports and returns its address and folder.
+// It is stopped, and must have stopped well, when the test ends.
+func serving(t *testing.T, args ...string) (address, folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	log := newLines()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	all := append([]string{"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--data=" + folder}, args...)
+	go func() { done <- run(ctx, all, terminal{strings.NewReader(""), log, log}) }()
+	t.Cleanup(func() {
+		stop()
+		if code := <-done; code != 0 {
+			t.Errorf("serve ended with %d:\n%s", code, log)
+		}
+	})
+	select {
+	case address = <-log.listening:
+	case code := <-done:
+		t.Fatalf("serve ended with %d:\n%s", code, log)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("serve does not listen:\n%s", log)
+	}
+	return "http://" + address, folder
+}
+
+// lines is a log that tells when the server listens.
+type lines struct {
+	bytes.Buffer // written by the server's handler one line at a time
+
+	listening chan string
+}
+
+func newLines() *lines { return &lines{listening: make(chan string, 1)} }
+
+func (l *lines) Write(line []byte) (int, error) {
+	var entry struct{ Msg, Addr string }
+	if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" {
+		l.listening <- entry.Addr
+	}
+	return l.Buffer.Write(line)
+}
+
+func TestALinkIsMadeFollowedAndCounted(t *testing.T) {
+	address, folder := serving(t)
+	t.Setenv("CURT_SERVER", address)
+	t.Setenv("CURT_API_KEY_FILE", filepath.Join(folder, "admin.key"))
+	code, out, errs := curt(t.Context(), "shorten", "https://example.com/a", "https://example.com/b")
+	urls := strings.Fields(out)
+	if code != 0 || len(urls) != 2 || !strings.HasPrefix(urls[0], "http://localhost:") {
+		t.Fatalf("shorten: %d %q %q", code, out, errs)
+	}
+	follow(t, address+urls[0][strings.LastIndex(urls[0], "/"):], "https://example.com/a")
+
+	var s client.Stats
+	for deadline := time.Now().Add(5 * time.Second); s.TotalClicks == 0 && time.Now().Before(deadline); {
+		code, out, errs = curt(t.Context(), "stats", "--json", urls[0])
+		if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil {
+			t.Fatalf("stats: %d %q %q %v", code, out, errs, err)
+		}
+	}
+	if s.TotalClicks != 1 || s.HumanClicks != 1 {
+		t.Errorf("statistics: %+v", s)
+	}
+	code, out, _ = curt(t.Context(), "stats", "--interval=hour", urls[0])
+	if code != 0 || !regexp.MustCompile(`(?m)^clicks +1$`).MatchString(out) || !strings.Contains(out, "█") && !strings.Contains(out, "▁") {
+		t.Errorf("stats: %d\n%s", code, out)
+	}
+}
+
+func follow(t *testing.T, short, want string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, short, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != want {
+		t.Fatalf("GET %s: %s, Location %q, %v", short, resp.Status, resp.Header.Get("Location"), err)
+	}
+}
+
+func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
+	t.Setenv("CURT_SERVER", "http://127.0.0.1:1")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "curt.toml")
+	if err := os.WriteFile(file, []byte("listn = \"127.0.0.1:0\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{2, "expected one of", nil},
+		{2, "unexpected argument", []string{"fly"}},
+		{2, "expected", []string{"shorten"}},
+		{1, "one URL", []string{"shorten", "--alias=abc", "https://a.example", "https://b.example"}},
+		{1, "whole seconds", []string{"shorten", "--expires-in=1500ms", "https://a.example"}},
+		{1, "connection refused", []string{"shorten", "https://a.example"}},
+		{1, "connection refused", []string{"stats", "abc"}},
+		{1, "CURT_SERVER", []string{"stats", "--server=nowhere", "abc"}},
+		{78, "CURT_CODE_LENGTH=3", []string{"serve", "--code-length=3"}},
+		{78, "CURT_CACHE=redis://x", []string{"serve", "--cache=redis://x"}},
+		{78, "listn", []string{"serve", "--config=" + file}},
+		{78, "CURT_ADMIN_KEY", []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--admin-key=short"}},
+		{1, "CURT_LISTEN=192.0.2.1:80", []string{"serve", "--listen=192.0.2.1:80", "--data=" + folder}},
+	} {
+		code, _, errs := curt(t.Context(), c.args...)
+		if code != c.code || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("curt %s: exit %d, %q; want exit %d and one line with %q", strings.Join(c.args, " "), code, errs, c.code, c.says)
+		}
+	}
+}
+
+func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "curt.toml")
+	if err := os.WriteFile(file, []byte("code_length = 3\ndomains = [\"a.example\", \"b.example\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ env, flag, says string }{
+		{"", "", "CURT_CODE_LENGTH=3"},
+		{"2", "", "CURT_CODE_LENGTH=2"},
+		{"2", "--code-length=1", "CURT_CODE_LENGTH=1"},
+	} {
+		if c.env != "" {
+			t.Setenv("CURT_CODE_LENGTH", c.env)
+		}
+		args := []string{"serve", "--config=" + file}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		if code, _, errs := curt(t.Context(), args...); code != 78 || !strings.Contains(errs, c.says) {
+			t.Errorf("environment %q, flag %q: exit %d, %q", c.env, c.flag, code, errs)
+		}
+	}
+}
+
+func TestSecondServerOnAFolderIsRefused(t *testing.T) {
+	_, folder := serving(t)
+	code, _, errs := curt(t.Context(), "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data="+folder)
+	if code != 1 || !strings.Contains(errs, "another curt uses this folder") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("exit %d, %q", code, errs)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, out, _ := curt(t.Context(), "version"); code != 0 || !strings.HasPrefix(out, "curt ") {
+		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+func TestSparkline(t *testing.T) {
+	if got := sparkline([]client.Point{{Clicks: 0}, {Clicks: 1}, {Clicks: 4}, {Clicks: 8}}); got != ".▁▄█" {
+		t.Errorf("got %q", got)
+	}
+}
