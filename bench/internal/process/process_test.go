@@ -113,13 +113,17 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for begin := time.Now(); time.Since(begin) < 100*time.Millisecond; { // CPU time is what is measured
-		_ = before
+	// On a busy machine this process may have to wait for its turn.
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+		after, err := process.CPU(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after > before {
+			return
+		}
 	}
-	after, err := process.CPU(os.Getpid())
-	if err != nil || after <= before {
-		t.Errorf("CPU time %s, then %s, %v", before, after, err)
-	}
+	t.Errorf("CPU time stands at %s", before)
 }
 
 func TestProcFormats(t *testing.T) {
