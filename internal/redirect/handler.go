@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/clicks"
 	"curt/internal/clientaddr"
 	"curt/internal/link"
 )
@@ -67,22 +68,25 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 // ServeHTTP answers one request and then, if the answer could be written, records
 // the click.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	flags := flagsOf(r)
 	q := Request{
-		Method: r.Method, Query: r.URL.RawQuery, Accept: r.Header["Accept"], Agent: r.Header.Get("User-Agent"),
-		Preview: r.Method == http.MethodHead || prefetches(r.Header),
+		Method: r.Method, Query: r.URL.RawQuery, Accept: r.Header["Accept"], Agent: first(r.Header, "User-Agent"),
+		Preview: flags&(clicks.Head|clicks.Prefetch) != 0,
 	}
 	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
-	out := Unknown(q)
 	d, served := h.hosts.of(r.Host)
+	var out Outcome
+	var err error
 	if served {
-		var err error
 		out, err = h.resolver.Resolve(r.Context(), link.Key{Domain: d.name, Code: code}, q, time.Now())
-		if err != nil {
-			h.report(r, out, err)
-		}
+	} else {
+		out = Unknown(q)
+	}
+	if err != nil {
+		h.report(r, out, err)
 	}
 	if h.write(w, r, out) && out.Click != 0 {
-		h.record(r, d, code, out)
+		h.record(r, d, code, out.Click, flags)
 	}
 }
 

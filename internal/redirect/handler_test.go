@@ -136,6 +136,14 @@ func TestPreviewsAreMarked(t *testing.T) {
 	}
 }
 
+func TestHEADHasTheHeaderOfGETAndNoBody(t *testing.T) {
+	h := newHandler(t, redirect.HandlerConfig{}, cachetest.NewSource(), &recorder{})
+	get, head := serve(h, "GET", "http://x/none", nil), serve(h, "HEAD", "http://x/none", nil)
+	if diff := cmp.Diff(get.Header(), head.Header()); diff != "" || head.Body.Len() != 0 || get.Body.Len() == 0 {
+		t.Errorf("bodies of %d and %d bytes, headers differ by %s", get.Body.Len(), head.Body.Len(), diff)
+	}
+}
+
 // wire is a ResponseWriter that knows when its answer left, or that it cannot.
 type wire struct {
 	http.ResponseWriter

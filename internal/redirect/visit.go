@@ -21,16 +21,16 @@ type visit struct {
 const maxScratch = 16 << 10
 
 // record tells the Recorder about an answered request.
-func (h *Handler) record(r *http.Request, d domain, code link.Code, out Outcome) {
+func (h *Handler) record(r *http.Request, d domain, code link.Code, outcome clicks.Outcome, flags clicks.Flags) {
 	v, _ := h.visits.Get().(*visit)
 	v.raw = clicks.Raw{
-		Time: time.Now().UnixMilli(), Domain: d.bytes, Outcome: out.Click, Flags: flagsOf(r),
+		Time: time.Now().UnixMilli(), Domain: d.bytes, Outcome: outcome, Flags: flags,
 		Addr: h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]),
 	}
 	if !link.ValidCode(code) {
 		code = "" // a path, of any length, is no code
 	}
-	v.fill(string(code), r.Header.Get("User-Agent"), r.Header.Get("Referer"), r.Header.Get("Accept-Language"), r.URL.RawQuery)
+	v.fill(string(code), first(r.Header, "User-Agent"), first(r.Header, "Referer"), first(r.Header, "Accept-Language"), r.URL.RawQuery)
 	h.recorder.Record(&v.raw)
 	v.raw = clicks.Raw{}
 	if cap(v.buf) <= maxScratch {
@@ -38,8 +38,7 @@ func (h *Handler) record(r *http.Request, d domain, code link.Code, out Outcome)
 	}
 }
 
-// fill copies the texts into one buffer. It grows first, because a slice into a
-// buffer that moves would stay behind.
+// fill copies the texts into one buffer, which grows at most once.
 func (v *visit) fill(code, agent, referrer, language, query string) {
 	n := len(code) + len(agent) + len(referrer) + len(language) + len(query)
 	if cap(v.buf) < n {
@@ -57,6 +56,14 @@ func (v *visit) add(s string) []byte {
 	from := len(v.buf)
 	v.buf = append(v.buf, s...)
 	return v.buf[from:len(v.buf):len(v.buf)]
+}
+
+// first is Header.Get for a name in canonical form.
+func first(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
 }
 
 func flagsOf(r *http.Request) clicks.Flags {
