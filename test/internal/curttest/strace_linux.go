@@ -16,15 +16,22 @@ type FailingSync struct {
 	log  string
 }
 
+// Strace returns the path of strace; without it the test ends by Need.
+func Strace(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		Need(t, "strace (apt-get install strace)")
+	}
+	return path
+}
+
 // FailSync returns a tracer that fails the n-th sync of each thread (strace counts
 // by thread). The program is static, so nothing but a tracer can do this: a
 // preloaded library would do nothing and prove nothing.
 func FailSync(t testing.TB, n int) *FailingSync {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		Need(t, "strace (apt-get install strace)")
-	}
+	strace := Strace(t)
 	f := &FailingSync{log: filepath.Join(t.TempDir(), "strace")}
 	f.Wrap = []string{
 		// -D keeps curt our child: signals and the exit code are its own.
