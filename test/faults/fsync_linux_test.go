@@ -15,7 +15,7 @@ import (
 // are dirty, and the next one answers 0 for pages that never reached the disk.
 func TestFailedFsyncIsNeverAcknowledged(t *testing.T) {
 	curttest.Strace(t) // missing is said once, not for each round
-	const atOnce = 4 // rounds wait for the disk and for strace more than they compute
+	const atOnce = 4   // rounds wait for the disk and for strace more than they compute
 	failed := map[string]int{}
 	for first := 1; ; first += atOnce {
 		wave := make([][]string, atOnce) // files whose fsync failed, by round
