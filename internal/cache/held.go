@@ -32,16 +32,17 @@ const (
 // Held is what L1 knows of one key. Its exported fields never change after it
 // entered L1, and nobody may change what they point to.
 type Held struct {
-	Key      link.Key
+	Key     link.Key
+	Missing bool // the source has no such link
+
+	failed atomic.Bool  // the last load of this key failed
+	fresh  int64        // until then it is served without a question
+	ask    atomic.Int64 // from then on a reader asks for a refresh
+	stale  int64        // until then it is served when the source cannot be asked
+	// Up to here it is what every hit reads, in one line of the processor's cache.
+
 	Target   link.Target // zero when Missing
 	Prepared Prepared    // by Config.Prepare
-	Missing  bool        // the source has no such link
-
-	fresh int64        // until then it is served without a question
-	stale int64        // until then it is served when the source cannot be asked
-	ask   atomic.Int64 // from then on a reader asks for a refresh
-
-	failed atomic.Bool // the last load of this key failed
 }
 
 // hold makes the entry of what a load found at now.
