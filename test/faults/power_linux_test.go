@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,17 +14,30 @@ import (
 func TestPowerCutLosesNoLink(t *testing.T) {
 	disk := curttest.NewDisk(t, 256)
 	n := rounds(6, 200)
-	made, deleted := cutPower(t, disk, n, nil)
+	var made, deleted, last []curttest.Link
+	for round := range n {
+		s := curttest.Start(t, curttest.Options{Data: dataOn(disk)})
+		for _, wrong := range s.Follow(t, last, 4) {
+			t.Fatal("acknowledged before the last power cut, but", wrong)
+		}
+		least, most := int64(32), 300*time.Millisecond
+		if round == 0 { // as soon as the first start has promised anything
+			least, most = 1, time.Microsecond
+		}
+		var gone []curttest.Link
+		last, gone = cutPower(t, disk, s, prefix(t, round), least, most)
+		made, deleted = append(made, last...), append(deleted, gone...)
+	}
 	if len(made) < 20*n || len(deleted) < n {
 		t.Fatalf("only %d links and %d deletions in %d rounds: that proves little", len(made), len(deleted), n)
 	}
-	s := curttest.Start(t, curttest.Options{Data: disk.Path})
+	s := curttest.Start(t, curttest.Options{Data: dataOn(disk)})
 	checkLinks(t, s, made)
 	for _, wrong := range s.AllGone(t, deleted, 8) {
 		t.Error("deleted, but", wrong)
 	}
 	s.Kill()
-	checkIntegrity(t, disk.Path)
+	checkIntegrity(t, dataOn(disk))
 	t.Logf("%d links, %d deletions over %d power cuts", len(made), len(deleted), n)
 }
 
@@ -32,8 +46,9 @@ func TestPowerCutLosesNoLink(t *testing.T) {
 func TestPowerCutWithoutFsyncLosesLinks(t *testing.T) {
 	for range 5 {
 		disk := curttest.NewDisk(t, 256)
-		made, _ := cutPower(t, disk, 1, []string{"CURT_SQLITE_SYNCHRONOUS=NORMAL"})
-		s, err := curttest.Launch(t, curttest.Options{Data: disk.Path})
+		s := curttest.Start(t, curttest.Options{Data: dataOn(disk), Env: []string{"CURT_SQLITE_SYNCHRONOUS=NORMAL"}})
+		made, _ := cutPower(t, disk, s, prefix(t, 0), 32, 300*time.Millisecond)
+		s, err := curttest.Launch(t, curttest.Options{Data: dataOn(disk)})
 		if err != nil {
 			return // it lost so much that it does not start
 		}
@@ -45,32 +60,26 @@ func TestPowerCutWithoutFsyncLosesLinks(t *testing.T) {
 	t.Fatal("5 power cuts with synchronous=NORMAL lost nothing: the cut does not drop unsynced pages")
 }
 
-// cutPower runs creates and deletes on the disk and cuts its power, n times, and
-// returns what was acknowledged. Each restart must find what the rounds before
-// acknowledged.
-func cutPower(t *testing.T, disk *curttest.Disk, n int, env []string) (made, deleted []curttest.Link) {
+// dataOn is a data folder that the server makes by itself: its name must reach the
+// disk too.
+func dataOn(disk *curttest.Disk) string { return filepath.Join(disk.Path, "srv", "data") }
+
+// cutPower runs creates and deletes, cuts the disk's power at a random time after
+// the first least creates were answered, and returns what was acknowledged. The
+// server is gone afterwards, the disk is back.
+func cutPower(t *testing.T, disk *curttest.Disk, s *curttest.Server, under string, least int64, most time.Duration) (made, deleted []curttest.Link) {
 	t.Helper()
-	var last []curttest.Link
-	for round := range n {
-		s := curttest.Start(t, curttest.Options{Data: disk.Path, Env: env})
-		for _, wrong := range s.Follow(t, last, 4) {
-			t.Fatal("acknowledged before the last power cut, but", wrong)
-		}
-		churn := s.Churn(t, 2, prefix(t, round))
-		c := s.Create(t, 32, prefix(t, round))
-		c.AwaitMade(t, 32)
-		someTime(0, 300*time.Millisecond)
-		cut := time.Now()
-		disk.CutPower(t)
-		s.Kill()
-		c.Wait()
-		churn.Wait()
-		disk.Remount(t)
-		last = before(cut, c.Made())
-		made = append(made, last...)
-		deleted = append(deleted, before(cut, churn.Deleted())...)
-	}
-	return made, deleted
+	churn := s.Churn(t, 2, under)
+	c := s.Create(t, 32, under)
+	c.AwaitMade(t, least)
+	someTime(0, most)
+	cut := time.Now()
+	disk.CutPower(t)
+	s.Kill()
+	c.Wait()
+	churn.Wait()
+	disk.Remount(t)
+	return before(cut, c.Made()), before(cut, churn.Deleted())
 }
 
 // before returns the links that were acknowledged before the power was cut. With
