@@ -60,7 +60,8 @@ type Config struct {
 }
 
 // Prepared is an answer made ahead: the bytes before and after the value of the
-// Date header. Nobody may change them.
+// Date header. Nobody may change them. Heads are few and shared between entries,
+// so they do not count in the budget. The zero Prepared is none.
 type Prepared struct {
 	Head, Tail []byte
 }

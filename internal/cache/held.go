@@ -81,10 +81,10 @@ func (c *Tiered) freshness(t link.Target, now time.Time) int64 {
 	return int64(fresh)
 }
 
-// weigh is the bytes that an entry costs.
+// weigh is the bytes that an entry costs; heads are shared.
 func weigh(_ uint64, e *Held) uint32 {
 	n := heldBytes + len(e.Key.Code) + len(e.Target.Destination) + len(e.Target.Fallback) +
-		len(e.Prepared.Head) + len(e.Prepared.Tail)
+		len(e.Prepared.Tail)
 	return uint32(min(n, math.MaxUint32))
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
@@ -74,19 +73,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Preview: flags&(clicks.Head|clicks.Prefetch) != 0,
 	}
 	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
-	d, served := h.hosts.of(r.Host)
-	var out Outcome
-	var err error
-	if served {
-		out, err = h.resolver.Resolve(r.Context(), link.Key{Domain: d.name, Code: code}, q, time.Now())
-	} else {
-		out = Unknown(q)
-	}
-	if err != nil {
-		h.report(r, out, err)
-	}
+	place := h.At(r.Host)
+	out := h.Answer(r.Context(), place, code, q)
 	if h.write(w, r, out) && out.Click != 0 {
-		h.record(r, d, code, out.Click, flags)
+		h.record(r, place, code, out.Click, flags)
 	}
 }
 
@@ -112,14 +102,4 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, out Outcome) boo
 		return f.FlushError() == nil
 	}
 	return true
-}
-
-// report logs why an answer is a 5xx. A store that is away shows in the metrics; a
-// line for each of its visitors would fill the disk.
-func (h *Handler) report(r *http.Request, out Outcome, err error) {
-	level := slog.LevelDebug
-	if out.Status == http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	h.log.LogAttrs(r.Context(), level, "redirect failed", slog.Int("status", out.Status), slog.Any("err", err))
 }

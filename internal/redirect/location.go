@@ -63,17 +63,6 @@ func withQuery(url, query string) string {
 // qrPair is the trigger that a printed code carries.
 const qrPair = "qr=1"
 
-// viaQR reports whether the query has the trigger.
-func viaQR(query string) bool {
-	for query != "" {
-		var pair string
-		if pair, query, _ = strings.Cut(query, "&"); pair == qrPair {
-			return true
-		}
-	}
-	return false
-}
-
 func encode(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {

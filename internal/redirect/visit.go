@@ -2,7 +2,6 @@ package redirect
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"curt/internal/clicks"
@@ -21,10 +20,10 @@ type visit struct {
 const maxScratch = 16 << 10
 
 // record tells the Recorder about an answered request.
-func (h *Handler) record(r *http.Request, d domain, code link.Code, outcome clicks.Outcome, flags clicks.Flags) {
+func (h *Handler) record(r *http.Request, p Place, code link.Code, outcome clicks.Outcome, flags clicks.Flags) {
 	v, _ := h.visits.Get().(*visit)
 	v.raw = clicks.Raw{
-		Time: time.Now().UnixMilli(), Domain: d.bytes, Outcome: outcome, Flags: flags,
+		Time: time.Now().UnixMilli(), Domain: p.Bytes(), Outcome: outcome, Flags: flags,
 		Addr: h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]),
 	}
 	if !link.ValidCode(code) {
@@ -74,7 +73,7 @@ func flagsOf(r *http.Request) clicks.Flags {
 	if prefetches(r.Header) {
 		f |= clicks.Prefetch
 	}
-	if viaQR(r.URL.RawQuery) {
+	if ViaQR(r.URL.RawQuery) {
 		f |= clicks.ViaQR
 	}
 	return f
@@ -85,9 +84,7 @@ func flagsOf(r *http.Request) clicks.Flags {
 func prefetches(h http.Header) bool {
 	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Moz"} {
 		for _, value := range h[name] {
-			kind, _, _ := strings.Cut(value, ";")
-			switch strings.ToLower(strings.Trim(kind, " \t")) {
-			case "prefetch", "prerender", "preview":
+			if AnnouncesPrefetch(value) {
 				return true
 			}
 		}

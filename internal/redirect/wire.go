@@ -1,0 +1,211 @@
+package redirect
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"curt/internal/cache"
+	"curt/internal/link"
+)
+
+// The express lane writes its answers itself. What follows is how it asks this
+// package for the same decision and the same header fields as ServeHTTP gives.
+
+// Place is what a Host header stands for: a domain, or nothing that is served.
+type Place struct {
+	domain domain
+	served bool
+}
+
+// Domain returns the domain, for look-ups.
+func (p Place) Domain() link.Domain { return p.domain.name }
+
+// Bytes returns the domain, for clicks; nobody may change them.
+func (p Place) Bytes() []byte { return p.domain.bytes }
+
+// Served reports whether links are answered there at all.
+func (p Place) Served() bool { return p.served }
+
+// At returns what a Host header stands for. It is a pure function of host.
+func (h *Handler) At(host string) Place {
+	d, served := h.hosts.of(host)
+	return Place{domain: d, served: served}
+}
+
+// Answer decides about a request for code, and logs why an answer is a 5xx.
+func (h *Handler) Answer(ctx context.Context, p Place, code link.Code, q Request) Outcome {
+	if !p.served {
+		return Unknown(q)
+	}
+	out, err := h.resolver.Resolve(ctx, link.Key{Domain: p.domain.name, Code: code}, q, time.Now())
+	if err != nil {
+		h.report(ctx, out, err)
+	}
+	return out
+}
+
+// report logs why an answer is a 5xx. A store that is away shows in the metrics; a
+// line for each of its visitors would fill the disk.
+func (h *Handler) report(ctx context.Context, out Outcome, err error) {
+	level := slog.LevelDebug
+	if out.Status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	h.log.LogAttrs(ctx, level, "redirect failed", slog.Int("status", out.Status), slog.Any("err", err))
+}
+
+// Wire says how AppendAnswer writes.
+type Wire struct {
+	Date  []byte // the value of Date
+	Head  bool   // the method was HEAD: no body
+	Close bool   // Connection: close
+}
+
+// AppendAnswer appends the whole HTTP/1.1 answer to dst: the fields that ServeHTTP
+// sets, Date, and the body.
+func (h *Handler) AppendAnswer(dst []byte, out Outcome, w Wire) []byte {
+	header := make(http.Header, 8)
+	h.values.fill(header, out)
+	var b body
+	if out.Problem != NoProblem {
+		b = h.bodies.of(out)
+		header["Content-Length"] = b.length
+	}
+	dst = appendStatus(dst, out.Status)
+	for _, name := range [...]string{
+		"Allow", "Cache-Control", "Content-Length", "Content-Security-Policy", "Content-Type", "Location",
+		"Referrer-Policy", "Retry-After", "Vary", "X-Content-Type-Options", "X-Robots-Tag",
+	} {
+		if v := header[name]; v != nil {
+			dst = appendField(dst, name, v[0])
+			delete(header, name)
+		}
+	}
+	for name, v := range header { // none today; a field added to fill is never lost
+		dst = appendField(dst, name, v[0])
+	}
+	dst = append(append(append(dst, "Date: "...), w.Date...), "\r\n"...)
+	if w.Close {
+		dst = append(dst, "Connection: close\r\n"...)
+	}
+	dst = append(dst, "\r\n"...)
+	if w.Head {
+		return dst
+	}
+	return append(dst, b.bytes...)
+}
+
+func appendStatus(dst []byte, status int) []byte {
+	dst = strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(status), 10)
+	return append(append(append(dst, ' '), http.StatusText(status)...), "\r\n"...)
+}
+
+func appendField(dst []byte, name, value string) []byte {
+	return append(append(append(append(dst, name...), ": "...), value...), "\r\n"...)
+}
+
+// NewPreparer returns what cache.Config.Prepare wants: the answer of a plain link,
+// as the bytes before and after the value of Date. Heads are shared between links,
+// so an entry pays for its Location only. A link that is not plain, or whose
+// destination is no safe Location, has no prepared answer.
+func NewPreparer() func(link.Key, link.Target) cache.Prepared {
+	type kind struct {
+		redirect link.Redirect
+		cache    string
+		noIndex  bool
+	}
+	heads := map[kind][]byte{}
+	for _, r := range []link.Redirect{301, 302, 307, 308} {
+		for _, c := range []string{askAgain, keepShort, keepPublic} {
+			for _, n := range []bool{false, true} {
+				b := appendField(appendStatus(nil, int(r)), "Cache-Control", c)
+				b = appendField(b, "Content-Length", "0")
+				if n {
+					b = appendField(b, "X-Robots-Tag", "noindex")
+				}
+				heads[kind{r, c, n}] = append(b, "Date: "...)
+			}
+		}
+	}
+	return func(_ link.Key, t link.Target) cache.Prepared {
+		if !t.Plain() || t.Exhausted || !safe(t.Destination) {
+			return cache.Prepared{}
+		}
+		always := t
+		always.Expires = 0
+		head, ok := heads[kind{t.Redirect, cacheControl(always, time.Time{}), t.NoIndex}]
+		if !ok {
+			return cache.Prepared{}
+		}
+		tail := make([]byte, 0, len("\r\nLocation: \r\n\r\n")+len(t.Destination))
+		tail = appendField(append(tail, "\r\n"...), "Location", t.Destination)
+		return cache.Prepared{Head: head, Tail: append(tail, "\r\n"...)}
+	}
+}
+
+// longestKeep is the longest max-age of an answer: so long before its expiry a
+// link's answer begins to depend on the time.
+const longestKeep = 90 * 1000
+
+// PreparedHolds reports whether the prepared answer of t is the answer at ms (Unix
+// milliseconds): the link has started, and its expiry is too far to matter.
+func PreparedHolds(t *link.Target, ms int64) bool {
+	return ms >= t.Starts && (t.Expires == 0 || ms < t.Expires-longestKeep)
+}
+
+// ViaQR reports whether a raw query has the trigger that a printed code carries.
+func ViaQR[T ~string | ~[]byte](query T) bool {
+	for from := 0; from <= len(query)-len(qrPair); {
+		if string(query[from:from+len(qrPair)]) == qrPair &&
+			(from+len(qrPair) == len(query) || query[from+len(qrPair)] == '&') {
+			return true
+		}
+		for from < len(query) && query[from] != '&' {
+			from++
+		}
+		from++
+	}
+	return false
+}
+
+// AnnouncesPrefetch reports whether the value of a Sec-Purpose, Purpose or X-Moz
+// field says that nobody asked for this yet.
+func AnnouncesPrefetch[T ~string | ~[]byte](value T) bool {
+	end := 0
+	for end < len(value) && value[end] != ';' {
+		end++
+	}
+	start := 0
+	for start < end && (value[start] == ' ' || value[start] == '\t') {
+		start++
+	}
+	for end > start && (value[end-1] == ' ' || value[end-1] == '\t') {
+		end--
+	}
+	for _, kind := range [...]string{"prefetch", "prerender", "preview"} {
+		if equalFold(value[start:end], kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// equalFold compares with a word of small letters.
+func equalFold[T ~string | ~[]byte](s T, word string) bool {
+	if len(s) != len(word) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
