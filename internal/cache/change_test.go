@@ -24,6 +24,18 @@ func TestAnnouncedCreateEndsUnknown(t *testing.T) {
 	})
 }
 
+func TestMintedCodeEndsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		c := newTiered(t, cache.Config{}, s)
+		wantVersion(t, c, key("new"), 0)
+		s.Put(key("new"), target("https://a.example/"))
+		wantVersion(t, c, key("new"), 0) // the control: still believed unknown
+		c.Minted(key("new"))
+		wantVersion(t, c, key("new"), 1)
+	})
+}
+
 func TestAnOldChangeDropsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()

@@ -27,6 +27,24 @@ func (c *Tiered) changed(k link.Key, v link.Version) {
 		now := c.clock()
 		s.floors.raise(k, v, now, now+int64(c.cfg.Lag))
 	}
+	c.outdate(s, h, k, v)
+}
+
+// Minted ends a cached "unknown" of a code that the permutation made a moment ago:
+// somebody may have tried the code before it was given away. Such creates are not
+// in the change log, so other processes may go on for Config.Missing; the chance
+// that a code was tried in that time is the reason why they are spared the traffic.
+func (c *Tiered) Minted(k link.Key) {
+	h := c.hashString(k.Domain, k.Code)
+	s := c.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.outdate(s, h, k, 1)
+}
+
+// outdate makes what L1 and a load under way hold below v unusable. The caller
+// holds s.mu.
+func (c *Tiered) outdate(s *shard, h uint64, k link.Key, v link.Version) {
 	if f := s.flights[k]; f != nil {
 		f.floor = max(f.floor, v)
 	}

@@ -90,9 +90,7 @@ func (s *Server) newCreator() (*shorten.Creator, error) {
 	return shorten.New(shorten.Config{
 		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Own: own,
 		Host: s.origin.host, Domains: s.origin.domains,
-		Announce: func(c link.Change) {
-			s.cache.Changed(c)
-		},
+		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),
 	}), nil
 }

@@ -57,6 +57,11 @@ type Config struct {
 	// It must not block. Nil = nobody listens.
 	Announce func(link.Change)
 
+	// Minted is called in the same way with the key of each new link whose code the
+	// permutation made: a cache of this process may believe it unknown. Nil = nobody
+	// listens.
+	Minted func(link.Key)
+
 	// Random is the source of link ids, normally crypto/rand.Reader.
 	Random io.Reader
 
@@ -81,6 +86,7 @@ type Creator struct {
 	domains  map[link.Domain]struct{}
 	limit    ratelimit.Limit
 	announce func(link.Change)
+	minted   func(link.Key)
 	random   io.Reader
 	metrics  *metrics
 }
@@ -90,7 +96,7 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		limit: cfg.AnonymousLimit, announce: cfg.Announce, random: cfg.Random,
+		limit: cfg.AnonymousLimit, announce: cfg.Announce, minted: cfg.Minted, random: cfg.Random,
 		metrics: newMetrics(cfg.Metrics),
 	}
 	for _, d := range cfg.Domains {
@@ -101,6 +107,9 @@ func New(cfg Config) *Creator {
 	}
 	if c.announce == nil {
 		c.announce = func(link.Change) {}
+	}
+	if c.minted == nil {
+		c.minted = func(link.Key) {}
 	}
 	return c
 }
@@ -131,7 +140,9 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 		return link.Link{}, err
 	}
 	c.metrics.created.Inc()
-	if !stored.Minted {
+	if stored.Minted {
+		c.minted(stored.Key)
+	} else {
 		c.announce(link.Change{Key: stored.Key, Version: stored.Version})
 	}
 	return stored, nil
