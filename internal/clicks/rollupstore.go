@@ -24,9 +24,9 @@ type RollupStore interface {
 
 	// Apply adds every delta of the batch and moves the state to the batch's, in
 	// one transaction: all or nothing. The batch's generation MUST be the stored
-	// one + 1. The stored one itself means that this very batch was applied and
-	// only the answer was lost: nil, and nothing is added. Any other is
-	// ErrGeneration. An error without a sentinel "may have happened": applying
+	// one + 1. The stored state itself, generation and position, means that this
+	// very batch was applied and only the answer was lost: nil, and nothing is
+	// added. Any other is ErrGeneration. An error without a sentinel "may have happened": applying
 	// the same batch again is safe.
 	Apply(ctx context.Context, b Batch) error
 

@@ -79,7 +79,7 @@ func (s *Rollups) applyIn(ctx context.Context, t *tx, b clicks.Batch) error {
 	switch {
 	case err != nil:
 		return err
-	case state.Generation == b.Generation:
+	case state == b.State:
 		return errApplied
 	case state.Generation+1 != b.Generation:
 		return fmt.Errorf("batch %d after %d: %w", b.Generation, state.Generation, clicks.ErrGeneration)

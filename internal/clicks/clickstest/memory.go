@@ -62,15 +62,17 @@ func (m *Memory) Apply(ctx context.Context, b clicks.Batch) error {
 	if !apply {
 		return fault
 	}
-	switch b.Generation {
-	case m.state.Generation:
+	if b.State == m.state {
 		return fault
-	case m.state.Generation + 1:
-	default:
+	}
+	if b.Generation != m.state.Generation+1 {
 		return fmt.Errorf("batch %d after %d: %w", b.Generation, m.state.Generation, clicks.ErrGeneration)
 	}
 	next := make(map[link.Key]*memoryLink)
 	for chunk := range b.Links {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for i := range chunk {
 			l, err := m.links[chunk[i].Key].with(&chunk[i])
 			if err != nil {

@@ -1,0 +1,375 @@
+package clicks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/clicks"
+	"curt/internal/clicks/clickstest"
+	"curt/internal/link"
+)
+
+// life is one process: a log that was opened, a ring and the loops.
+type life struct {
+	ring    *clicks.Ring
+	log     *clicks.Log
+	capture *clicks.Capture
+	fold    *clicks.Fold
+	cancel  context.CancelFunc
+	done    chan error
+}
+
+// begin starts a life on a folder. Capture is drained by the test, so that the
+// test decides what the blocks are.
+func begin(t *testing.T, dir string, store clicks.RollupStore, c clicks.FoldConfig) *life {
+	t.Helper()
+	log, err := clicks.OpenLog(clicks.LogConfig{Dir: dir, SegmentBytes: 20 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &life{ring: clicks.NewRing(clicks.RingConfig{Bytes: 1 << 20, Shards: 2}), log: log, done: make(chan error, 1)}
+	l.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: l.ring, Log: log, Keys: dayKeys{}})
+	c.Log, c.Store = log, store
+	l.fold = clicks.NewFold(c)
+	ctx, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	go func() { l.done <- l.fold.Run(ctx) }()
+	return l
+}
+
+func (l *life) drain(t *testing.T) {
+	t.Helper()
+	if err := l.capture.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end stops the life; what its Fold can still write it writes.
+func (l *life) end(t *testing.T) {
+	t.Helper()
+	l.cancel()
+	if err := <-l.done; err != nil {
+		t.Error(err)
+	}
+	if err := l.log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// randomClick makes a click of one of 30 links around a midnight.
+func randomClick(r *rand.Rand) *clicks.Raw {
+	agents := []string{
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "curl/8.5.0",
+	}
+	outcomes := []clicks.Outcome{clicks.Redirected, clicks.Redirected, clicks.Redirected, clicks.FellBack, clicks.Refused, clicks.Orphan}
+	flags := []clicks.Flags{0, 0, 0, clicks.ViaQR, clicks.Head, clicks.Prefetch}
+	at := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.IntN(7200)-3600) * time.Second)
+	return &clicks.Raw{
+		Time: at.UnixMilli(), Code: fmt.Appendf(nil, "c%d", r.IntN(30)), Outcome: outcomes[r.IntN(len(outcomes))],
+		Flags: flags[r.IntN(len(flags))], Addr: netip.AddrFrom4([4]byte{203, 0, 113, byte(r.IntN(200))}),
+		UserAgent: []byte(agents[r.IntN(len(agents))]), Referrer: fmt.Appendf(nil, "https://r%d.example/", r.IntN(5)),
+	}
+}
+
+// recount is the naive model: what a link's counts must be.
+type recount struct {
+	Total   clicks.Total
+	Buckets map[clicks.Bucket]clicks.Counts
+}
+
+func naive(raws []*clicks.Raw) map[link.Key]*recount {
+	sums := map[link.Key]*recount{}
+	for _, c := range raws {
+		k := link.Key{Code: link.Code(c.Code)}
+		if c.Outcome == clicks.Orphan {
+			k = link.Key{}
+		}
+		s := sums[k]
+		if s == nil {
+			s = &recount{Buckets: map[clicks.Bucket]clicks.Counts{}}
+			s.Total.FirstSeen = c.Time
+			sums[k] = s
+		}
+		var n clicks.Counts
+		answered := c.Outcome == clicks.Redirected || c.Outcome == clicks.Orphan
+		switch preview := c.Flags&(clicks.Head|clicks.Prefetch) != 0; {
+		case preview && answered:
+			n.Previews = 1
+		case preview:
+		case answered:
+			n.Clicks = 1
+			if string(c.UserAgent) != "curl/8.5.0" {
+				n.Humans = 1
+			}
+			s.Total.LastClicked = max(s.Total.LastClicked, c.Time)
+		case c.Outcome == clicks.FellBack:
+			n.Fallbacks = 1
+		case c.Outcome == clicks.Refused:
+			n.Refused = 1
+		}
+		s.Total.FirstSeen = min(s.Total.FirstSeen, c.Time)
+		s.Total.Counts.Add(n)
+		for _, g := range []clicks.Granularity{clicks.Quarter, clicks.Day} {
+			b := clicks.BucketAt(g, time.UnixMilli(c.Time))
+			sum := s.Buckets[b]
+			sum.Add(n)
+			s.Buckets[b] = sum
+		}
+	}
+	return sums
+}
+
+// compareWithNaive compares a store that nothing is pending for.
+func compareWithNaive(t *testing.T, store clicks.RollupStore, raws []*clicks.Raw) {
+	t.Helper()
+	for k, want := range naive(raws) {
+		first := clicks.BucketAt(clicks.Day, time.UnixMilli(want.Total.FirstSeen)).Ordinal
+		stored, err := store.Read(t.Context(), k, clicks.WantDimensions,
+			clicks.Span{Granularity: clicks.Day, First: first - 1, Last: first + 2},
+			clicks.Span{Granularity: clicks.Quarter, First: first*96 - 96, Last: first*96 + 192})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := recount{Total: stored.Total, Buckets: map[clicks.Bucket]clicks.Counts{}}
+		for _, row := range stored.Rows {
+			got.Buckets[row.Bucket] = row.Rollup.Counts
+			for _, d := range []clicks.Dimension{clicks.ReferrerHost, clicks.Device, clicks.Browser, clicks.OS, clicks.Trigger} {
+				sum := uint64(0)
+				for _, v := range row.Rollup.Dimensions[d] {
+					sum += v.Clicks
+				}
+				if k != (link.Key{}) && sum != row.Rollup.Clicks {
+					t.Errorf("%s %+v: %d clicks by %s, %d in all", k, row.Bucket, sum, d, row.Rollup.Clicks)
+				}
+			}
+		}
+		if d := cmp.Diff(want, &got); d != "" {
+			t.Errorf("%s differs from the recount: %s", k, d)
+		}
+	}
+}
+
+var errDied = errors.New("the process died here")
+
+// TestEveryClickCountsOnce lives many lives: each dies with a batch that was not
+// applied, or that was applied without anybody knowing, or ends in order. In the
+// end every click that reached the log is counted once.
+func TestEveryClickCountsOnce(t *testing.T) {
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			dir, store := t.TempDir(), new(clickstest.Memory)
+			var raws []*clicks.Raw
+			for range 12 {
+				l := begin(t, dir, store, clicks.FoldConfig{MaxBytes: 8 << 10})
+				deaths, faults := r.IntN(3), rand.New(rand.NewPCG(seed, uint64(len(raws))))
+				store.SetFault(func(b clicks.Batch) (bool, error) {
+					if deaths == 0 || faults.IntN(3) > 0 {
+						return true, nil
+					}
+					return deaths == 1, errDied
+				})
+				for range r.IntN(6) {
+					for range r.IntN(300) {
+						c := randomClick(r)
+						raws = append(raws, c)
+						l.ring.Record(c)
+					}
+					l.drain(t)
+					time.Sleep(time.Duration(r.IntN(15)) * time.Second)
+				}
+				synctest.Wait()
+				if deaths > 0 { // nothing of this life gets through any more
+					store.SetFault(func(clicks.Batch) (bool, error) { return deaths == 1, errDied })
+				}
+				l.end(t)
+			}
+			store.SetFault(nil)
+			l := begin(t, dir, store, clicks.FoldConfig{})
+			synctest.Wait()
+			l.end(t)
+			compareWithNaive(t, store, raws)
+		})
+	}
+}
+
+func TestStatisticsAreFreshAndWrittenEveryTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(clickstest.Memory)
+		l := begin(t, t.TempDir(), store, clicks.FoldConfig{})
+		defer l.end(t)
+		synctest.Wait()
+		c := usualClick()
+		c.Time = time.Now().UnixMilli()
+		k := link.Key{Code: link.Code(c.Code)}
+		l.ring.Record(c)
+		time.Sleep(90 * time.Millisecond)
+		l.drain(t)
+		synctest.Wait()
+		pending := l.fold.Pending(k)
+		if len(pending) != 1 || pending[0].Total.Clicks != 1 {
+			t.Fatalf("pending after the drain: %+v", pending)
+		}
+		if f := l.fold.Freshness(); time.Since(f.Complete) > time.Second || time.Since(f.Updated) > time.Second {
+			t.Errorf("freshness %+v at %v", f, time.Now())
+		}
+		if totals, _, err := store.Totals(t.Context(), []link.Key{k}); err != nil || totals[0].Clicks != 0 {
+			t.Errorf("written at once: %+v, %v", totals, err)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if totals, _, err := store.Totals(t.Context(), []link.Key{k}); err != nil || totals[0].Clicks != 1 {
+			t.Errorf("after 11 s: %+v, %v", totals, err)
+		}
+		if pending := l.fold.Pending(k); len(pending) != 0 {
+			t.Errorf("still pending: %+v", pending)
+		}
+		if l.log.Synced().Compare(l.fold.Stats().Written) < 0 {
+			t.Error("the position is past the log's last fsync")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := l.fold.Stats().Batches; n != 1 {
+			t.Errorf("%d batches for one click", n)
+		}
+	})
+}
+
+func TestFoldWaitsForAStoreThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, r := new(clickstest.Memory), rand.New(rand.NewPCG(3, 3))
+		l := begin(t, t.TempDir(), store, clicks.FoldConfig{MaxBytes: 32 << 10})
+		synctest.Wait()
+		store.SetFault(func(clicks.Batch) (bool, error) { return false, errors.New("disk full") })
+		var raws []*clicks.Raw
+		for range 40 {
+			for range 100 {
+				c := randomClick(r)
+				raws = append(raws, c)
+				l.ring.Record(c)
+			}
+			l.drain(t)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		if s := l.fold.Stats(); s.BatchErrors == 0 || s.Events == 4000 || s.Batches != 0 {
+			t.Errorf("%+v: want errors, and memory bounded so that events wait in the log", s)
+		}
+		store.SetFault(nil)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		compareWithNaive(t, store, raws)
+		l.end(t)
+	})
+}
+
+func TestPausedFoldLeavesTheLogAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, dir := new(clickstest.Memory), t.TempDir()
+		l := begin(t, dir, store, clicks.FoldConfig{Paused: true})
+		c := usualClick()
+		l.ring.Record(c)
+		l.drain(t)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := l.fold.Stats().Events; n != 0 {
+			t.Errorf("paused Fold counted %d events", n)
+		}
+		l.end(t)
+		l = begin(t, dir, store, clicks.FoldConfig{})
+		synctest.Wait()
+		l.end(t)
+		compareWithNaive(t, store, []*clicks.Raw{c})
+	})
+}
+
+func TestFoldPassesOverADamageAndCountsTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, store := t.TempDir(), new(clickstest.Memory)
+		l := begin(t, dir, store, clicks.FoldConfig{Paused: true})
+		var raws []*clicks.Raw
+		r := rand.New(rand.NewPCG(5, 5))
+		for range 10 { // about 6 KiB each; three per segment
+			for range 30 {
+				c := randomClick(r)
+				raws = append(raws, c)
+				l.ring.Record(c)
+			}
+			l.drain(t)
+		}
+		l.end(t)
+		files := segmentFiles(t, dir)
+		first := clicksIn(t, files[0])
+		b, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[20] ^= 1
+		if err := os.WriteFile(files[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l = begin(t, dir, store, clicks.FoldConfig{})
+		synctest.Wait()
+		if s := l.fold.Stats(); s.Damages != 1 || s.Events != uint64(len(raws)-first) {
+			t.Errorf("%+v, want one damage and %d events", s, len(raws)-first)
+		}
+		c := usualClick()
+		l.ring.Record(c)
+		l.drain(t)
+		synctest.Wait()
+		if s := l.fold.Stats(); s.Events != uint64(len(raws)-first+1) {
+			t.Errorf("after the damage new clicks are not counted: %+v", s)
+		}
+		l.end(t)
+	})
+}
+
+// clicksIn counts the events of a segment.
+func clicksIn(t *testing.T, path string) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	err = clicks.Scan(f, int64(len(b)), func(block *clicks.Block) error { n += block.Count; return nil })
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFoldStopsWhenAnotherOneWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(clickstest.Memory)
+		one := begin(t, t.TempDir(), store, clicks.FoldConfig{})
+		two := begin(t, t.TempDir(), store, clicks.FoldConfig{})
+		synctest.Wait()
+		one.ring.Record(usualClick())
+		one.drain(t)
+		one.end(t)
+		two.ring.Record(usualClick())
+		two.ring.Record(usualClick()) // or both would end at the same place of their logs
+		two.drain(t)
+		time.Sleep(11 * time.Second)
+		if err := <-two.done; !errors.Is(err, clicks.ErrGeneration) {
+			t.Errorf("Run = %v, want ErrGeneration", err)
+		}
+		two.cancel()
+	})
+}
