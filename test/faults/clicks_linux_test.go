@@ -129,8 +129,9 @@ func (y *tally) within(t *testing.T, bound time.Duration) {
 	t.Helper()
 	slices.Sort(y.spans)
 	median, most := y.spans[len(y.spans)/2], y.spans[len(y.spans)-1]
-	t.Logf("%d of %d clicks lost; per round: median the last %s, at most the last %s",
-		y.lost, y.answered, median.Round(time.Millisecond), most.Round(time.Millisecond))
+	over, _ := slices.BinarySearch(y.spans, bound+1)
+	t.Logf("%d of %d clicks lost; per round: median the last %s, at most the last %s; %d of %d rounds over %s",
+		y.lost, y.answered, median.Round(time.Millisecond), most.Round(time.Millisecond), len(y.spans)-over, len(y.spans), bound)
 	if median > bound || most > bound+overload {
 		t.Errorf("want at most %s, and %s more in a round that the machine held up", bound, overload)
 	}
