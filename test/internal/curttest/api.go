@@ -135,27 +135,6 @@ func (s *Server) AwaitTotal(t testing.TB, links []Link, want int64, bound time.D
 	}
 }
 
-// SettledTotal polls the sum of the links' total_clicks until it has stayed the
-// same for the given time: after a restart the log is folded while the server
-// already answers. It fails the test when the sum has not settled in 20 s.
-func (s *Server) SettledTotal(t testing.TB, links []Link, still time.Duration) int64 {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	last, since := s.Total(t, links), time.Now()
-	for time.Since(since) < still {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("statistics still change after 20 s")
-		case <-time.After(20 * time.Millisecond):
-		}
-		if now := s.Total(t, links); now != last {
-			last, since = now, time.Now()
-		}
-	}
-	return last
-}
-
 // AllLinks walks the list of links from its start to its end.
 func (s *Server) AllLinks(t testing.TB) []Link {
 	t.Helper()
