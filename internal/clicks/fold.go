@@ -3,7 +3,6 @@ package clicks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
@@ -52,7 +51,7 @@ type FoldStats struct {
 	Events      uint64
 	Batches     uint64
 	BatchErrors uint64
-	Damages     uint64 // places of the log that could not be read
+	Damages     uint64   // places of the log that could not be read
 	Read        Position // everything before is counted, in memory at least
 	Written     Position // everything before is counted for good
 }
@@ -78,9 +77,9 @@ const foldTick = time.Second
 // What cannot be written in closing time is counted after the next start. It
 // returns early only when another Fold wrote to the store.
 func (f *Fold) Run(ctx context.Context) error {
-	state, err := f.load(ctx)
-	if err != nil {
-		return err
+	state, ok := f.load(ctx)
+	if !ok {
+		return nil
 	}
 	f.cfg.Log.SetFolded(state.Position)
 	f.mu.Lock()
@@ -94,21 +93,22 @@ func (f *Fold) Run(ctx context.Context) error {
 	reader := f.cfg.Log.Read(state.Position)
 	defer reader.Close()
 	w := startWriter(ctx, f)
-	err = f.loop(ctx, reader, w)
+	err := f.loop(ctx, reader, w)
 	return errors.Join(err, w.stop())
 }
 
-// load asks the store until it answers.
-func (f *Fold) load(ctx context.Context) (State, error) {
+// load asks the store until it answers; ok is false when ctx ended first.
+func (f *Fold) load(ctx context.Context) (state State, ok bool) {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		state, err := f.cfg.Store.Load(ctx)
 		if err == nil {
-			return state, nil
+			return state, true
+		}
+		if ctx.Err() != nil {
+			return State{}, false
 		}
 		f.cfg.Logger.ErrorContext(ctx, "load fold position", slog.Any("err", err))
-		if !sleep(ctx, wait) {
-			return State{}, fmt.Errorf("load fold position: %w", err)
-		}
+		sleep(ctx, wait)
 	}
 }
 

@@ -2,7 +2,6 @@ package clicks_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +11,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"curt/internal/clicks"
 )
 
-var someDay = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell
+func someDay() time.Time { return time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC) }
 
 func openLog(t *testing.T, c clicks.LogConfig) *clicks.Log {
 	t.Helper()
@@ -115,7 +113,7 @@ func TestLogIsReadAsItWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	log := openLog(t, clicks.LogConfig{Dir: dir, SegmentBytes: 1000})
 	for i := range uint64(20) {
-		appendOne(t, log, i, someDay)
+		appendOne(t, log, i, someDay())
 	}
 	if n := len(segmentFiles(t, dir)); n < 5 {
 		t.Errorf("20 blocks of 300 bytes in %d segments of 1000", n)
@@ -145,7 +143,7 @@ func TestReaderWaitsAtTheEndAndGoesOn(t *testing.T) {
 		if _, err := r.Next(); !errors.Is(err, io.EOF) {
 			t.Fatalf("Next at the end: %v", err)
 		}
-		end := appendOne(t, log, i, someDay)
+		end := appendOne(t, log, i, someDay())
 		b, err := r.Next()
 		if err != nil || b.First.Sequence != i || b.Next != end || r.Position() != end {
 			t.Fatalf("block %d: %+v, %v", i, b, err)
@@ -157,8 +155,8 @@ func TestTornTailIsCutOff(t *testing.T) {
 	for cut := range 300 {
 		dir := t.TempDir()
 		log := openLog(t, clicks.LogConfig{Dir: dir})
-		appendOne(t, log, 0, someDay)
-		whole := appendOne(t, log, 1, someDay)
+		appendOne(t, log, 0, someDay())
+		whole := appendOne(t, log, 1, someDay())
 		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +173,7 @@ func TestTornTailIsCutOff(t *testing.T) {
 		if log.End() != whole {
 			t.Fatalf("cut %d: end %v, want %v", cut, log.End(), whole)
 		}
-		appendOne(t, log, 3, someDay.Add(time.Hour))
+		appendOne(t, log, 3, someDay().Add(time.Hour))
 		if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[0 1 3]" {
 			t.Fatalf("cut %d: read %v", cut, got)
 		}
@@ -199,7 +197,7 @@ func TestDamagedMiddleIsReportedAndPassedOver(t *testing.T) {
 	log := openLog(t, clicks.LogConfig{Dir: dir, SegmentBytes: 1200})
 	var ends []clicks.Position
 	for i := range uint64(9) {
-		ends = append(ends, appendOne(t, log, i, someDay))
+		ends = append(ends, appendOne(t, log, i, someDay()))
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -242,7 +240,7 @@ func TestDamageBeforeWholeBlocksIsNoTornTail(t *testing.T) {
 	dir := t.TempDir()
 	log := openLog(t, clicks.LogConfig{Dir: dir})
 	for i := range uint64(3) {
-		appendOne(t, log, i, someDay)
+		appendOne(t, log, i, someDay())
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -294,17 +292,17 @@ func TestPartialWriteIsNeverRead(t *testing.T) {
 			return fullDisk{f, &room, noTruncates}, err
 		})
 		log := openLog(t, config)
-		appendOne(t, log, 0, someDay)
+		appendOne(t, log, 0, someDay())
 		room.Store(50)
-		if _, err := log.Append(clicks.SealOne(7, 1, usualClick()), someDay); !errors.Is(err, syscall.ENOSPC) {
+		if _, err := log.Append(clicks.SealOne(7, 1, usualClick()), someDay()); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("append to a full disk: %v", err)
 		}
 		if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[0]" {
 			t.Fatalf("read %v after a partial write", got)
 		}
 		room.Store(1 << 20)
-		appendOne(t, log, 1, someDay)
-		appendOne(t, log, 2, someDay)
+		appendOne(t, log, 1, someDay())
+		appendOne(t, log, 2, someDay())
 		if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[0 1 2]" {
 			t.Fatalf("read %v after space returned", got)
 		}
@@ -312,107 +310,6 @@ func TestPartialWriteIsNeverRead(t *testing.T) {
 			t.Errorf("AppendErrors = %d", got)
 		}
 	}
-}
-
-func TestBoundTakesFoldedSegmentsFirstAndCountsTheRest(t *testing.T) {
-	dir := t.TempDir()
-	log := openLog(t, clicks.LogConfig{Dir: dir, SegmentBytes: 700, MaxBytes: 1000}) // two blocks each
-	var ends []clicks.Position
-	for i := range uint64(10) {
-		ends = append(ends, appendOne(t, log, i, someDay))
-	}
-	if err := log.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	log.SetFolded(ends[3]) // two segments are folded
-	log.Trim(t.Context(), someDay)
-	stats := log.Stats()
-	if stats.Bytes > 1000 {
-		t.Errorf("%d bytes are left of at most 1000", stats.Bytes)
-	}
-	events := readAll(t, log)
-	first := events[0].ID.Sequence
-	if lost := first - 4; stats.LostClicks != lost || first <= 4 {
-		t.Errorf("first left is %d, lost %d: want the clicks from 4 on counted", first, stats.LostClicks)
-	}
-	if last := events[len(events)-1].ID.Sequence; last != 9 {
-		t.Errorf("last left is %d, want 9", last)
-	}
-}
-
-func TestRetentionUnlinksFoldedSegmentsOnly(t *testing.T) {
-	dir := t.TempDir()
-	log := openLog(t, clicks.LogConfig{Dir: dir, Retention: 30 * 24 * time.Hour})
-	old := appendOne(t, log, 0, someDay)
-	appendOne(t, log, 1, someDay.Add(25*time.Hour)) // a new segment: the first is a day old
-	late := someDay.Add(31 * 24 * time.Hour)
-	log.Trim(t.Context(), late)
-	if err := log.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	log.Trim(t.Context(), late)
-	if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[0 1]" {
-		t.Fatalf("unfolded clicks went with retention: %v are left", got)
-	}
-	log.SetFolded(old)
-	log.Trim(t.Context(), late)
-	if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[1]" {
-		t.Errorf("after folding %v are left, want [1]", got)
-	}
-}
-
-func TestRunSyncsWithinASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := openLog(t, clicks.LogConfig{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- log.Run(ctx) }()
-		end := appendOne(t, log, 0, time.Now())
-		if log.Synced() == end {
-			t.Error("synced before Run")
-		}
-		time.Sleep(time.Second) // of the bubble's clock
-		synctest.Wait()
-		if log.Synced() != end {
-			t.Errorf("synced %v a second later, want %v", log.Synced(), end)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestFailedSyncIsRetriedAndCounted(t *testing.T) {
-	failing := true
-	config := clicks.LogConfig{Dir: t.TempDir()}.WithFiles(func(path string) (clicks.SegmentFile, error) {
-		f, err := clicks.CreateSegment(path)
-		return brokenSync{f, &failing}, err
-	})
-	log := openLog(t, config)
-	end := appendOne(t, log, 0, someDay)
-	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("Sync = %v", err)
-	}
-	if log.Synced() == end || log.Stats().SyncErrors != 1 {
-		t.Errorf("a failed fsync moved the synced position, or was not counted")
-	}
-	failing = false
-	if err := log.Sync(); err != nil || log.Synced() != end {
-		t.Errorf("Sync = %v, synced %v", err, log.Synced())
-	}
-}
-
-type brokenSync struct {
-	clicks.SegmentFile
-	failing *bool
-}
-
-func (f brokenSync) Sync() error {
-	if *f.failing {
-		return syscall.EIO
-	}
-	return f.SegmentFile.Sync()
 }
 
 // FuzzReader feeds any bytes as a segment: whatever is read must be blocks that

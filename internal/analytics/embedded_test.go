@@ -1,0 +1,237 @@
+package analytics_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"curt/internal/analytics"
+	"curt/internal/analytics/analyticstest"
+	"curt/internal/backend/sqlite"
+	"curt/internal/clicks"
+	"curt/internal/clicks/clickstest"
+	"curt/internal/link"
+)
+
+type dayKeys struct{}
+
+func (dayKeys) DayKey(_ context.Context, day time.Time) (key [16]byte, err error) {
+	binary.LittleEndian.PutUint64(key[:], uint64(day.Unix()))
+	return key, nil
+}
+
+// system is the embedded shape over a store.
+type system struct {
+	ring *clicks.Ring
+	log  *clicks.Log
+	fold *clicks.Fold
+	*analytics.Embedded
+}
+
+func open(t *testing.T, store clicks.RollupStore, every time.Duration) *system {
+	t.Helper()
+	log, err := clicks.OpenLog(clicks.LogConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &system{ring: clicks.NewRing(clicks.RingConfig{Bytes: 4 << 20}), log: log}
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: s.ring, Log: log, Keys: dayKeys{}})
+	s.fold = clicks.NewFold(clicks.FoldConfig{Log: log, Store: store, Every: every})
+	s.Embedded = analytics.NewEmbedded(store, s.fold)
+	for _, run := range []func(context.Context) error{s.fold.Run, capture.Run} { // stopped in the other order
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- run(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return s
+}
+
+// load records clicks and waits until they are counted.
+func (s *system) load(t *testing.T, raws []clicks.Raw) {
+	t.Helper()
+	want := s.fold.Stats().Events + uint64(len(raws))
+	for i := range raws {
+		if !s.ring.Record(&raws[i]) {
+			t.Fatal("the ring is full")
+		}
+	}
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for s.fold.Stats().Events < want {
+		select {
+		case <-deadline.C:
+			t.Fatalf("counted %d of %d events", s.fold.Stats().Events, want)
+		case <-poll.C:
+		}
+	}
+}
+
+func rollups(t *testing.T) *sqlite.Rollups {
+	t.Helper()
+	store, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: filepath.Join(t.TempDir(), "clicks.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// The scripts run with everything in memory, everything written, and in between.
+func TestScripts(t *testing.T) {
+	for name, every := range map[string]time.Duration{"in memory": time.Hour, "written": time.Millisecond, "mixed": 200 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			analyticstest.Run(t, "analyticstest/testdata", func(t *testing.T) analyticstest.System {
+				s := open(t, rollups(t), every)
+				return analyticstest.System{Reader: s, Load: s.load}
+			})
+		})
+	}
+}
+
+// While batches are committed as fast as they can, every answer must be between
+// what was counted before the question and what was recorded after it, and must
+// never shrink.
+func TestAnswersAreOneViewWhileBatchesAreWritten(t *testing.T) {
+	for name, store := range map[string]clicks.RollupStore{"memory": new(clickstest.Memory), "sqlite": rollups(t)} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, store, time.Millisecond)
+			now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+			k := link.Key{Code: "c1"}
+			done := make(chan struct{})
+			var readers sync.WaitGroup
+			readers.Go(func() {
+				last := uint64(0)
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					atLeast := s.fold.Stats().Events
+					totals, err := s.Totals(t.Context(), analytics.Scope{Key: k}, now)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					list, err := s.Clicks(t.Context(), []link.Key{k})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if totals.Clicks < max(last, atLeast) || list[0] < totals.Clicks || totals.Clicks24h > totals.Clicks {
+						t.Errorf("%d clicks (%d in 24 h), then %d in the list; before: %d, counted %d",
+							totals.Clicks, totals.Clicks24h, list[0], last, atLeast)
+						return
+					}
+					last = list[0]
+				}
+			})
+			const rounds, each = 15, 200
+			for range rounds {
+				raws := make([]clicks.Raw, each)
+				for i := range raws {
+					raws[i] = clicks.Raw{Time: now.UnixMilli() - 1000, Code: []byte("c1"), Outcome: clicks.Redirected}
+				}
+				s.load(t, raws)
+			}
+			close(done)
+			readers.Wait()
+			if list, err := s.Clicks(t.Context(), []link.Key{k}); err != nil || list[0] != rounds*each {
+				t.Errorf("%v clicks in the end, %v; want %d", list, err, rounds*each)
+			}
+		})
+	}
+}
+
+func TestPointsAreCompleteUntilTheWatermark(t *testing.T) {
+	s := open(t, new(clickstest.Memory), time.Hour)
+	now := time.Now().UTC()
+	s.load(t, []clicks.Raw{{Time: now.UnixMilli(), Code: []byte("c1"), Outcome: clicks.Redirected}})
+	scope := analytics.Scope{Key: link.Key{Code: "c1"}, From: now.Add(-time.Hour), To: now.Add(time.Hour)}
+	points, err := s.Series(t.Context(), scope, analytics.Quarter, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals, err := s.Totals(t.Context(), scope, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if totals.CompleteUntil.IsZero() || totals.CompleteUntil.After(time.Now()) || totals.LastUpdated.Before(totals.CompleteUntil) {
+		t.Errorf("complete until %v, updated %v", totals.CompleteUntil, totals.LastUpdated)
+	}
+	if !points[0].Complete || points[len(points)-1].Complete {
+		t.Errorf("an hour ago complete = %v, in an hour = %v", points[0].Complete, points[len(points)-1].Complete)
+	}
+}
+
+func TestRangesThatCannotBeAnswered(t *testing.T) {
+	s := open(t, new(clickstest.Memory), time.Hour)
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		from, to time.Time
+		step     analytics.Step
+	}{
+		"backwards":      {now, now.Add(-time.Hour), analytics.Hour},
+		"minutes of old": {now.Add(-49 * time.Hour), now.Add(-48 * time.Hour), analytics.Minute},
+		"too many":       {now.AddDate(-1, 0, 0), now, analytics.Quarter},
+		"before time":    {time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC), now, analytics.Day},
+		"after time":     {now, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), analytics.Day},
+	} {
+		_, err := s.Series(t.Context(), analytics.Scope{From: test.from, To: test.to}, test.step, now)
+		if !errors.Is(err, analytics.ErrRange) {
+			t.Errorf("%s: %v, want ErrRange", name, err)
+		}
+	}
+}
+
+func TestAStoreThatIsAwayIsUnavailable(t *testing.T) {
+	store := rollups(t)
+	s := open(t, store, time.Hour)
+	s.load(t, []clicks.Raw{{Time: 1, Code: []byte("c1"), Outcome: clicks.Redirected}})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	scope := analytics.Scope{Key: link.Key{Code: "c1"}}
+	if _, err := s.Totals(t.Context(), scope, time.Now()); !errors.Is(err, analytics.ErrUnavailable) {
+		t.Errorf("Totals: %v", err)
+	}
+	if _, err := s.Clicks(t.Context(), []link.Key{scope.Key}); !errors.Is(err, analytics.ErrUnavailable) {
+		t.Errorf("Clicks: %v", err)
+	}
+}
+
+func BenchmarkTotals(b *testing.B) {
+	store, err := sqlite.OpenRollups(b.Context(), sqlite.RollupsConfig{Path: filepath.Join(b.TempDir(), "clicks.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	fold := clicks.NewFold(clicks.FoldConfig{})
+	r := analytics.NewEmbedded(store, fold)
+	keys := make([]link.Key, 50)
+	for i := range keys {
+		keys[i].Code = link.Code(fmt.Sprint("c", i))
+	}
+	for b.Loop() {
+		if _, err := r.Clicks(b.Context(), keys); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

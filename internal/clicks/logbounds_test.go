@@ -1,0 +1,114 @@
+package clicks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"curt/internal/clicks"
+)
+
+func TestBoundTakesFoldedSegmentsFirstAndCountsTheRest(t *testing.T) {
+	dir := t.TempDir()
+	log := openLog(t, clicks.LogConfig{Dir: dir, SegmentBytes: 700, MaxBytes: 1000}) // two blocks each
+	var ends []clicks.Position
+	for i := range uint64(10) {
+		ends = append(ends, appendOne(t, log, i, someDay()))
+	}
+	if err := log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	log.SetFolded(ends[3]) // two segments are folded
+	log.Trim(t.Context(), someDay())
+	stats := log.Stats()
+	if stats.Bytes > 1000 {
+		t.Errorf("%d bytes are left of at most 1000", stats.Bytes)
+	}
+	events := readAll(t, log)
+	first := events[0].ID.Sequence
+	if lost := first - 4; stats.LostClicks != lost || first <= 4 {
+		t.Errorf("first left is %d, lost %d: want the clicks from 4 on counted", first, stats.LostClicks)
+	}
+	if last := events[len(events)-1].ID.Sequence; last != 9 {
+		t.Errorf("last left is %d, want 9", last)
+	}
+}
+
+func TestRetentionUnlinksFoldedSegmentsOnly(t *testing.T) {
+	dir := t.TempDir()
+	log := openLog(t, clicks.LogConfig{Dir: dir, Retention: 30 * 24 * time.Hour})
+	old := appendOne(t, log, 0, someDay())
+	appendOne(t, log, 1, someDay().Add(25*time.Hour)) // a new segment: the first is a day old
+	late := someDay().Add(31 * 24 * time.Hour)
+	log.Trim(t.Context(), late)
+	if err := log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	log.Trim(t.Context(), late)
+	if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[0 1]" {
+		t.Fatalf("unfolded clicks went with retention: %v are left", got)
+	}
+	log.SetFolded(old)
+	log.Trim(t.Context(), late)
+	if got := sequences(readAll(t, log)); fmt.Sprint(got) != "[1]" {
+		t.Errorf("after folding %v are left, want [1]", got)
+	}
+}
+
+func TestRunSyncsWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := openLog(t, clicks.LogConfig{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- log.Run(ctx) }()
+		end := appendOne(t, log, 0, time.Now())
+		if log.Synced() == end {
+			t.Error("synced before Run")
+		}
+		time.Sleep(time.Second) // of the bubble's clock
+		synctest.Wait()
+		if log.Synced() != end {
+			t.Errorf("synced %v a second later, want %v", log.Synced(), end)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFailedSyncIsRetriedAndCounted(t *testing.T) {
+	failing := true
+	config := clicks.LogConfig{Dir: t.TempDir()}.WithFiles(func(path string) (clicks.SegmentFile, error) {
+		f, err := clicks.CreateSegment(path)
+		return brokenSync{f, &failing}, err
+	})
+	log := openLog(t, config)
+	end := appendOne(t, log, 0, someDay())
+	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("Sync = %v", err)
+	}
+	if log.Synced() == end || log.Stats().SyncErrors != 1 {
+		t.Errorf("a failed fsync moved the synced position, or was not counted")
+	}
+	failing = false
+	if err := log.Sync(); err != nil || log.Synced() != end {
+		t.Errorf("Sync = %v, synced %v", err, log.Synced())
+	}
+}
+
+type brokenSync struct {
+	clicks.SegmentFile
+	failing *bool
+}
+
+func (f brokenSync) Sync() error {
+	if *f.failing {
+		return syscall.EIO
+	}
+	return f.SegmentFile.Sync()
+}
