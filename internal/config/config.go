@@ -20,6 +20,7 @@ import (
 // over the file.
 type Config struct {
 	Listen         string        `default:"127.0.0.1:8080" env:"CURT_LISTEN" help:"Address that serves links and the API."`
+	APIListen      string        `name:"api-listen" env:"CURT_API_LISTEN" help:"Address of the API. Unset: it answers beside the links; set: only there."`
 	AdminListen    string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Address of metrics, health and pprof; never give it to strangers. Empty: none."`
 	Data           string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder of the databases, the click log and the admin key."`
 	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT."`
@@ -30,6 +31,8 @@ type Config struct {
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, 10 a minute from one address. Unset: only on a loopback listener."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
+	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
+	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
 	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listener speaks TLS."`
 	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
 	DrainDelay     time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz says no before a stopping server closes its listener."`
@@ -78,6 +81,9 @@ func (c Config) Validate() []error {
 	if _, _, err := net.SplitHostPort(c.AdminListen); c.AdminListen != "" && err != nil {
 		bad("CURT_ADMIN_LISTEN", c.AdminListen, "want host:port, such as 127.0.0.1:9090, or nothing")
 	}
+	if _, _, err := net.SplitHostPort(c.APIListen); c.APIListen != "" && err != nil {
+		bad("CURT_API_LISTEN", c.APIListen, "want host:port, such as 127.0.0.1:8081, or nothing")
+	}
 	if c.BaseURL != "" {
 		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
 			u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -91,6 +97,9 @@ func (c Config) Validate() []error {
 		if _, err := netip.ParsePrefix(p); err != nil {
 			bad("CURT_TRUSTED_PROXIES", p, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
 		}
+	}
+	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
+		bad("CURT_PROXY_PROTOCOL", c.ProxyProtocol, "set CURT_TRUSTED_PROXIES too: nobody else's PROXY header is believed")
 	}
 	if c.AdminKey != "" && c.AdminKeyFile != "" {
 		bad("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
@@ -123,6 +132,7 @@ func (c Config) choices() []error {
 		name, value string
 		allowed     []string
 	}{
+		{"CURT_LANE", c.Lane, []string{"on", "off"}},
 		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_LINKS", c.Links, []string{"sqlite"}},

@@ -2,6 +2,7 @@ package redirect
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"curt/internal/clicks"
@@ -83,10 +84,8 @@ func flagsOf(r *http.Request) clicks.Flags {
 // "Sec-Purpose: prefetch;prerender", or "Purpose" and "X-Moz" before it existed.
 func prefetches(h http.Header) bool {
 	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Moz"} {
-		for _, value := range h[name] {
-			if AnnouncesPrefetch(value) {
-				return true
-			}
+		if slices.ContainsFunc(h[name], AnnouncesPrefetch) {
+			return true
 		}
 	}
 	return false

@@ -65,6 +65,8 @@ func (c *connections) none() <-chan struct{} {
 // drain ends the traffic: /readyz says no, the delay lets load balancers see it,
 // clients are asked to leave, then the listeners close and requests under way may
 // finish until the limit. What is left after the limit is cut off, and logged.
+//
+// The lane goes first, because it still hands connections to net/http meanwhile.
 func (s *Server) drain(ctx context.Context) {
 	s.health.draining.Store(true)
 	s.log.InfoContext(ctx, "draining",
@@ -72,12 +74,34 @@ func (s *Server) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainDelay+s.config.DrainLimit)
 	defer cancel()
 	wait(ctx, s.config.DrainDelay, nil)
-	wait(ctx, min(lastRequest, s.config.DrainLimit/2), s.connections.none())
-	for _, h := range s.servers {
-		if err := h.Shutdown(ctx); err != nil {
+	if s.inherited {
+		_ = s.listener.Close() // who comes now waits for our successor
+	}
+	last := min(lastRequest, s.config.DrainLimit/2)
+	if s.lane != nil {
+		s.leave(ctx, last)
+	} else {
+		wait(ctx, last, s.connections.none())
+	}
+	for _, f := range s.fronts {
+		if err := f.server.Shutdown(ctx); err != nil {
 			s.log.WarnContext(ctx, "connections cut off", slog.Any("err", err))
-			_ = h.Close() // their clients have been told already
+			_ = f.server.Close() // their clients have been told already
 		}
+	}
+}
+
+// leave empties the lane, and lets those at net/http send their last request.
+func (s *Server) leave(ctx context.Context, last time.Duration) {
+	s.lane.Leave()
+	window, cancel := context.WithTimeout(ctx, last)
+	defer cancel()
+	wait(window, last, s.lane.None())
+	wait(window, last, s.connections.none())
+	_ = s.listener.Close()
+	<-s.serving // whoever was accepted is in the lane
+	if err := s.lane.Drain(ctx); err != nil {
+		s.log.WarnContext(ctx, "connections cut off", slog.Any("err", err))
 	}
 }
 

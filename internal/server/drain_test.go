@@ -24,7 +24,7 @@ func draining(t *testing.T, cfg config.Config, h http.Handler) (*Server, string)
 	s := &Server{config: cfg, log: slog.New(slog.DiscardHandler)}
 	public := httpServer(s.health.closeWhileDraining(h), s.log, nil)
 	public.ConnState = s.connections.track
-	s.servers = []*http.Server{public}
+	s.fronts = []front{{server: public, listener: l}}
 	ended := make(chan error, 1)
 	go func() { ended <- serve(public, l) }()
 	t.Cleanup(func() {

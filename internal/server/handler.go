@@ -5,13 +5,17 @@ import (
 	"strings"
 )
 
+// pages are the paths of one segment that are no links. The lane leaves them to
+// net/http.
+func pages() []string { return []string{"healthz", "readyz"} }
+
 // routes sends a request to the API, a probe or a link. It is no ServeMux, because
 // that answers unclean paths with redirects of its own, and on this host only
-// links redirect.
+// links redirect. Without an API its paths are links that nobody has.
 func (s *Server) routes(api, links http.Handler) http.Handler {
 	return s.health.closeWhileDraining(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
-		case strings.HasPrefix(p, "/api/"):
+		case api != nil && strings.HasPrefix(p, "/api/"):
 			api.ServeHTTP(w, r)
 		case p == "/healthz" && isRead(r):
 			s.health.live(w, r)
@@ -21,6 +25,11 @@ func (s *Server) routes(api, links http.Handler) http.Handler {
 			links.ServeHTTP(w, r)
 		}
 	}))
+}
+
+// apiRoutes is the API on a listener of its own.
+func (s *Server) apiRoutes(api http.Handler) http.Handler {
+	return s.routes(api, http.NotFoundHandler())
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

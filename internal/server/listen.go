@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,6 +29,16 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 		return nil, fmt.Errorf("%s=%s: %w", setting, address, err)
 	}
 	return l, nil
+}
+
+// closeOnce closes a listener that whoever served it may have closed before.
+func closeOnce(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
 }
 
 // certificate reads the listener's certificate; nil without one.

@@ -20,4 +20,28 @@ func (s *Server) register() {
 		func() uint64 { return s.codes.Stats().Inline })
 	m.Counter("curt_code_lease_failures_total", "Leases of codes that the link store refused.",
 		func() uint64 { return s.codes.Stats().Failures })
+	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
+	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
+		func() uint64 { return s.cache.Stats().Failures })
+	m.Counter("curt_cache_stale_total", "Look-ups answered with what L1 still held, because the store failed.",
+		func() uint64 { return s.cache.Stats().Stale })
+	m.Counter("curt_cache_never_issued_total", "Look-ups of codes that were never issued, answered without the store.",
+		func() uint64 { return s.cache.Stats().Never })
+	m.Counter("curt_cache_changes_total", "Changes of links announced.", func() uint64 { return s.cache.Stats().Changes })
+	m.Gauge("curt_cache_entries", "Links in L1.", func() float64 { return float64(s.cache.Stats().Entries) })
+	m.Gauge("curt_cache_bytes", "Bytes of L1.", func() float64 { return float64(s.cache.Stats().Bytes) })
+}
+
+// countLane offers the lane's counters.
+func (s *Server) countLane() {
+	m, l := s.metrics, s.lane
+	m.Gauge("curt_lane_connections", "Open connections in the lane.", func() float64 { return float64(l.Stats().Open) })
+	m.Gauge("curt_lane_foreign_connections", "Open connections that the lane gave to net/http.",
+		func() float64 { return float64(l.Stats().Foreign) })
+	m.Counter("curt_lane_accepted_total", "Connections accepted.", func() uint64 { return l.Stats().Accepted })
+	m.Counter("curt_lane_handed_over_total", "Connections given to net/http.", func() uint64 { return l.Stats().Handed })
+	m.Counter("curt_lane_refused_total", "Connections for which there was no room.", func() uint64 { return l.Stats().Refused })
+	m.Counter("curt_lane_evicted_total", "Idle connections closed to make room.", func() uint64 { return l.Stats().Evicted })
+	m.Counter("curt_lane_late_total", "Connections closed because they were slow or idle.", func() uint64 { return l.Stats().Late })
+	m.Counter("curt_lane_panics_total", "Answers that failed by a fault of the program.", func() uint64 { return l.Stats().Panics })
 }

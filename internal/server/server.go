@@ -19,10 +19,12 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/backend/sqlite"
 	"curt/internal/cache"
+	"curt/internal/clicks"
 	"curt/internal/clientaddr"
 	"curt/internal/codegen"
 	"curt/internal/config"
 	"curt/internal/httpapi"
+	"curt/internal/lane"
 	"curt/internal/redirect"
 	"curt/internal/telemetry"
 )
@@ -41,9 +43,12 @@ type Server struct {
 	metrics *telemetry.Metrics
 	origin  origin
 
-	listener net.Listener
-	admin    net.Listener // nil without an admin listener
-	servers  []*http.Server
+	listener  net.Listener
+	bound     listeners
+	inherited bool          // listener is a supervisor's too: it stays open without us
+	lane      *lane.Lane    // nil = CURT_LANE=off
+	fronts    []front       // of net/http; the first is the public one's
+	serving   chan struct{} // closed when the lane accepts no more
 
 	links   *sqlite.Links
 	codeKey [32]byte
@@ -90,40 +95,8 @@ func (s *Server) open(ctx context.Context) error {
 	return s.compose(ctx)
 }
 
-// bind takes the listeners' addresses before anything slow happens, so that a
-// wrong one is known at once.
-func (s *Server) bind(ctx context.Context) error {
-	var err error
-	if s.listener, err = listen(ctx, "CURT_LISTEN", s.config.Listen); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, closeOnce(s.listener))
-	if s.config.AdminListen != "" {
-		if s.admin, err = listen(ctx, "CURT_ADMIN_LISTEN", s.config.AdminListen); err != nil {
-			return err
-		}
-		s.closers = append(s.closers, closeOnce(s.admin))
-	}
-	if s.origin, err = originOf(s.config, s.listener.Addr()); err != nil {
-		return err
-	}
-	if s.origin.guessed && !s.origin.loopback {
-		s.log.WarnContext(ctx, "CURT_BASE_URL is not set: short links work on this machine only", slog.String("base_url", s.origin.base))
-	}
-	return nil
-}
-
-// closeOnce closes a listener that http.Server may have closed before.
-func closeOnce(l net.Listener) func() error {
-	return func() error {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return nil
-	}
-}
-
-// compose builds the handlers on top of the stores.
+// compose builds the handlers on top of the stores, and puts them behind their
+// listeners.
 func (s *Server) compose(ctx context.Context) error {
 	certs, err := certificate(s.config)
 	if err != nil {
@@ -146,19 +119,13 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	public := httpServer(s.routes(programs, visitors), s.log, certs)
-	public.ConnState = s.connections.track
-	s.servers = append(s.servers, public)
-	if s.admin != nil {
-		s.servers = append(s.servers, httpServer(s.adminRoutes(), s.log, nil))
-	}
-	return nil
+	return s.stand(certs, clients, visitors, programs)
 }
 
 // visitors is the handler of every path that is no route.
-func (s *Server) visitors(clients clientaddr.Rule) (http.Handler, error) {
+func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
 	resolver, err := redirect.NewResolver(redirect.ResolverConfig{
-		Source: s.cache, Spender: s.links,
+		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot,
 	})
 	if err != nil {
 		return nil, err
@@ -203,10 +170,7 @@ func (s *Server) Run(ctx context.Context) error {
 	fold := begin(background, failed, loop{"fold", s.clicks.fold.Run})
 	capture := begin(background, failed, loop{"capture", s.clicks.capture.Run})
 	support := begin(background, failed, s.support()...)
-	go func() { failed <- serve(s.servers[0], s.listener) }()
-	if s.admin != nil {
-		go func() { failed <- serve(s.servers[1], s.admin) }()
-	}
+	sweep := s.accept(background, failed)
 	s.health.started.Store(true)
 	s.log.InfoContext(ctx, "listening", slog.String("addr", s.Addr().String()),
 		slog.String("base_url", s.origin.base), slog.String("version", s.version), slog.Int("pid", os.Getpid()))
@@ -217,7 +181,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.ErrorContext(ctx, "stopping", slog.Any("err", err))
 	}
 	s.drain(background)
-	err = errors.Join(err, capture.end(), fold.end(), support.end(), s.close())
+	err = errors.Join(err, sweep.end(), capture.end(), fold.end(), support.end(), s.close())
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"curt/internal/config"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
+	"curt/internal/redirect"
 	"curt/internal/shorten"
 	"curt/internal/weburl"
 )
@@ -63,12 +64,16 @@ func (s *Server) newCache() error {
 	mark := func(ctx context.Context, length int) (uint64, error) {
 		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
-	var err error
-	s.cache, err = cache.New(cache.Config{
+	cfg := cache.Config{
 		Bytes:  uint64(s.config.CacheSize),
 		Issued: cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links),
 		Log:    s.log,
-	}, s.links)
+	}
+	if s.config.Lane == "on" {
+		cfg.Prepare = redirect.NewPreparer()
+	}
+	var err error
+	s.cache, err = cache.New(cfg, s.links)
 	return err
 }
 

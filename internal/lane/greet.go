@@ -1,0 +1,73 @@
+package lane
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+)
+
+// greet does what comes before HTTP: the PROXY header and the TLS handshake, each
+// within headLimit. It returns a connection on which HTTP/2 was agreed on, which
+// net/http must have unread, or nil; ok is false when the connection is to be closed.
+func (c *conn) greet() (early net.Conn, ok bool) {
+	if c.lane.cfg.ProxyProtocol && c.trusted {
+		p, err := readProxy(c.tcp)
+		if err != nil {
+			return nil, false
+		}
+		c.nc, c.own = p, p.take()
+		c.setPeer(p.RemoteAddr())
+	}
+	if c.lane.cfg.TLS == nil {
+		return nil, true
+	}
+	c.enter(greeting)
+	if len(c.own) > 0 {
+		c.nc = &replay{Conn: c.nc, rest: c.own}
+		c.own = nil
+	}
+	return c.shakeHands()
+}
+
+// below is what lies under TLS. It counts a connection out that net/http closes by
+// its *tls.Conn.
+type below struct {
+	net.Conn
+	closed func() // nil until net/http has the connection; set before it is given
+}
+
+// Close closes the connection.
+func (b *below) Close() error {
+	if b.closed != nil {
+		b.closed()
+	}
+	return b.Conn.Close()
+}
+
+func (c *conn) shakeHands() (early net.Conn, ok bool) {
+	under := &below{Conn: c.nc}
+	t := tls.Server(under, c.lane.cfg.TLS)
+	if err := t.HandshakeContext(c.lane.base); err != nil {
+		// A browser that was sent to the wrong port should see why.
+		if re, ok := errors.AsType[tls.RecordHeaderError](err); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
+			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+		}
+		return nil, false
+	}
+	c.nc = t
+	if t.ConnectionState().NegotiatedProtocol == "h2" {
+		under.closed = c.countOut()
+		return t, true
+	}
+	return nil, true
+}
+
+// looksLikeHTTP reports whether the first bytes are those of a common method.
+func looksLikeHTTP(b [5]byte) bool {
+	switch string(b[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,159 @@
+package lane
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"curt/internal/link"
+)
+
+// handover is the listener that an http.Server accepts from. A connection is always
+// somebody's: give returns when net/http has taken it, or not at all.
+type handover struct {
+	conns chan net.Conn // unbuffered
+	done  chan struct{} // closed by close
+	once  sync.Once
+}
+
+func newHandover() *handover {
+	return &handover{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// Accept returns the next connection, or net.ErrClosed.
+func (h *handover) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close stops the hand-over; connections that wait for it are closed by the lane.
+func (h *handover) Close() error { h.close(); return nil }
+
+// Addr names the lane: the real addresses are the lane's listeners'.
+func (*handover) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "lane"} }
+
+func (h *handover) close() { h.once.Do(func() { close(h.done) }) }
+
+// give offers the connection to net/http and reports whether it was taken. Before
+// that it leaves the sweeper, so that nothing but net/http's own limits ends it.
+func (c *conn) give(nc net.Conn) bool {
+	c.enter(handing)
+	select {
+	case c.lane.handed.conns <- nc:
+		c.lane.stats.handed.Add(1)
+		return true
+	case <-c.lane.handed.done:
+		return false
+	}
+}
+
+// over wraps the connection with the bytes that the lane read of it.
+func (c *conn) over(b []byte) net.Conn {
+	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, countOut: c.countOut()}
+	if t, ok := c.nc.(*tls.Conn); ok {
+		return &handedTLS{handed: h, tls: t}
+	}
+	return h
+}
+
+// countOut returns what counts the connection out when net/http closes it, the first
+// time that it is called.
+func (c *conn) countOut() func() { return sync.OnceFunc(c.lane.conns.leave) }
+
+// replay is a connection that gives back what was read of it.
+type replay struct {
+	net.Conn
+	rest []byte // owned by whoever reads
+}
+
+// Read returns what was read before, then what comes.
+func (r *replay) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 || len(p) == 0 {
+		return r.Conn.Read(p)
+	}
+	n := copy(p, r.rest)
+	if r.rest = r.rest[n:]; len(r.rest) == 0 {
+		r.rest = nil
+	}
+	return n, nil
+}
+
+// CloseWrite ends our half; net/http uses it so that a last answer is not lost.
+func (r *replay) CloseWrite() error {
+	if c, ok := r.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return nil
+}
+
+// handed is a connection at net/http.
+type handed struct {
+	replay
+	countOut func()
+	streak   int // lane-shaped requests in a row; owned by the handler
+}
+
+// Close closes the connection and counts it out.
+func (h *handed) Close() error {
+	h.countOut()
+	return h.Conn.Close()
+}
+
+// handedTLS is handed over TLS: net/http asks for the state, to set r.TLS.
+type handedTLS struct {
+	*handed
+	tls *tls.Conn
+}
+
+// ConnectionState returns the state of the handshake that the lane did.
+func (h *handedTLS) ConnectionState() tls.ConnectionState { return h.tls.ConnectionState() }
+
+// homesick is how many lane-shaped requests in a row a handed-over connection serves
+// before it is asked to come back as a new one: a proxy that pools connections would
+// otherwise keep it at net/http for good because of one health check.
+const homesick = 50
+
+// connKey is the context key of a handed-over connection. It is the only way from a
+// request to its connection that net/http has.
+type connKey struct{}
+
+// ConnContext is for the http.Server that accepts from Listener.
+func (l *Lane) ConnContext(ctx context.Context, nc net.Conn) context.Context {
+	switch c := nc.(type) {
+	case *handed:
+		return context.WithValue(ctx, connKey{}, c)
+	case *handedTLS:
+		return context.WithValue(ctx, connKey{}, c.handed)
+	}
+	return ctx
+}
+
+// Handler sends connections back that ask for what the lane does better. It is the
+// outermost handler of that http.Server.
+func (l *Lane) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*handed); ok {
+			if !l.expressShape(r) {
+				c.streak = 0
+			} else if c.streak++; c.streak >= homesick {
+				w.Header().Set("Connection", "close")
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// expressShape is head.parse's judgement of a request that net/http has parsed.
+func (l *Lane) expressShape(r *http.Request) bool {
+	code, ok := strings.CutPrefix(r.URL.Path, "/")
+	return ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.ContentLength == 0 &&
+		link.ValidCode(code) && !slices.Contains(l.cfg.Pages, code)
+}

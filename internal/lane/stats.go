@@ -1,0 +1,29 @@
+package lane
+
+import "sync/atomic"
+
+type counters struct {
+	accepted, handed, refused, evicted, late, panics atomic.Uint64
+}
+
+// Stats are counters since the start. Hits are not counted: each is a click.
+type Stats struct {
+	Open     int    // connections in the lane
+	Foreign  int    // connections at net/http
+	Accepted uint64 // connections
+	Handed   uint64 // of them given to net/http
+	Refused  uint64 // not taken: no descriptors, or as many as MaxConns allows and none idle
+	Evicted  uint64 // closed while idle to make room
+	Late     uint64 // closed by the sweeper: too slow, or idle for too long
+	Panics   uint64 // answers that failed by a fault of ours; always 0
+}
+
+// Stats returns the counters.
+func (l *Lane) Stats() Stats {
+	open, foreign := l.conns.count()
+	return Stats{
+		Open: open, Foreign: foreign,
+		Accepted: l.stats.accepted.Load(), Handed: l.stats.handed.Load(), Refused: l.stats.refused.Load(),
+		Evicted: l.stats.evicted.Load(), Late: l.stats.late.Load(), Panics: l.stats.panics.Load(),
+	}
+}

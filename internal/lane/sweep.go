@@ -1,0 +1,77 @@
+package lane
+
+import (
+	"context"
+	"time"
+)
+
+// The limits of a connection's phases.
+const (
+	headLimit  = 10 * time.Second // also for a PROXY header and for a TLS handshake
+	idleLimit  = 75 * time.Second
+	writeLimit = 30 * time.Second // for a client that does not take its answer
+)
+
+// phase is what a connection is doing. The sweeper judges by it.
+type phase uint8
+
+const (
+	greeting  phase = iota // PROXY header, TLS handshake
+	fresh                  // accepted, and silent so far
+	heading                // a head has begun
+	idle                   // between requests
+	resolving              // the resolver has limits of its own
+	writing                // the client does not take the answer
+	parting                // lingering; bounded by a deadline of its own
+	handing                // net/http is about to take it
+)
+
+// limit returns how long a phase may last; 0 = as long as it likes.
+func (p phase) limit() time.Duration {
+	switch p {
+	case greeting, fresh, heading:
+		return headLimit
+	case idle:
+		return idleLimit
+	case writing:
+		return writeLimit
+	case resolving, parting, handing:
+	}
+	return 0
+}
+
+// Run keeps the clock and closes connections that are late, until ctx ends. Drain
+// needs it, so it ends after Drain.
+func (l *Lane) Run(ctx context.Context) error {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	faster := l.clock.faster
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-faster:
+			faster = nil
+			t.Reset(drainTick)
+		case now := <-t.C:
+			l.clock.set(now)
+			l.sweep()
+		}
+	}
+}
+
+// sweep closes what is late.
+func (l *Lane) sweep() {
+	now := l.clock.now()
+	leaving, left := l.leaving.Load(), l.left.Load()
+	l.conns.each(func(c *conn) {
+		p, since := c.phase()
+		limit := p.limit()
+		if leaving && (p == idle || p == fresh) {
+			limit, since = Silence, max(since, left)
+		}
+		if limit > 0 && now-since > limit.Milliseconds() && c.late() {
+			l.stats.late.Add(1)
+		}
+	})
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package server
+
+import "curt/internal/lane"
+
+func maxConns() int { return lane.DefaultMaxConns }

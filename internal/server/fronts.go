@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"curt/internal/clientaddr"
+	"curt/internal/lane"
+	"curt/internal/redirect"
+)
+
+// front is an http.Server with what it accepts from.
+type front struct {
+	server   *http.Server
+	listener net.Listener
+}
+
+// listeners are the addresses, bound and not yet served.
+type listeners struct {
+	api   net.Listener // nil = beside the links
+	admin net.Listener // nil = none
+}
+
+// bind takes the listeners' addresses before anything slow happens, so that a wrong
+// one is known at once.
+func (s *Server) bind(ctx context.Context) error {
+	given, err := inherit()
+	if err != nil {
+		return err
+	}
+	take := func(setting, address string) (net.Listener, error) {
+		l := given.next()
+		if l == nil {
+			var err error
+			if l, err = listen(ctx, setting, address); err != nil {
+				return nil, err
+			}
+		}
+		s.closers = append(s.closers, closeOnce(l))
+		return l, nil
+	}
+	s.inherited = len(given) > 0
+	if s.listener, err = take("CURT_LISTEN", s.config.Listen); err != nil {
+		return err
+	}
+	if s.config.APIListen != "" {
+		if s.bound.api, err = take("CURT_API_LISTEN", s.config.APIListen); err != nil {
+			return err
+		}
+	}
+	if s.config.AdminListen != "" {
+		if s.bound.admin, err = take("CURT_ADMIN_LISTEN", s.config.AdminListen); err != nil {
+			return err
+		}
+	}
+	if s.origin, err = originOf(s.config, s.listener.Addr()); err != nil {
+		return err
+	}
+	if s.origin.guessed && !s.origin.loopback {
+		s.log.WarnContext(ctx, "CURT_BASE_URL is not set: short links work on this machine only", slog.String("base_url", s.origin.base))
+	}
+	return nil
+}
+
+// stand puts the handlers behind the listeners. The public one is the lane's, which
+// hands over to net/http, or net/http's own with CURT_LANE=off.
+func (s *Server) stand(certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler) error {
+	beside := programs
+	if s.bound.api != nil {
+		beside = nil
+	}
+	public := s.routes(beside, visitors)
+	if s.config.Lane == "on" {
+		if err := s.pave(certs, clients, visitors, public); err != nil {
+			return err
+		}
+	} else {
+		l := s.listener
+		if s.config.ProxyProtocol {
+			l = lane.ProxyListener(l, clients)
+		}
+		s.fronts = []front{{httpServer(public, s.log, certs), l}}
+	}
+	s.fronts[0].server.ConnState = s.connections.track
+	if s.bound.api != nil {
+		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(programs), s.log, nil), s.bound.api})
+	}
+	if s.bound.admin != nil {
+		s.fronts = append(s.fronts, front{httpServer(s.adminRoutes(), s.log, nil), s.bound.admin})
+	}
+	return nil
+}
+
+// pave builds the lane, and net/http's server behind it.
+func (s *Server) pave(certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, public http.Handler) error {
+	if certs != nil {
+		certs = certs.Clone()
+		certs.NextProtos = []string{"h2", "http/1.1"}
+	}
+	var err error
+	s.lane, err = lane.New(lane.Config{
+		Cache: s.cache, Visitors: visitors, Recorder: s.clicks.ring, Clients: clients,
+		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: maxConns(), Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	behind := httpServer(s.lane.Handler(public), s.log, nil) // the lane has spoken TLS
+	behind.ConnContext = s.lane.ConnContext
+	s.fronts = []front{{behind, s.lane.Listener()}}
+	s.countLane()
+	return nil
+}
+
+// accept begins to serve every listener. The stage keeps the lane's time, and ends
+// after the traffic.
+func (s *Server) accept(ctx context.Context, failed chan<- error) *stage {
+	for _, f := range s.fronts {
+		go func() { failed <- serve(f.server, f.listener) }()
+	}
+	if s.lane == nil {
+		return begin(ctx, failed)
+	}
+	s.serving = make(chan struct{})
+	go func() {
+		defer close(s.serving)
+		failed <- fmt.Errorf("serve %s: %w", s.listener.Addr(), s.lane.Serve(s.listener))
+	}()
+	return begin(ctx, failed, loop{"lane", s.lane.Run})
+}
