@@ -43,7 +43,7 @@ type handles struct {
 }
 
 // open opens the file in WAL mode, refuses an SQLite that may corrupt it, and
-// brings the schema up to date. Automatic checkpoints are off: whoever owns the
+// brings the schema and the file up to date. Automatic checkpoints are off: whoever owns the
 // handles runs its own.
 func open(ctx context.Context, f file) (handles, error) {
 	write, err := pool(f, 1, cmp.Or(f.writerCacheKiB, f.cacheKiB), "")
@@ -53,11 +53,28 @@ func open(ctx context.Context, f file) (handles, error) {
 	if err := prepare(ctx, write, f); err != nil {
 		return handles{}, errors.Join(fmt.Errorf("open %s: %w", f.path, err), write.Close())
 	}
+	if err := renewWAL(ctx, write); err != nil {
+		return handles{}, errors.Join(fmt.Errorf("open %s: %w", f.path, err), write.Close())
+	}
 	read, err := pool(f, f.readers, f.cacheKiB, "1")
 	if err != nil {
 		return handles{}, errors.Join(err, write.Close())
 	}
 	return handles{write: write, read: read}, nil
+}
+
+// renewWAL brings everything that the last process left in the WAL into the file,
+// and begins the WAL anew. If an fsync failed back then, pages of the WAL may be in
+// memory only: this process would read them and write behind them, and a power cut
+// would leave a hole that takes the newer commits with it. A file that another
+// handle uses, or a disk without room, is no reason not to start.
+func renewWAL(ctx context.Context, db *sql.DB) error {
+	var busy, pages, moved int
+	err := db.QueryRowContext(ctx, sqlTruncateWAL).Scan(&busy, &pages, &moved)
+	if code := resultCode(err) & 0xff; err != nil && code != codeFull && code != codeBusy {
+		return fmt.Errorf("bring the write-ahead log into the file: %w", err)
+	}
+	return nil
 }
 
 func (h handles) close() error { return errors.Join(h.read.Close(), h.write.Close()) }

@@ -1,0 +1,54 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"curt/internal/backend/sqlite"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+)
+
+// After a process that died, nothing may be written behind frames of its WAL: if an
+// fsync of it failed, their pages are in memory only.
+func TestLinksOpenBeginsTheWALAnew(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "curt.db")
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: old})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	code := mintedCodes(t)(s)
+	var stored []link.Link
+	for n := range uint64(50) {
+		stored = append(stored, mustCreate(t, s, linktest.Minted(code(n), n, linktest.Epoch())))
+	}
+	path := filepath.Join(t.TempDir(), "curt.db")
+	for _, suffix := range []string{"", "-wal"} { // what a process that is killed here leaves
+		bytes, err := os.ReadFile(old + suffix)
+		if err == nil {
+			err = os.WriteFile(path+suffix, bytes, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := os.Stat(path + "-wal"); err != nil || left.Size() == 0 {
+		t.Fatalf("nothing is left in the WAL, so nothing is tried: %v", err)
+	}
+	again, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = again.Close() }()
+	// One page: the codes here were never leased, so opening skips ids.
+	if left, err := os.Stat(path + "-wal"); err != nil || left.Size() > 2*4096 {
+		t.Errorf("the WAL holds %d bytes after opening: %v", left.Size(), err)
+	}
+	for _, l := range stored {
+		if got, err := again.Get(t.Context(), l.Key); err != nil || got.ID != l.ID {
+			t.Errorf("%s: %v, %v", l.Key, got.ID, err)
+		}
+	}
+}
