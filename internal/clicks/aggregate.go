@@ -9,50 +9,65 @@ import (
 // aggregate is what Fold has counted since the last batch, in memory. It is filled
 // by one goroutine under Fold's lock, then frozen and written by another.
 //
-// A link with few clicks keeps them as they are, 32 bytes each: to build its
+// A link with few clicks keeps them as they are, 24 bytes each: to build its
 // counters costs more than its clicks are worth before it is written. A busy one
-// is summed up every crowd clicks.
+// is summed up every crowd clicks. The smaller a link is here, the more clicks
+// share the writing of its rows.
 type aggregate struct {
 	state    State    // that a batch of it leads to
 	from     Position // where it began
 	index    map[string]int32
-	links    []linkCounts
+	links    [][]linkCounts // in pieces, so that growing copies nothing
 	texts    interner
-	extras   map[extra]uint32
+	extras   map[extra]uint16
 	extraIDs []extra
 	bytes    int // estimate of the memory held
-	events   uint64
 	names    agentNames
 }
 
+// linkCounts is what happened to a link in one quarter. At the turn of a quarter a
+// link has a second one, which next leads to.
 type linkCounts struct {
-	key      string          // as in Event.Key; "" = the orphans
-	first    int64           // of any event
-	last     int64           // of Clicks
-	quarters []quarterCounts // one but at the turn of a quarter
+	key         string // as in Event.Key; "" = the orphans
+	first, last int64  // of any event, of Counts.Clicks; kept in the link's first entry
+	clicks      []click
+	summed      *Rollup // clicks that were a crowd, without Counts; nil until then
+	ordinal     uint32
+	next        int32 // 0 = none: the entry 0 is nobody's second
+	chained     bool  // some other entry's next leads here
+	counts      smallCounts
 }
 
-type quarterCounts struct {
-	ordinal uint32
-	counts  Counts
-	clicks  []click // not yet in summed
-	summed  *Rollup // nil until there was a crowd; without Counts
+// smallCounts are Counts of one batch, which no quarter brings to 2^32.
+type smallCounts struct{ clicks, humans, previews, fallbacks, refused uint32 }
+
+func (c smallCounts) counts() Counts {
+	return Counts{
+		Clicks: uint64(c.clicks), Humans: uint64(c.humans), Previews: uint64(c.previews),
+		Fallbacks: uint64(c.fallbacks), Refused: uint64(c.refused),
+	}
 }
 
 // click is one of Counts.Clicks with its dimensions as numbers.
 type click struct {
 	visitor  uint64
 	referrer uint32 // in texts
-	extra    uint32 // in extraIDs; 0 = none
-	language uint32
+	extra    uint16 // in extraIDs; 0 = none
+	language uint16 // packed
 	country  [2]byte
 	minute   uint8
-	human    bool
-	qr       bool
+	flags    clickFlags
 	device   uint8
 	browser  uint8
 	os       uint8
 }
+
+type clickFlags uint8
+
+const (
+	byHuman clickFlags = 1 << 0
+	byQR    clickFlags = 1 << 1
+)
 
 // extra holds the dimensions that few clicks have, as numbers in texts; 0 = none.
 type extra struct {
@@ -60,37 +75,58 @@ type extra struct {
 	utm           [len(utm{})]uint32
 }
 
-// crowd is how many clicks of a link and quarter are kept one by one.
-const crowd = 256
+const (
+	crowd     = 128 // clicks of a link and quarter that are kept one by one
+	piece     = 512 // entries of a piece of links
+	maxExtras = 1<<16 - 1
+
+	// What things weigh, for the bound of memory.
+	clickBytes = 24
+	linkBytes  = 112 + 40 // the entry and its place in the index
+	extraBytes = 28 + 28 + 20
+)
 
 func newAggregate(s State) *aggregate {
 	return &aggregate{
 		state: s, from: s.Position, index: make(map[string]int32),
 		texts:    interner{ids: make(map[string]uint32)},
-		extras:   make(map[extra]uint32),
+		extras:   make(map[extra]uint16),
 		extraIDs: make([]extra, 1),
 		names:    agentNames{deviceNames(), browserNames(), osNames()},
 	}
 }
 
-// quarter returns the counters of a link and quarter.
-func (a *aggregate) quarter(key []byte, ordinal uint32) (*linkCounts, *quarterCounts) {
+// at returns an entry of links.
+func (a *aggregate) at(i int32) *linkCounts { return &a.links[i/piece][i%piece] }
+
+// enter appends an entry to links.
+func (a *aggregate) enter(l linkCounts) int32 {
+	last := len(a.links) - 1
+	if last < 0 || len(a.links[last]) == piece {
+		a.links = append(a.links, make([]linkCounts, 0, piece))
+		last++
+	}
+	a.links[last] = append(a.links[last], l)
+	a.bytes += linkBytes
+	return int32(last*piece + len(a.links[last]) - 1)
+}
+
+// quarter returns the first entry of a link, and the one of a quarter.
+func (a *aggregate) quarter(key []byte, ordinal uint32) (first, quarter *linkCounts) {
 	i, ok := a.index[string(key)]
 	if !ok {
-		i = int32(len(a.links))
-		a.links = append(a.links, linkCounts{key: string(key)})
-		a.index[a.links[i].key] = i
-		a.bytes += 200 + len(key)
+		name := string(key)
+		i = a.enter(linkCounts{key: name, ordinal: ordinal})
+		a.index[name] = i
+		a.bytes += len(name)
 	}
-	l := &a.links[i]
-	for q := range l.quarters {
-		if l.quarters[q].ordinal == ordinal {
-			return l, &l.quarters[q]
+	first = a.at(i)
+	for quarter = first; quarter.ordinal != ordinal; quarter = a.at(quarter.next) {
+		if quarter.next == 0 {
+			quarter.next = a.enter(linkCounts{key: first.key, ordinal: ordinal, chained: true})
 		}
 	}
-	l.quarters = append(l.quarters, quarterCounts{ordinal: ordinal})
-	a.bytes += 120
-	return l, &l.quarters[len(l.quarters)-1]
+	return first, quarter
 }
 
 // add counts one event. Only answers with the link's own redirect have dimensions.
@@ -101,54 +137,62 @@ func (a *aggregate) add(e *Event, agents *agents) {
 	}
 	when := time.UnixMilli(e.Time)
 	l, q := a.quarter(key, BucketAt(Quarter, when).Ordinal)
-	a.events++
 	if l.first == 0 || e.Time < l.first {
 		l.first = max(e.Time, 1)
 	}
 	switch {
 	case e.Preview():
 		if e.Outcome == Redirected || e.Outcome == Orphan {
-			q.counts.Previews++
+			q.counts.previews++
 		}
 	case e.Outcome == FellBack:
-		q.counts.Fallbacks++
+		q.counts.fallbacks++
 	case e.Outcome == Refused:
-		q.counts.Refused++
+		q.counts.refused++
 	case e.Outcome == Redirected, e.Outcome == Orphan:
 		who := agents.parse(e.UserAgent)
-		q.counts.Clicks++
+		q.counts.clicks++
 		if !who.bot {
-			q.counts.Humans++
+			q.counts.humans++
 		}
 		l.last = max(l.last, e.Time)
 		if e.Outcome == Redirected {
-			a.addClick(q, e, who, when)
+			a.addClick(q, e, who)
 		}
 	}
 }
 
-func (a *aggregate) addClick(q *quarterCounts, e *Event, who agent, when time.Time) {
+func (a *aggregate) addClick(q *linkCounts, e *Event, who agent) {
 	var host [256]byte
 	before := cap(q.clicks)
-	q.clicks = append(q.clicks, click{
+	c := click{
 		visitor:  e.Visitor,
 		referrer: a.texts.id(referrerHost(e.Referrer, host[:])),
 		extra:    a.extra(e),
 		language: primaryLanguage(e.Language),
 		country:  e.Country,
-		minute:   uint8(when.Unix() / 60 % 15),
-		human:    !who.bot,
-		qr:       e.Flags&ViaQR != 0,
+		minute:   uint8(max(e.Time, 0) / 60_000 % 15),
 		device:   who.device, browser: who.browser, os: who.os,
-	})
-	a.bytes += 32 * (cap(q.clicks) - before)
-	if len(q.clicks) < crowd {
-		return
 	}
+	if !who.bot {
+		c.flags |= byHuman
+	}
+	if e.Flags&ViaQR != 0 {
+		c.flags |= byQR
+	}
+	q.clicks = append(q.clicks, c)
+	a.bytes += clickBytes * (cap(q.clicks) - before)
+	if len(q.clicks) >= crowd {
+		a.sumUp(q)
+	}
+}
+
+// sumUp turns the clicks of an entry into counters.
+func (a *aggregate) sumUp(q *linkCounts) {
 	if q.summed == nil {
 		q.summed = new(Rollup)
 	}
-	before = q.summed.size()
+	before := q.summed.size()
 	var s summer
 	q.summed.Add(s.sum(a, q.clicks))
 	for d := range q.summed.Dimensions {
@@ -161,7 +205,7 @@ func (a *aggregate) addClick(q *quarterCounts, e *Event, who agent, when time.Ti
 }
 
 // extra returns the number of the rare dimensions of e.
-func (a *aggregate) extra(e *Event) uint32 {
+func (a *aggregate) extra(e *Event) uint16 {
 	fields, tagged := readUTM(e.Query)
 	if !tagged && len(e.City) == 0 && len(e.Network) == 0 {
 		return 0
@@ -172,17 +216,20 @@ func (a *aggregate) extra(e *Event) uint32 {
 	}
 	id, ok := a.extras[x]
 	if !ok {
-		id = uint32(len(a.extraIDs))
+		if len(a.extraIDs) > maxExtras {
+			return 0 // strangers invent campaigns; a batch knows 65,535 of them
+		}
+		id = uint16(len(a.extraIDs))
 		a.extras[x] = id
 		a.extraIDs = append(a.extraIDs, x)
-		a.bytes += 150
+		a.bytes += extraBytes
 	}
 	return id
 }
 
 // size estimates the memory of a roll-up.
 func (r *Rollup) size() int {
-	n := 8*cap(r.Visitors.tags) + len(r.Visitors.dense)
+	n := 8*cap(r.Visitors.tags) + len(r.Visitors.dense) + 24*cap(r.Minutes)
 	for d := range r.Dimensions {
 		n += 32 * cap(r.Dimensions[d])
 	}
@@ -215,7 +262,7 @@ func (n *interner) id(text []byte) uint32 {
 	}
 	n.texts = append(n.texts, s)
 	n.ids[s] = uint32(len(n.texts))
-	n.size += 80 + len(s)
+	n.size += 60 + len(s)
 	return uint32(len(n.texts))
 }
 

@@ -51,31 +51,33 @@ func isWeb(scheme []byte) bool {
 }
 
 // primaryLanguage returns the first language of an Accept-Language header without
-// its region as up to three letters packed into a number; 0 = none.
-func primaryLanguage(header []byte) uint32 {
-	var packed uint32
+// its region: two or three letters, five bits each; 0 = none.
+func primaryLanguage(header []byte) uint16 {
+	var packed uint16
 	for i, c := range header {
 		c |= 0x20
 		if c < 'a' || c > 'z' {
-			if i < 2 {
-				return 0
-			}
 			break
 		}
 		if i == 3 {
 			return 0
 		}
-		packed = packed<<8 | uint32(c)
+		packed = packed<<5 | uint16(c-'a'+1)
 	}
-	if packed < 1<<8 {
-		return 0
+	if packed < 1<<5 {
+		return 0 // one letter, or none
 	}
 	return packed
 }
 
-func languageName(packed uint32) string {
-	b := []byte{byte(packed >> 16), byte(packed >> 8), byte(packed)}
-	return string(bytes.TrimLeft(b, "\x00"))
+func languageName(packed uint16) string {
+	var b []byte
+	for shift := 10; shift >= 0; shift -= 5 {
+		if letter := byte(packed >> shift & 31); letter != 0 {
+			b = append(b, letter+'a'-1)
+		}
+	}
+	return string(b)
 }
 
 // maxUTM bounds a UTM field; longer ones are cut.

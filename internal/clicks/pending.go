@@ -13,18 +13,18 @@ const deltaChunk = 64
 
 // deltas walks the counts of a frozen aggregate; see Batch.Links.
 func (a *aggregate) deltas(yield func([]LinkDelta) bool) {
-	order := make([]int32, len(a.links))
-	for i := range order {
-		order[i] = int32(i)
+	order := make([]int32, 0, len(a.index))
+	for _, i := range a.index {
+		order = append(order, i)
 	}
-	slices.SortFunc(order, func(x, y int32) int { return strings.Compare(a.links[x].key, a.links[y].key) })
+	slices.SortFunc(order, func(x, y int32) int { return strings.Compare(a.at(x).key, a.at(y).key) })
 	var s summer
 	chunk := make([]LinkDelta, 0, deltaChunk)
 	for part := range slices.Chunk(order, deltaChunk) {
 		s.reset()
 		chunk = chunk[:0]
 		for _, i := range part {
-			chunk = append(chunk, a.delta(&s, &a.links[i]))
+			chunk = append(chunk, a.delta(&s, i))
 		}
 		if !yield(chunk) {
 			return
@@ -32,21 +32,34 @@ func (a *aggregate) deltas(yield func([]LinkDelta) bool) {
 	}
 }
 
-// delta returns what happened to one link, valid until s is reset.
-func (a *aggregate) delta(s *summer, l *linkCounts) LinkDelta {
-	d := LinkDelta{Key: linkKey(l.key), Total: Total{FirstSeen: l.first, LastClicked: l.last}}
-	d.Buckets = make([]BucketDelta, 0, 2*len(l.quarters))
-	for i := range l.quarters {
-		q := &l.quarters[i]
+// delta returns what happened to the link whose first entry is i, valid until s is
+// reset.
+func (a *aggregate) delta(s *summer, i int32) LinkDelta {
+	first := a.at(i)
+	d := LinkDelta{Key: linkKey(first.key), Total: a.total(first), Buckets: s.buckets()}
+	for q := first; ; q = a.at(q.next) {
 		r := s.sum(a, q.clicks)
 		if q.summed != nil {
 			r.Add(q.summed)
 		}
-		r.Counts = q.counts
-		d.Total.Counts.Add(q.counts)
+		r.Counts = q.counts.counts()
 		d.Buckets = append(d.Buckets, BucketDelta{Bucket{Quarter, q.ordinal}, r})
+		if q.next == 0 {
+			break
+		}
 	}
-	return LinkDelta{Key: d.Key, Total: d.Total, Buckets: withDays(d.Buckets)}
+	d.Buckets = withDays(d.Buckets)
+	return d
+}
+
+// total returns the sums of the link whose first entry is given.
+func (a *aggregate) total(first *linkCounts) Total {
+	t := Total{Counts: first.counts.counts(), FirstSeen: first.first, LastClicked: first.last}
+	for q := first; q.next != 0; {
+		q = a.at(q.next)
+		t.Counts.Add(q.counts.counts())
+	}
+	return t
 }
 
 // withDays appends the days of the quarters. A day of one quarter shares its
@@ -99,7 +112,7 @@ func (f *Fold) Pending(k link.Key) []Pending {
 		}
 		if i, ok := a.index[string(key)]; ok {
 			var s summer
-			d := a.delta(&s, &a.links[i])
+			d := a.delta(&s, i)
 			found = append(found, Pending{a.state.Generation, d.Total, d.Buckets})
 		}
 	}
@@ -118,7 +131,7 @@ func (f *Fold) PendingTotals(keys []link.Key, add func(i int, generation uint64,
 		for i, k := range keys {
 			key = appendLinkKey(key[:0], k)
 			if n, ok := a.index[string(key)]; ok {
-				add(i, a.state.Generation, a.links[n].total())
+				add(i, a.state.Generation, a.total(a.at(n)))
 			}
 		}
 	}
@@ -130,12 +143,4 @@ func appendLinkKey(b []byte, k link.Key) []byte {
 		return b
 	}
 	return AppendKey(b, string(k.Domain), string(k.Code))
-}
-
-func (l *linkCounts) total() Total {
-	t := Total{FirstSeen: l.first, LastClicked: l.last}
-	for i := range l.quarters {
-		t.Counts.Add(l.quarters[i].counts)
-	}
-	return t
 }

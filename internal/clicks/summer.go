@@ -15,11 +15,20 @@ type summer struct {
 	tags    []uint64
 	minutes []Minute
 	rollups []Rollup
+	deltas  []BucketDelta
 }
 
 // reset makes everything that sum returned invalid.
 func (s *summer) reset() {
 	s.values, s.tags, s.minutes, s.rollups = s.values[:0], s.tags[:0], s.minutes[:0], s.rollups[:0]
+	s.deltas = s.deltas[:0]
+}
+
+// buckets returns room for a quarter and its day, which is what most links need.
+func (s *summer) buckets() []BucketDelta {
+	n := len(s.deltas)
+	s.deltas = append(s.deltas, BucketDelta{}, BucketDelta{})
+	return s.deltas[n : n : n+2]
 }
 
 // sum returns the roll-up of the clicks without Counts, valid until reset.
@@ -32,7 +41,7 @@ func (s *summer) sum(a *aggregate, clicks []click) *Rollup {
 	}
 	begin := len(s.tags)
 	for i := range clicks {
-		if clicks[i].human {
+		if clicks[i].flags&byHuman != 0 {
 			s.tags = append(s.tags, clicks[i].visitor)
 		}
 	}
@@ -45,7 +54,7 @@ func (s *summer) sumMinutes(clicks []click) []Minute {
 	var count, humans [15]uint64
 	for i := range clicks {
 		count[clicks[i].minute]++
-		if clicks[i].human {
+		if clicks[i].flags&byHuman != 0 {
 			humans[clicks[i].minute]++
 		}
 	}
@@ -69,9 +78,7 @@ func (s *summer) sumDimension(a *aggregate, d Dimension, clicks []click) []Value
 			continue
 		}
 		n <<= 1
-		if c.human {
-			n |= 1
-		}
+		n |= uint64(c.flags & byHuman)
 		s.numbers = append(s.numbers, n)
 	}
 	if len(s.numbers) == 0 {
@@ -122,10 +129,7 @@ func (a *aggregate) number(d Dimension, c *click) uint64 {
 	case Language:
 		return uint64(c.language)
 	case Trigger:
-		if c.qr {
-			return 1
-		}
-		return 0
+		return uint64(c.flags&byQR) >> 1
 	default:
 		return uint64(a.extraIDs[c.extra].number(d))
 	}
@@ -155,7 +159,7 @@ func (a *aggregate) valueName(d Dimension, n uint64) string {
 	case OS:
 		return a.names.os[n]
 	case Language:
-		return languageName(uint32(n))
+		return languageName(uint16(n))
 	case Trigger:
 		return [...]string{TriggerLink, TriggerQR}[n]
 	case ReferrerHost:
