@@ -160,6 +160,16 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// maxResident returns the most memory that the process ever had, in bytes.
+func maxResident(tb testing.TB) int64 {
+	tb.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return u.Maxrss << 10
+}
+
 // BenchmarkPipeline measures all work of a click from Record to the committed
 // roll-up, raw clicks kept, on one core: Zipf(1.0) over 100,000 links. Run it with
 // -benchtime=3000000x. The work of making clicks is measured apart and subtracted.
@@ -193,6 +203,7 @@ func BenchmarkPipeline(b *testing.B) {
 	b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-µs/click")
 	b.ReportMetric(float64(b.N)/cpu.Seconds(), "clicks/cpu-s")
 	b.ReportMetric(float64(p.fold.Stats().Batches), "batches")
+	b.ReportMetric(float64(maxResident(b))/(1<<20), "max-RSS-MiB")
 	p.stop(b)
 	if got := storedClicks(b, filepath.Join(dir, "clicks.db"), t.codes); got != uint64(b.N) {
 		b.Fatalf("stored %d clicks of %d", got, b.N)
