@@ -20,10 +20,11 @@ type DayKeys interface {
 
 const (
 	dayMillis = 24 * 60 * 60 * 1000
-	// keyTimeout bounds how long the ring waits for a key, keyRetry how often that
-	// is tried while the store is away.
-	keyTimeout = 250 * time.Millisecond
-	keyRetry   = 5 * time.Second
+	// keyTimeout bounds how long the ring waits for a key: together with drainEvery
+	// less than the 120 ms that kill -9 may take. keyRetry is how often that is tried
+	// while the store is away.
+	keyTimeout = 60 * time.Millisecond
+	keyRetry   = time.Second
 )
 
 // visitorTags makes visitors' tags: SipHash under the day's key of the address and

@@ -41,7 +41,7 @@ const segmentAge = 24 * time.Hour
 // appends (Capture), any number read. Once Append returned, the clicks survive
 // the death of the process; once Synced has passed them, that of the machine.
 //
-// Lock order: appending, syncing, mu.
+// Lock order: syncing, appending, mu.
 type Log struct {
 	cfg LogConfig
 
@@ -221,7 +221,12 @@ func (l *Log) endSegment(number uint64) {
 	}
 }
 
-// Sync makes everything appended before the call survive a power cut.
+// Sync makes everything appended before the call survive a power cut. A segment
+// whose fsync failed is ended and never synced again: nobody knows which of its
+// pages are on the disk, and a second fsync would answer for those that the kernel
+// has dropped. Its clicks are counted all the same, from memory, which is the best
+// that can still be done for them; so the synced position moves on in any case, and
+// the error says that raw clicks may be lost in a power cut.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -232,37 +237,40 @@ func (l *Log) Sync() error {
 	if target == synced && len(dirty) <= 1 {
 		return nil
 	}
-	if err := l.syncFiles(dirty); err != nil {
-		l.count(func(s *LogStats) { s.SyncErrors++ })
-		return fmt.Errorf("sync click log: %w", err)
+	var errs []error
+	for _, f := range dirty {
+		errs = append(errs, l.syncFile(f))
 	}
+	err := errors.Join(append(errs, syncDir(l.cfg.Dir))...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.synced = target
+	if err != nil {
+		l.stats.SyncErrors++
+		return fmt.Errorf("sync click log: %w", err)
+	}
 	return nil
 }
 
-// syncFiles syncs the files in order, then the folder that names them, and closes
-// those that are full. The caller holds syncing.
-func (l *Log) syncFiles(files []*openSegment) error {
-	for _, f := range files {
-		l.mu.Lock()
-		closed := f.closed // before the fsync: a later retire means later bytes
-		l.mu.Unlock()
-		if err := f.file.Sync(); err != nil {
-			return err
-		}
-		if !closed {
-			continue
-		}
-		l.mu.Lock()
-		l.dirty = without(l.dirty, f)
-		l.mu.Unlock()
-		if err := f.file.Close(); err != nil {
-			l.cfg.Logger.WarnContext(context.Background(), "close click log segment", slog.Any("err", err))
-		}
+// syncFile syncs one segment, and closes it when it is full or failed. The caller
+// holds syncing.
+func (l *Log) syncFile(f *openSegment) error {
+	l.mu.Lock()
+	ended := f.closed // before the fsync: a later retire means later bytes
+	l.mu.Unlock()
+	err := f.file.Sync()
+	if err != nil {
+		l.endSegment(f.number)
+	} else if !ended {
+		return nil
 	}
-	return syncDir(l.cfg.Dir)
+	l.mu.Lock()
+	l.dirty = without(l.dirty, f)
+	l.mu.Unlock()
+	if cerr := f.file.Close(); cerr != nil {
+		l.cfg.Logger.WarnContext(context.Background(), "close click log segment", slog.Any("err", cerr))
+	}
+	return err
 }
 
 func without(files []*openSegment, f *openSegment) []*openSegment {
