@@ -1,0 +1,53 @@
+package lane
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"curt/internal/clicks"
+)
+
+// Head is head for comparison.
+type Head struct {
+	Size                                                            int
+	IsHead, Closing                                                 bool
+	Flags                                                           clicks.Flags
+	Code, Query, Host, Agent, Referrer, Language, Accept, Forwarded string
+}
+
+// ParseHead parses with the page "healthz".
+func ParseHead(b []byte) (Head, string) {
+	var h head
+	v := h.parse(b, []string{"healthz"})
+	join := func(lines [][]byte) string { return string(bytes.Join(lines, []byte("|"))) }
+	return Head{
+		Size: h.size, IsHead: h.isHead, Closing: h.closing, Flags: h.flags, Code: string(h.code), Query: string(h.query),
+		Host: string(h.host), Agent: string(h.agent), Referrer: string(h.referrer), Language: string(h.language),
+		Accept: join(h.accept), Forwarded: join(h.forwarded),
+	}, [...]string{"incomplete", "express", "foreign", "bad"}[v]
+}
+
+// HeadParser parses b again and again, as a connection does.
+func HeadParser(b []byte) func() {
+	var h head
+	return func() { h.parse(b, []string{"healthz", "readyz"}) }
+}
+
+// At sets the lane's clock as if it had begun so long ago, and sweeps.
+func (l *Lane) At(since time.Duration) {
+	l.clock.set(l.clock.start.Add(since))
+	l.sweep()
+}
+
+// ParseProxy is parseProxy with the client as text.
+func ParseProxy(b []byte) (size int, client string, ok bool) {
+	n, addr, err := parseProxy(b)
+	if addr.IsValid() {
+		client = addr.String()
+	}
+	return n, client, err == nil
+}
+
+// Cut cuts off every connection.
+func (l *Lane) Cut(ctx context.Context) error { return l.Drain(ctx) }
