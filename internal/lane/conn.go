@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,9 @@ type conn struct {
 	state atomic.Uint64 // phase and since when; read by the sweeper
 	gone  atomic.Bool   // cut off; set by whoever closes it first
 	slot  int           // guarded by connections.mu: its place among them
+
+	waking        sync.Mutex // guards the read deadline, which only wakes
+	asleepForGood bool       // guarded by waking; nobody may wake it any more
 }
 
 // scratch is what handling one request needs, and an idle connection does not.
@@ -80,6 +84,30 @@ func (c *conn) enter(p phase) {
 func (c *conn) phase() (p phase, since int64) {
 	state := c.state.Load()
 	return phase(state >> phaseShift), int64(state & (1<<phaseShift - 1))
+}
+
+// wake makes a waiting read return, to look for the end of the stream.
+func (c *conn) wake() {
+	c.waking.Lock()
+	defer c.waking.Unlock()
+	if !c.asleepForGood {
+		_ = c.tcp.SetReadDeadline(time.Unix(1, 0)) // an error means that it is closed
+	}
+}
+
+// calm lets reads wait again.
+func (c *conn) calm() error {
+	c.waking.Lock()
+	defer c.waking.Unlock()
+	return c.tcp.SetReadDeadline(time.Time{})
+}
+
+// surrender is calm for good: net/http's deadlines must be its own.
+func (c *conn) surrender() error {
+	c.waking.Lock()
+	defer c.waking.Unlock()
+	c.asleepForGood = true
+	return c.tcp.SetReadDeadline(time.Time{})
 }
 
 // late cuts the connection off and reports whether it was the first to do so.
@@ -150,7 +178,7 @@ func (c *conn) serve() (given bool) {
 // next waits for bytes and returns those of a head so far, looked at.
 func (c *conn) next() ([]byte, *scratch, error) {
 	if c.raw != nil {
-		return c.raw.next()
+		return c.raw.next(c)
 	}
 	n, err := c.nc.Read(c.room())
 	if n == 0 && err != nil {
@@ -250,7 +278,6 @@ func (c *conn) done() {
 		c.own = nil
 	}
 	c.own, c.judged, c.looked = c.own[:0], false, 0
-	c.enter(idle)
 }
 
 // send writes the rest of the answer, then records the click. It reports whether the
@@ -264,6 +291,7 @@ func (c *conn) send(s *scratch) bool {
 	}
 	c.record(s)
 	c.done()
+	c.enter(idle)
 	return true
 }
 

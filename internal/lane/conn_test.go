@@ -171,3 +171,46 @@ func TestSlowReader(t *testing.T) {
 		t.Fatal("the slow reader was never held up: this proves nothing")
 	}
 }
+
+// A busy connection is not asked for its end after each request: an end that came
+// with the bytes is found by the sweeper's call, soon and not after the idle limit.
+func TestTheEndThatCameWithARequest(t *testing.T) {
+	r := start(t, true)
+	var all []*net.TCPConn
+	for range 50 {
+		nc := r.dial(t)
+		for range 3 {
+			roundTrip(t, nc, live)
+		}
+		if _, err := io.WriteString(nc, live); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, nc)
+	}
+	began := time.Now()
+	for _, nc := range all {
+		if got := statuses(answers(t, rest(t, nc))); got != "302" {
+			t.Fatal(got)
+		}
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("their ends took %s", d)
+	}
+	// A quiet connection that was woken serves on, in the lane and at net/http.
+	nc := r.dial(t)
+	for range 3 {
+		roundTrip(t, nc, live)
+	}
+	handed := r.lane.Stats().Handed
+	r.lane.Wake()
+	roundTrip(t, nc, live)
+	roundTrip(t, nc, live)
+	roundTrip(t, nc, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	r.lane.Wake()
+	if a := roundTrip(t, nc, live); a.Close || r.lane.Stats().Handed != handed+1 {
+		t.Error("a connection did not live through being woken")
+	}
+}

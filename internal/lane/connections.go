@@ -39,14 +39,14 @@ func (s *connections) add(c *conn, limit int, stats *counters) bool {
 
 // evict closes up to n connections; mu is held.
 func (s *connections) evict(n int, stats *counters) bool {
-	for _, wanted := range []phase{idle, fresh, heading} {
+	for _, wanted := range [][]phase{{idle, unsure}, {fresh}, {heading}} {
 		type aged struct {
 			c     *conn
 			since int64
 		}
 		var found []aged
 		for _, c := range s.open {
-			if p, since := c.phase(); p == wanted && !c.gone.Load() {
+			if p, since := c.phase(); slices.Contains(wanted, p) && !c.gone.Load() {
 				found = append(found, aged{c, since})
 			}
 		}

@@ -51,3 +51,6 @@ func ParseProxy(b []byte) (size int, client string, ok bool) {
 
 // Cut cuts off every connection.
 func (l *Lane) Cut(ctx context.Context) error { return l.Drain(ctx) }
+
+// Wake wakes every connection, as the sweeper does with the unsure.
+func (l *Lane) Wake() { l.conns.each(func(c *conn) { c.wake() }) }

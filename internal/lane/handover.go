@@ -46,6 +46,9 @@ func (h *handover) close() { h.once.Do(func() { close(h.done) }) }
 // that it leaves the sweeper, so that nothing but net/http's own limits ends it.
 func (c *conn) give(nc net.Conn) bool {
 	c.enter(handing)
+	if c.surrender() != nil {
+		return false // it was closed meanwhile
+	}
 	select {
 	case c.lane.handed.conns <- nc:
 		c.lane.stats.handed.Add(1)

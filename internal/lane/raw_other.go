@@ -7,4 +7,4 @@ type rawConn struct{}
 
 func newRawConn(*conn) *rawConn { return nil }
 
-func (*rawConn) next() ([]byte, *scratch, error) { return nil, nil, nil }
+func (*rawConn) next(*conn) ([]byte, *scratch, error) { return nil, nil, nil }

@@ -23,7 +23,7 @@ const (
 // refuse answers and takes leave; the caller closes.
 func (c *conn) refuse(answer string) {
 	c.enter(parting)
-	if c.nc.SetDeadline(time.Now().Add(lingerTime)) != nil {
+	if c.surrender() != nil || c.nc.SetDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
 	if _, err := io.WriteString(c.nc, answer); err != nil {

@@ -20,6 +20,7 @@ const (
 	fresh                  // accepted, and silent so far
 	heading                // a head has begun
 	idle                   // between requests
+	unsure                 // idle, but the end of the stream may have come unseen; see rawConn
 	resolving              // the resolver has limits of its own
 	writing                // the client does not take the answer
 	parting                // lingering; bounded by a deadline of its own
@@ -31,7 +32,7 @@ func (p phase) limit() time.Duration {
 	switch p {
 	case greeting, fresh, heading:
 		return headLimit
-	case idle:
+	case idle, unsure:
 		return idleLimit
 	case writing:
 		return writeLimit
@@ -67,11 +68,14 @@ func (l *Lane) sweep() {
 	l.conns.each(func(c *conn) {
 		p, since := c.phase()
 		limit := p.limit()
-		if leaving && (p == idle || p == fresh) {
+		if leaving && (p == idle || p == unsure || p == fresh) {
 			limit, since = Silence, max(since, left)
 		}
 		if limit > 0 && now-since > limit.Milliseconds() && c.late() {
 			l.stats.late.Add(1)
+		}
+		if p == unsure && now-since > 2*tick.Milliseconds() {
+			c.wake()
 		}
 	})
 }
