@@ -60,10 +60,11 @@ type Config struct {
 }
 
 // Prepared is an answer made ahead: the bytes before and after the value of the
-// Date header. Nobody may change them. Heads are few and shared between entries,
-// so they do not count in the budget. The zero Prepared is none.
+// Date header, and when it holds. Heads are few and shared between entries, so they
+// do not count in the budget. The zero Prepared is none.
 type Prepared struct {
-	Head, Tail []byte
+	Head, Tail  string
+	From, Until int64 // Unix milliseconds, Until excluded; 0 = no bound
 }
 
 func (c Config) withDefaults() Config {

@@ -41,8 +41,8 @@ type Held struct {
 	stale  int64        // until then it is served when the source cannot be asked
 	// Up to here it is what every hit reads, in one line of the processor's cache.
 
-	Target   link.Target // zero when Missing
 	Prepared Prepared    // by Config.Prepare
+	Target   link.Target // zero when Missing
 }
 
 // hold makes the entry of what a load found at now.
@@ -63,6 +63,9 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 	e.ask.Store(at + int64(refreshAt*float64(fresh)))
 	if c.cfg.Prepare != nil {
 		e.Prepared = c.cfg.Prepare(k, e.Target)
+		// Who compares the code needs the tail next: they lie side by side.
+		both := string(k.Code) + e.Prepared.Tail
+		e.Key.Code, e.Prepared.Tail = link.Code(both[:len(k.Code)]), both[len(k.Code):]
 	}
 	return e
 }

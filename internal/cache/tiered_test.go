@@ -156,7 +156,7 @@ func TestHitTakesBytesAndHoldsThePreparedAnswer(t *testing.T) {
 		made := 0
 		c := newTiered(t, cache.Config{Prepare: func(k link.Key, tg link.Target) cache.Prepared {
 			made++
-			return cache.Prepared{Head: []byte(k.String()), Tail: []byte(tg.Destination)}
+			return cache.Prepared{Head: k.String(), Tail: tg.Destination}
 		}}, s)
 		s.Put(key("abc"), target("https://a.example/"))
 		if e := c.Hit("", []byte("abc")); e != nil {
@@ -165,7 +165,7 @@ func TestHitTakesBytesAndHoldsThePreparedAnswer(t *testing.T) {
 		wantVersion(t, c, key("abc"), 1)
 		for range 2 {
 			e := c.Hit("", []byte("abc"))
-			if e == nil || string(e.Prepared.Head) != "/abc" || string(e.Prepared.Tail) != "https://a.example/" {
+			if e == nil || e.Prepared.Head != "/abc" || e.Prepared.Tail != "https://a.example/" {
 				t.Fatalf("got %+v", e)
 			}
 		}

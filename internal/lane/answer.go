@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"curt/internal/cache"
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/redirect"
@@ -27,10 +28,7 @@ func (c *conn) hit(s *scratch) bool {
 		return false
 	}
 	e := c.lane.cfg.Cache.Hit(c.place.Domain(), h.code)
-	if e == nil || e.Prepared.Tail == nil {
-		return false
-	}
-	if e.Target.Starts|e.Target.Expires != 0 && !redirect.PreparedHolds(&e.Target, time.Now().UnixMilli()) {
+	if e == nil || e.Prepared.Head == "" || !holds(&e.Prepared) {
 		return false
 	}
 	s.outcome = clicks.Redirected
@@ -41,6 +39,15 @@ func (c *conn) hit(s *scratch) bool {
 	}
 	s.out, s.sent = append(out, e.Prepared.Tail...), 0
 	return true
+}
+
+// holds reports whether a prepared answer is the answer now. Most have no bounds.
+func holds(p *cache.Prepared) bool {
+	if p.From|p.Until == 0 {
+		return true
+	}
+	now := time.Now().UnixMilli()
+	return now >= p.From && (p.Until == 0 || now < p.Until)
 }
 
 // resolve puts the answer into s.out that net/http's handler would give.

@@ -73,6 +73,9 @@ func in(c byte, low, high uint64) bool {
 // tokenEnd returns the index of the first byte that is no tchar (RFC 9110, 5.6.2).
 func tokenEnd(b []byte) int {
 	for i, c := range b {
+		if c|0x20-'a' < 26 || c == '-' { // nearly all bytes of nearly all names
+			continue
+		}
 		if !in(c, tokenLow, tokenHigh) {
 			return i
 		}

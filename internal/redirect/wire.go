@@ -117,7 +117,7 @@ func NewPreparer() func(link.Key, link.Target) cache.Prepared {
 		cache    string
 		noIndex  bool
 	}
-	heads := map[kind][]byte{}
+	heads := map[kind]string{}
 	for _, r := range []link.Redirect{301, 302, 307, 308} {
 		for _, c := range []string{askAgain, keepShort, keepPublic} {
 			for _, n := range []bool{false, true} {
@@ -126,7 +126,7 @@ func NewPreparer() func(link.Key, link.Target) cache.Prepared {
 				if n {
 					b = appendField(b, "X-Robots-Tag", "noindex")
 				}
-				heads[kind{r, c, n}] = append(b, "Date: "...)
+				heads[kind{r, c, n}] = string(append(b, "Date: "...))
 			}
 		}
 	}
@@ -140,9 +140,10 @@ func NewPreparer() func(link.Key, link.Target) cache.Prepared {
 		if !ok {
 			return cache.Prepared{}
 		}
-		tail := make([]byte, 0, len("\r\nLocation: \r\n\r\n")+len(t.Destination))
-		tail = appendField(append(tail, "\r\n"...), "Location", t.Destination)
-		return cache.Prepared{Head: head, Tail: append(tail, "\r\n"...)}
+		return cache.Prepared{
+			Head: head, Tail: "\r\nLocation: " + t.Destination + "\r\n\r\n",
+			From: t.Starts, Until: prepareUntil(t.Expires),
+		}
 	}
 }
 
@@ -150,10 +151,12 @@ func NewPreparer() func(link.Key, link.Target) cache.Prepared {
 // link's answer begins to depend on the time.
 const longestKeep = 90 * 1000
 
-// PreparedHolds reports whether the prepared answer of t is the answer at ms (Unix
-// milliseconds): the link has started, and its expiry is too far to matter.
-func PreparedHolds(t *link.Target, ms int64) bool {
-	return ms >= t.Starts && (t.Expires == 0 || ms < t.Expires-longestKeep)
+// prepareUntil returns when a prepared answer ends to hold; 0 = never.
+func prepareUntil(expires int64) int64 {
+	if expires == 0 {
+		return 0
+	}
+	return max(1, expires-longestKeep)
 }
 
 // ViaQR reports whether a raw query has the trigger that a printed code carries.
