@@ -1,0 +1,154 @@
+// Command lane measures what a redirect costs: curt against nginx, with and without
+// a log, against a bare loop on epoll (floor/floor.c), and against itself without the
+// lane. scripts/bench-lane runs it.
+//
+// Every server has core 0 and the load core 1. All run at once and are asked in
+// turns, so that a noisy neighbour hits all alike; the figure is CPU time of the
+// process divided by answers, as /proc/PID/stat shows it, and the median over rounds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"curt/bench/internal/load"
+	"curt/bench/internal/process"
+	"curt/bench/internal/report"
+)
+
+type config struct {
+	curt, against, floor, temp, only string
+	rounds, links, conns             int
+	window                           time.Duration
+	zipf                             bool
+	profile                          string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c config
+	flag.StringVar(&c.curt, "curt", "", "the binary of curt")
+	flag.StringVar(&c.against, "against", "", "another binary of curt to compare with")
+	flag.StringVar(&c.floor, "floor", "", "the binary of floor/floor.c")
+	flag.StringVar(&c.temp, "temp", os.TempDir(), "folder for data and configuration")
+	flag.StringVar(&c.only, "only", "", "servers to measure, separated by commas; empty = all")
+	flag.IntVar(&c.rounds, "rounds", 7, "turns of each server")
+	flag.IntVar(&c.links, "links", 100_000, "codes that are asked for")
+	flag.IntVar(&c.conns, "conns", 64, "keep-alive connections")
+	flag.DurationVar(&c.window, "window", 3*time.Second, "length of a turn")
+	flag.BoolVar(&c.zipf, "zipf", false, "popularity by Zipf's law instead of uniform")
+	flag.StringVar(&c.profile, "profile", "", "file for a CPU profile of curt under this load")
+	flag.Parse()
+	if err := run(ctx, c, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/cmd/lane:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to undo
+	}
+}
+
+// server is one that is measured.
+type server struct {
+	name    string
+	process *process.Server
+	micros  []float64 // CPU per answer, of each round
+	rate    []float64
+}
+
+func run(ctx context.Context, c config, out io.Writer) (err error) {
+	folder, err := os.MkdirTemp(c.temp, "bench-lane-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	b, err := newBench(ctx, c, folder)
+	if err != nil {
+		return err
+	}
+	servers, err := b.start(ctx)
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.process.Stop())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	undo, err := process.PinSelf(1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
+	if err := b.warm(ctx, servers); err != nil {
+		return err
+	}
+	for round := range c.rounds {
+		for _, s := range servers {
+			if err := b.turn(ctx, s, round); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	if err := b.profile(ctx, servers); err != nil {
+		return err
+	}
+	machine, err := process.Describe(folder)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, table(servers, c, machine))
+	return err
+}
+
+// turn loads one server for a window.
+func (b *bench) turn(ctx context.Context, s *server, round int) error {
+	var clocks [2]time.Duration
+	var failed error
+	o, err := load.Run(ctx, load.Plan{
+		Streams: []load.Stream{b.redirects(s.process.Addr, b.cfg.conns, 0)},
+		Warmup:  300 * time.Millisecond, Measure: b.cfg.window, Seed: uint64(round),
+		Mark: func(begins bool) {
+			cpu, err := process.CPU(s.process.PID)
+			failed = errors.Join(failed, err)
+			if begins {
+				clocks[0] = cpu
+			} else {
+				clocks[1] = cpu
+			}
+		},
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	if err := o.Wrong(); err != nil {
+		return err
+	}
+	s.micros = append(s.micros, float64((clocks[1]-clocks[0]).Nanoseconds())/1000/float64(o.Answered()))
+	s.rate = append(s.rate, o.PerSecond(0))
+	return nil
+}
+
+// table prints medians, and the first server's ratio to each: of each round, because
+// the rounds' machines differ.
+func table(servers []*server, c config, m process.Machine) string {
+	var t strings.Builder
+	_, _ = fmt.Fprintf(&t, "%s, %d cores, %s, %s\n%d rounds of %s, %d links, %d connections, zipf %v, curt %s\n\n",
+		m.CPU, m.Cores, m.Kernel, m.Go, c.rounds, c.window, c.links, c.conns, c.zipf, filepath.Base(c.curt))
+	_, _ = t.WriteString("| server | CPU µs a redirect | redirects/s | curt ÷ it |\n|---|---|---|---|\n")
+	for _, s := range servers {
+		var ratios []float64
+		for i := range s.micros {
+			ratios = append(ratios, servers[0].micros[i]/s.micros[i])
+		}
+		_, _ = fmt.Fprintf(&t, "| %s | %.2f | %.0f | %.3f |\n", s.name, report.Median(s.micros), report.Median(s.rate), report.Median(ratios))
+	}
+	return t.String()
+}
