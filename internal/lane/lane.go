@@ -40,7 +40,7 @@ type Config struct {
 
 // DefaultMaxConns costs 100 MB at most while idle; a descriptor limit that is lower
 // is the caller's to know.
-const DefaultMaxConns = 15_000
+const DefaultMaxConns = 20_000
 
 // Lane answers connections until it is drained. It is safe for many goroutines.
 type Lane struct {

@@ -26,11 +26,11 @@ import (
 )
 
 type config struct {
-	curt, against, floor, temp, only string
-	rounds, links, conns             int
-	window                           time.Duration
-	zipf                             bool
-	profile                          string
+	curt, against, floor, temp, only, fold, profile string
+	rounds, links, conns, idle                      int
+	window                                          time.Duration
+	rate                                            float64
+	zipf, mixed                                     bool
 }
 
 func main() {
@@ -47,6 +47,10 @@ func main() {
 	flag.IntVar(&c.conns, "conns", 64, "keep-alive connections")
 	flag.DurationVar(&c.window, "window", 3*time.Second, "length of a turn")
 	flag.BoolVar(&c.zipf, "zipf", false, "popularity by Zipf's law instead of uniform")
+	flag.Float64Var(&c.rate, "rate", 0, "arrivals a second of an open loop, for latency; 0 = closed loop")
+	flag.StringVar(&c.fold, "fold", "pause", "CURT_FOLD")
+	flag.BoolVar(&c.mixed, "mixed", false, "1 % of links that were never asked for, 0.1 % of requests for net/http, on the same connections")
+	flag.IntVar(&c.idle, "idle", 0, "measure the memory of so many idle connections to curt, and nothing else")
 	flag.StringVar(&c.profile, "profile", "", "file for a CPU profile of curt under this load")
 	flag.Parse()
 	if err := run(ctx, c, os.Stdout); err != nil {
@@ -61,6 +65,7 @@ type server struct {
 	process *process.Server
 	micros  []float64 // CPU per answer, of each round
 	rate    []float64
+	p99     []float64 // µs
 }
 
 func run(ctx context.Context, c config, out io.Writer) (err error) {
@@ -90,6 +95,9 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 	if err := b.warm(ctx, servers); err != nil {
 		return err
 	}
+	if c.idle > 0 {
+		return b.idle(ctx, servers[0], out)
+	}
 	for round := range c.rounds {
 		for _, s := range servers {
 			if err := b.turn(ctx, s, round); err != nil {
@@ -113,7 +121,7 @@ func (b *bench) turn(ctx context.Context, s *server, round int) error {
 	var clocks [2]time.Duration
 	var failed error
 	o, err := load.Run(ctx, load.Plan{
-		Streams: []load.Stream{b.redirects(s.process.Addr, b.cfg.conns, 0)},
+		Streams: []load.Stream{b.redirects(s.process.Addr, b.cfg.conns, b.cfg.rate)},
 		Warmup:  300 * time.Millisecond, Measure: b.cfg.window, Seed: uint64(round),
 		Mark: func(begins bool) {
 			cpu, err := process.CPU(s.process.PID)
@@ -133,6 +141,7 @@ func (b *bench) turn(ctx context.Context, s *server, round int) error {
 	}
 	s.micros = append(s.micros, float64((clocks[1]-clocks[0]).Nanoseconds())/1000/float64(o.Answered()))
 	s.rate = append(s.rate, o.PerSecond(0))
+	s.p99 = append(s.p99, float64(o.Streams[0].Latency.Quantile(0.99).Nanoseconds())/1000)
 	return nil
 }
 
@@ -140,15 +149,15 @@ func (b *bench) turn(ctx context.Context, s *server, round int) error {
 // the rounds' machines differ.
 func table(servers []*server, c config, m process.Machine) string {
 	var t strings.Builder
-	_, _ = fmt.Fprintf(&t, "%s, %d cores, %s, %s\n%d rounds of %s, %d links, %d connections, zipf %v, curt %s\n\n",
-		m.CPU, m.Cores, m.Kernel, m.Go, c.rounds, c.window, c.links, c.conns, c.zipf, filepath.Base(c.curt))
-	_, _ = t.WriteString("| server | CPU µs a redirect | redirects/s | curt ÷ it |\n|---|---|---|---|\n")
+	_, _ = fmt.Fprintf(&t, "%s, %d cores, %s, %s\n%d rounds of %s, %d links, %d connections, zipf %v, mixed %v, rate %.0f, fold %s, curt %s\n\n",
+		m.CPU, m.Cores, m.Kernel, m.Go, c.rounds, c.window, c.links, c.conns, c.zipf, c.mixed, c.rate, c.fold, filepath.Base(c.curt))
+	_, _ = t.WriteString("| server | CPU µs a redirect | redirects/s | p99 µs | curt ÷ it |\n|---|---|---|---|---|\n")
 	for _, s := range servers {
 		var ratios []float64
 		for i := range s.micros {
 			ratios = append(ratios, servers[0].micros[i]/s.micros[i])
 		}
-		_, _ = fmt.Fprintf(&t, "| %s | %.2f | %.0f | %.3f |\n", s.name, report.Median(s.micros), report.Median(s.rate), report.Median(ratios))
+		_, _ = fmt.Fprintf(&t, "| %s | %.2f | %.0f | %.0f | %.3f |\n", s.name, report.Median(s.micros), report.Median(s.rate), report.Median(s.p99), report.Median(ratios))
 	}
 	return t.String()
 }

@@ -30,15 +30,19 @@ type bench struct {
 	codes  []string
 	admin  string // of the first curt
 	copies int    // of the store, so far
+	cold   int    // links that nobody asked for yet
 }
 
 func newBench(ctx context.Context, c config, folder string) (*bench, error) {
 	b := &bench{cfg: c, folder: folder}
 	var err error
-	if b.links, err = fill.Fill(ctx, filepath.Join(folder, "links"), c.links, os.Stderr); err != nil {
+	if c.mixed {
+		b.cold = 2 * c.links
+	}
+	if b.links, err = fill.Fill(ctx, filepath.Join(folder, "links"), c.links+b.cold, os.Stderr); err != nil {
 		return nil, err
 	}
-	for i := range b.links.Count() {
+	for i := range c.links {
 		b.codes = append(b.codes, string(b.links.Code(i)))
 	}
 	return b, nil
@@ -89,7 +93,7 @@ func (b *bench) curt(ctx context.Context, binary, lane, data string) (*process.S
 		Path: binary, Args: []string{"serve"}, Core: 0, Ready: "/readyz",
 		Env: []string{
 			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin.String(), "CURT_DATA=" + data,
-			"CURT_LANE=" + lane, "CURT_FOLD=pause",
+			"CURT_LANE=" + lane, "CURT_FOLD=" + b.cfg.fold,
 		},
 	})
 }
@@ -195,7 +199,7 @@ func (b *bench) redirects(addr netip.AddrPort, conns int, rate float64) load.Str
 				i = random.IntN(len(b.codes))
 			}
 			v := visitors.Draw(random)
-			r = append(append(append(r, "GET /"...), b.codes[i]...), host...)
+			r = append(b.target(append(r, "GET /"...), b.codes[i], random), host...)
 			r = append(r, browserFields...)
 			r = field(r, "\r\nUser-Agent: ", v.UserAgent)
 			r = field(r, "\r\nReferer: ", v.Referrer)
@@ -203,6 +207,57 @@ func (b *bench) redirects(addr netip.AddrPort, conns int, rate float64) load.Str
 			return append(r, "\r\n\r\n"...)
 		},
 	}
+}
+
+// target appends a code, or with mixed now and then one that is in no cache, or the
+// same code in a spelling that the lane leaves to net/http.
+func (b *bench) target(r []byte, code string, random *rand.Rand) []byte {
+	if b.cfg.mixed {
+		switch n := random.IntN(1000); {
+		case n < 10 && b.cold > 0:
+			b.cold--
+			code = string(b.links.Code(b.cfg.links + b.cold))
+		case n == 10:
+			return fmt.Appendf(r, "%%%02X%s", code[0], code[1:])
+		}
+	}
+	return append(r, code...)
+}
+
+// idle prints what connections cost that had an answer and wait.
+func (b *bench) idle(ctx context.Context, s *server, out io.Writer) (err error) {
+	before, err := process.RSS(s.process.PID)
+	if err != nil {
+		return err
+	}
+	var all []net.Conn
+	defer func() {
+		for _, nc := range all {
+			err = errors.Join(err, nc.Close())
+		}
+	}()
+	answer := make([]byte, 4<<10)
+	for i := range b.cfg.idle {
+		nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.process.Addr.String())
+		if err != nil {
+			return fmt.Errorf("open connection %d: %w", i, err)
+		}
+		all = append(all, nc)
+		request := "GET /" + b.codes[i%len(b.codes)] + " HTTP/1.1\r\nHost: localhost" + browserFields + "\r\n\r\n"
+		if _, err := io.WriteString(nc, request); err != nil {
+			return fmt.Errorf("ask on connection %d: %w", i, err)
+		}
+		if _, err := nc.Read(answer); err != nil {
+			return fmt.Errorf("answer on connection %d: %w", i, err)
+		}
+	}
+	after, err := process.RSS(s.process.PID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%d idle connections: %.2f KiB each; %d MiB before, %d MiB after\n",
+		b.cfg.idle, float64(after-before)/float64(b.cfg.idle)/1024, before>>20, after>>20)
+	return err
 }
 
 func field(b []byte, name string, value []byte) []byte {
