@@ -6,7 +6,7 @@ LINT      := $(TOOLS)/golangci-lint-v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Packages that never run SQLite in a hot loop are tested under the race detector.
 RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
-             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/link/... \
+             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... \
              ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/weburl/...
 PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 FUZZTIME  ?= 30s
