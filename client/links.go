@@ -39,7 +39,13 @@ type Link struct {
 	RedirectStatus int        `json:"redirect_status"`
 	StartsAt       *time.Time `json:"starts_at"`
 	ExpiresAt      *time.Time `json:"expires_at"`
-	Clicks         uint64     `json:"clicks"`
+	MaxClicks      *uint64    `json:"max_clicks"`
+	ClicksLeft     *uint64    `json:"clicks_left"`
+	FallbackURL    *string    `json:"fallback_url"`
+	ForwardQuery   bool       `json:"forward_query"`
+	NoIndex        bool       `json:"noindex"`
+	Cacheable      bool       `json:"cacheable"`
+	Clicks         *uint64    `json:"clicks"` // nil while the statistics cannot be asked
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`
 	Version        uint64     `json:"version"`
@@ -77,9 +83,9 @@ type Point struct {
 
 // StatsQuery chooses a range and its steps; zero fields leave it to the server.
 type StatsQuery struct {
+	Domain   string // the link's host; "" = the server's default domain
 	From, To time.Time
 	Interval string // minute, quarter, hour or day
-	Zone     string // an IANA time zone
 }
 
 // Create makes a link.
@@ -130,7 +136,7 @@ func (c *Client) Stats(ctx context.Context, code string, query StatsQuery) (Stat
 			q.Set(name, t.UTC().Format(time.RFC3339))
 		}
 	}
-	for name, v := range map[string]string{"interval": query.Interval, "tz": query.Zone} {
+	for name, v := range map[string]string{"domain": query.Domain, "interval": query.Interval} {
 		if v != "" {
 			q.Set(name, v)
 		}

@@ -92,6 +92,29 @@ func TestALinkIsMadeFollowedAndCounted(t *testing.T) {
 	}
 }
 
+func TestStatsOfAShortURLAreThoseOfItsDomain(t *testing.T) {
+	address, folder := serving(t, "--domains=s.example")
+	t.Setenv("CURT_SERVER", address)
+	t.Setenv("CURT_API_KEY_FILE", filepath.Join(folder, "admin.key"))
+	code, out, errs := curt(t.Context(), "shorten", "--alias=same", "https://example.com/a")
+	if code != 0 {
+		t.Fatalf("shorten: %d %q", code, errs)
+	}
+	if code, _, errs = curt(t.Context(), "stats", strings.TrimSpace(out)); code != 0 {
+		t.Errorf("on its domain: %d %q", code, errs)
+	}
+	for _, other := range []string{"https://s.example/same", "https://stranger.example/same"} {
+		if code, out, _ = curt(t.Context(), "stats", other); code != 1 || out != "" {
+			t.Errorf("%s: %d %q", other, code, out)
+		}
+	}
+	for _, name := range []string{"curt.db", "clicks.db"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
 func follow(t *testing.T, short, want string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, short, http.NoBody)
@@ -127,6 +150,8 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 		{1, "whole seconds", []string{"shorten", "--expires-in=1500ms", "https://a.example"}},
 		{1, "connection refused", []string{"shorten", "https://a.example"}},
 		{1, "connection refused", []string{"stats", "abc"}},
+		{1, "neither a code nor a short URL", []string{"stats", ""}},
+		{1, "neither a code nor a short URL", []string{"stats", "http://localhost/a/b"}},
 		{1, "CURT_SERVER", []string{"stats", "--server=nowhere", "abc"}},
 		{78, "CURT_CODE_LENGTH=3", []string{"serve", "--code-length=3"}},
 		{78, "CURT_CACHE=redis://x", []string{"serve", "--cache=redis://x"}},

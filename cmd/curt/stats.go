@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,15 +22,15 @@ type statsCmd struct {
 
 // Run prints the counters of one link and its series as a sparkline.
 func (c *statsCmd) Run(ctx context.Context, t terminal) error {
-	code := c.Code
-	if u, err := url.Parse(code); err == nil && u.Host != "" {
-		code = path.Base(u.Path)
+	code, domain, err := target(c.Code)
+	if err != nil {
+		return err
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	s, err := api.Stats(ctx, code, client.StatsQuery{Interval: c.Interval})
+	s, err := api.Stats(ctx, code, client.StatsQuery{Domain: domain, Interval: c.Interval})
 	if err != nil {
 		return fmt.Errorf("statistics of %s: %w", code, err)
 	}
@@ -55,6 +54,21 @@ func (c *statsCmd) Run(ctx context.Context, t terminal) error {
 		_, _ = fmt.Fprintf(w, "%s\t%v\n", row.name, row.value) // Flush reports what failed
 	}
 	return w.Flush()
+}
+
+// target reads what names a link: its code, or its short URL, whose host then says
+// on which domain.
+func target(name string) (code, domain string, err error) {
+	u, err := url.Parse(name)
+	if err != nil || u.Host == "" {
+		code = name
+	} else {
+		code, domain = strings.TrimPrefix(u.Path, "/"), u.Host
+	}
+	if code == "" || strings.Contains(code, "/") {
+		return "", "", fmt.Errorf("%q is neither a code nor a short URL", name)
+	}
+	return code, domain, nil
 }
 
 func when(t *time.Time) string {

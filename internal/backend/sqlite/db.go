@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ type handles struct {
 // brings the schema and the file up to date. Automatic checkpoints are off: whoever owns the
 // handles runs its own.
 func open(ctx context.Context, f file) (handles, error) {
+	if err := private(f.path); err != nil {
+		return handles{}, err
+	}
 	write, err := pool(f, 1, cmp.Or(f.writerCacheKiB, f.cacheKiB), "")
 	if err != nil {
 		return handles{}, err
@@ -61,6 +65,16 @@ func open(ctx context.Context, f file) (handles, error) {
 		return handles{}, errors.Join(err, write.Close())
 	}
 	return handles{write: write, read: read}, nil
+}
+
+// private makes a new file that its owner alone may read: it holds everybody's
+// links. SQLite gives the files beside it the same mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return f.Close()
 }
 
 // renewWAL brings everything that the last process left in the WAL into the file,
