@@ -126,7 +126,7 @@ func (w *writer) drain() {
 }
 
 // gather waits for the callers that were just answered to come back with their next
-// write: until the queue has stopped growing, but no longer than the last commit
+// write: until the queue has not grown for two looks, but no longer than the last commit
 // took. An fsync costs about 0.3 ms of processor time beside the wait for the disk,
 // so that a few large commits carry more writes than many small ones. A single
 // caller never waits: nobody else is expected.
@@ -135,9 +135,12 @@ func (w *writer) gather(answered int, limit time.Duration) {
 		return
 	}
 	began := time.Now()
-	for before := -1; before != w.queued() && time.Since(began) < limit; {
-		before = w.queued()
+	for before, quiet := -1, 0; quiet < 2 && time.Since(began) < limit; {
 		time.Sleep(gatherStep)
+		now := w.queued()
+		if quiet++; now != before {
+			before, quiet = now, 0
+		}
 	}
 }
 
