@@ -121,6 +121,15 @@ func (a *api) routes(version string) (http.Handler, error) {
 	return a.cleanPaths(mux), nil
 }
 
+// operations lists what the API can do; each file of operations adds its own.
+func (a *api) operations(schemas huma.Registry) []*operation {
+	d := describer{schemas}
+	return slices.Concat(
+		a.linkOperations(d),
+		[]*operation{a.statsOperation(d)},
+	)
+}
+
 // wrongMethod answers a path that exists for other methods.
 func (a *api) wrongMethod(allowed []string) http.HandlerFunc {
 	set := map[string]bool{}

@@ -82,9 +82,8 @@ type LinkList struct {
 	NextCursor string `json:"next_cursor,omitzero" doc:"Continues the walk; absent at its end."`
 }
 
-// operations lists what the API can do.
-func (a *api) operations(schemas huma.Registry) []*operation {
-	d := describer{schemas}
+// linkOperations is what the API can do with one link and with the list of them.
+func (a *api) linkOperations(d describer) []*operation {
 	tag := map[string]*huma.Param{"ETag": header("The version of the link, in quotes.")}
 	created := map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
 	return []*operation{
@@ -128,7 +127,6 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 			},
 			scope: auth.LinksWrite, serve: (*call).deleteLink,
 		},
-		a.statsOperation(d),
 	}
 }
 
