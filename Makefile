@@ -10,6 +10,9 @@ RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/cl
              ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/weburl/...
 PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 FUZZTIME  ?= 30s
+# Python programs that tests run, from bin/tools/venv. A test whose program is
+# missing says so, and fails when CI=true.
+PYTOOLS   := schemathesis==4.32.5
 
 .PHONY: run build test check fuzz bench fmt soak
 
@@ -22,6 +25,7 @@ build: ## bin/curt, one static binary
 
 test: build ## everything that must pass before a change lands
 	@scripts/need strace mkfs.ext4 node gcc
+	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	$(GO) test -race -timeout 10m $(RACE)
 	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
 	cd bench && $(GO) vet ./... && $(GO) test ./...
