@@ -12,7 +12,7 @@ import (
 // Scope is a right that a key may carry.
 type Scope string
 
-// The scopes of design §6.
+// The scopes.
 const (
 	LinksRead  Scope = "links:read"
 	LinksWrite Scope = "links:write"
@@ -32,6 +32,7 @@ var (
 type Caller struct {
 	KeyID     string // "" = anonymous
 	Workspace link.WorkspaceID
+	Plan      Plan // whose limits hold; "" = PlanDefault
 	Scopes    []Scope
 	Addr      netip.Addr // the client's address; never stored
 }
@@ -39,7 +40,7 @@ type Caller struct {
 // Anonymous returns the caller of a request without a key; what it may do depends
 // on the scopes that the server grants.
 func Anonymous(addr netip.Addr, scopes ...Scope) Caller {
-	return Caller{Workspace: link.WorkspaceAnonymous, Scopes: scopes, Addr: addr}
+	return Caller{Workspace: link.WorkspaceAnonymous, Plan: PlanAnonymous, Scopes: scopes, Addr: addr}
 }
 
 // IsAnonymous reports whether the caller showed no key.

@@ -28,7 +28,8 @@ type Config struct {
 	StrictHost     bool          `env:"CURT_STRICT_HOST" help:"Answer 404 to hosts that are not configured, instead of the default domain."`
 	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, at least 27 characters that begin with curt_. Unset: made at the first start and written to DATA/admin.key."`
 	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
-	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, 10 a minute from one address. Unset: only on a loopback listener."`
+	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
+	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`

@@ -152,6 +152,7 @@ func (c *call) createLink() error {
 	}
 	var none uint64 // a code is never used twice, so nobody clicked yet
 	c.w.Header()["Location"] = []string{resourcePath(l.Key)}
+	limitState(c.w.Header(), req.Limit)
 	return c.link(http.StatusCreated, &l, &none)
 }
 

@@ -15,6 +15,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/ratelimit"
 	"curt/internal/shorten"
 )
 
@@ -101,7 +102,7 @@ func (a *api) problem(err error) (p Problem, known bool) {
 	}
 	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		p = kind{"rate-limited", 429, "Too many requests"}.problem()
-		p.Detail = "wait as long as Retry-After says, or use an API key"
+		p.Detail = "the limit of creates is reached, wait as long as Retry-After says"
 		return p, true
 	}
 	for _, m := range a.mappings {
@@ -165,8 +166,15 @@ func limitHeaders(h http.Header, err error) {
 	if !ok {
 		return
 	}
-	v := limited.Verdict
-	h.Set("Retry-After", strconv.Itoa(max(1, seconds(v.RetryAfter))))
+	h.Set("Retry-After", strconv.Itoa(max(1, seconds(limited.Verdict.RetryAfter))))
+	limitState(h, &limited.Verdict)
+}
+
+// limitState tells a caller what is left of a limit; nil when none applies.
+func limitState(h http.Header, v *ratelimit.Verdict) {
+	if v == nil {
+		return
+	}
 	h.Set("X-RateLimit-Limit", strconv.Itoa(v.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(v.Remaining))
 	h.Set("X-RateLimit-Reset", strconv.Itoa(seconds(v.ResetAfter)))

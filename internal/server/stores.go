@@ -92,8 +92,12 @@ func (s *Server) newCreator() (*shorten.Creator, error) {
 	if err != nil {
 		return nil, &config.Error{Setting: "CURT_BASE_URL", Value: s.origin.base, Want: err.Error()}
 	}
+	plans, err := shorten.DefaultPlans().With(s.config.Limits)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_LIMITS", Value: s.config.Limits, Want: err.Error()}
+	}
 	return shorten.New(shorten.Config{
-		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Own: own,
+		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: own,
 		Host: s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -47,9 +46,8 @@ type Config struct {
 	Host    link.Domain
 	Domains []link.Domain
 
-	// AnonymousLimit bounds the creates of one address without a key; the zero
-	// Limit is AnonymousCreates.
-	AnonymousLimit ratelimit.Limit
+	// Plans bounds the creates of callers; nil = DefaultPlans.
+	Plans Plans
 
 	// Announce is called, after the write is durable, with each change that a
 	// cache may not know: a code that the permutation did not make, and every
@@ -69,11 +67,6 @@ type Config struct {
 	Metrics prometheus.Registerer
 }
 
-// AnonymousCreates is the plan of callers without a key (design §6).
-func AnonymousCreates() ratelimit.Limit {
-	return ratelimit.Limit{Count: 10, Period: time.Minute, Burst: 10}
-}
-
 // Creator makes, reads, changes and deletes links on behalf of a caller. It is
 // safe for many goroutines.
 type Creator struct {
@@ -84,7 +77,7 @@ type Creator struct {
 	own      *weburl.Hosts
 	host     link.Domain
 	domains  map[link.Domain]struct{}
-	limit    ratelimit.Limit
+	plans    Plans
 	announce func(link.Change)
 	minted   func(link.Key)
 	random   io.Reader
@@ -96,14 +89,14 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		limit: cfg.AnonymousLimit, announce: cfg.Announce, minted: cfg.Minted, random: cfg.Random,
+		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, random: cfg.Random,
 		metrics: newMetrics(cfg.Metrics),
 	}
 	for _, d := range cfg.Domains {
 		c.domains[d] = struct{}{}
 	}
-	if c.limit == (ratelimit.Limit{}) {
-		c.limit = AnonymousCreates()
+	if c.plans == nil {
+		c.plans = DefaultPlans()
 	}
 	if c.announce == nil {
 		c.announce = func(link.Change) {}
@@ -127,7 +120,7 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 	if err := authorise(who, auth.LinksWrite); err != nil {
 		return link.Link{}, err
 	}
-	if err := c.spend(ctx, now, who); err != nil {
+	if req.Limit, err = c.charge(ctx, now, who, 1); err != nil {
 		return link.Link{}, err
 	}
 	var stored link.Link
@@ -186,37 +179,6 @@ func authorise(who auth.Caller, scope auth.Scope) error {
 		return auth.ErrUnauthenticated
 	}
 	return fmt.Errorf("%w: it lacks the scope %s", auth.ErrForbidden, scope)
-}
-
-// spend charges a caller without a key for one create. Keys of today have no limit.
-func (c *Creator) spend(ctx context.Context, now time.Time, who auth.Caller) error {
-	if !who.IsAnonymous() {
-		return nil
-	}
-	verdicts, err := c.limits.Spend(ctx, now, []ratelimit.Charge{
-		{Bucket: "create:" + network(who.Addr), Limit: c.limit, Cost: 1},
-	})
-	if err != nil {
-		return fmt.Errorf("ask the rate limit: %w", err)
-	}
-	for _, v := range verdicts {
-		if !v.Allowed {
-			return &LimitedError{Verdict: v}
-		}
-	}
-	return nil
-}
-
-// network names who shares a limit: an IPv4 address, or an IPv6 /64, because one
-// household holds all of its 2^64 addresses.
-func network(addr netip.Addr) string {
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return addr.String()
 }
 
 // claim stores a link under the alias that its owner chose.

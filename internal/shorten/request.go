@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/ratelimit"
 )
 
 // Field is one field of a request. A field may be absent (the zero Field), null
@@ -46,6 +47,10 @@ type Request struct {
 	Fields
 	Alias  Field[string] // absent or null: a code is generated
 	Domain Field[string] // absent or null: the default domain
+
+	// Limit is set by Create: how much is left of the tightest limit of the caller,
+	// this create included; nil when none applies.
+	Limit *ratelimit.Verdict
 }
 
 // Change asks to change a link. Absent fields stay as they are.

@@ -1,0 +1,157 @@
+package shorten
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/ratelimit"
+)
+
+// Plans says how many links the callers of each plan may make. All limits of a plan
+// hold at once; a plan without any is unlimited.
+type Plans map[auth.Plan][]ratelimit.Limit
+
+// DefaultPlans are the limits of an operator who sets none.
+func DefaultPlans() Plans {
+	const day = 24 * time.Hour
+	return Plans{
+		auth.PlanAnonymous:  {limit(10, time.Minute)},
+		auth.PlanFree:       {limit(10, time.Minute), limit(100, time.Hour)},
+		auth.PlanVerified:   {limit(100, time.Minute)},
+		auth.PlanRegistered: {limit(10_000, day)},
+		auth.PlanDefault:    nil,
+	}
+}
+
+// limit allows n in each period, all at once if need be.
+func limit(n int, period time.Duration) ratelimit.Limit {
+	return ratelimit.Limit{Count: n, Period: period, Burst: n}
+}
+
+// With returns the plans with some of them replaced, as an operator writes it:
+// "free=10/m+100/h,anonymous=off". Units are s, m, h and d. The error is one line
+// that names what is wrong.
+func (p Plans) With(text string) (Plans, error) {
+	changed := maps.Clone(p)
+	seen := map[auth.Plan]bool{}
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry == "" {
+			continue
+		}
+		name, limits, ok := strings.Cut(entry, "=")
+		plan := auth.Plan(strings.TrimSpace(name))
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q: want PLAN=LIMITS, such as free=10/m+100/h", entry)
+		case !slices.Contains(auth.Plans(), plan):
+			return nil, fmt.Errorf("%q is no plan: want one of %v", name, auth.Plans())
+		case seen[plan]:
+			return nil, fmt.Errorf("%q is given twice", plan)
+		}
+		seen[plan] = true
+		var err error
+		if changed[plan], err = parseLimits(strings.TrimSpace(limits)); err != nil {
+			return nil, fmt.Errorf("%s: %w", plan, err)
+		}
+	}
+	return changed, nil
+}
+
+func parseLimits(text string) ([]ratelimit.Limit, error) {
+	if text == "off" {
+		return nil, nil
+	}
+	var limits []ratelimit.Limit
+	for entry := range strings.SplitSeq(text, "+") {
+		l, err := ParseLimit(strings.TrimSpace(entry))
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(limits, func(o ratelimit.Limit) bool { return o.Period == l.Period }) {
+			return nil, fmt.Errorf("%q: another limit has the same unit", entry)
+		}
+		limits = append(limits, l)
+	}
+	return limits, nil
+}
+
+// ParseLimit reads a limit such as "100/h": a count from 1 to 1,000,000,000 in a
+// second, minute, hour or day, all of which may come at once.
+func ParseLimit(text string) (ratelimit.Limit, error) {
+	const most = 1_000_000_000 // more than one process can answer in a day
+	count, unit, _ := strings.Cut(text, "/")
+	periods := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	n, err := strconv.ParseUint(count, 10, 31)
+	if err != nil || n == 0 || n > most || periods[unit] == 0 {
+		return ratelimit.Limit{}, fmt.Errorf("%q: want a count and s, m, h or d, such as 100/h", text)
+	}
+	return limit(int(n), periods[unit]), nil
+}
+
+// charge spends n creates of the caller's limits, all of them or none, in one
+// question to the store. It returns the tightest verdict, nil when no limit applies,
+// and a LimitedError with the verdict that takes longest when one refuses: always, for
+// more than a limit allows at once.
+func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Caller, n int) (*ratelimit.Verdict, error) {
+	charges := c.charges(who, n)
+	if len(charges) == 0 {
+		return nil, nil
+	}
+	verdicts, err := c.limits.Spend(ctx, now, charges)
+	if err != nil {
+		return nil, fmt.Errorf("ask the rate limit: %w", err)
+	}
+	tightest := &verdicts[0]
+	for i := range verdicts {
+		if v := &verdicts[i]; tighter(v, tightest) {
+			tightest = v
+		}
+	}
+	if !tightest.Allowed {
+		return nil, &LimitedError{Verdict: *tightest}
+	}
+	return tightest, nil
+}
+
+// tighter reports whether a says more about what its caller may still do than b.
+func tighter(a, b *ratelimit.Verdict) bool {
+	switch {
+	case a.Allowed != b.Allowed:
+		return !a.Allowed
+	case !a.Allowed:
+		return a.RetryAfter > b.RetryAfter
+	}
+	return a.Remaining < b.Remaining
+}
+
+// charges names the buckets of a caller. A workspace shares its own among its keys;
+// callers without a key have one for each network.
+func (c *Creator) charges(who auth.Caller, n int) []ratelimit.Charge {
+	plan := cmp.Or(who.Plan, auth.PlanDefault)
+	if who.IsAnonymous() {
+		plan = auth.PlanAnonymous
+	}
+	limits, known := c.plans[plan]
+	if !known { // written by a newer release: not the time to be generous
+		limits = c.plans[auth.PlanFree]
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	bucket := "create:w:" + string(who.Workspace)
+	if who.IsAnonymous() {
+		bucket = "create:a:" + ratelimit.ClientBucket(who.Addr)
+	}
+	charges := make([]ratelimit.Charge, len(limits))
+	for i, l := range limits {
+		charges[i] = ratelimit.Charge{Bucket: bucket + "/" + l.Period.String(), Limit: l, Cost: n}
+	}
+	return charges
+}
