@@ -66,7 +66,7 @@ type api struct {
 	buffers  *sync.Pool
 }
 
-// New returns the handler of every path below /api/.
+// New returns the handler of every request that Serves takes.
 func New(cfg Config) (http.Handler, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {
@@ -127,6 +127,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	return slices.Concat(
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d)},
+		compatOperations(d),
 	)
 }
 

@@ -85,13 +85,12 @@ type LinkList struct {
 // linkOperations is what the API can do with one link and with the list of them.
 func (a *api) linkOperations(d describer) []*operation {
 	tag := map[string]*huma.Param{"ETag": header("The version of the link, in quotes.")}
-	created := map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
 	return []*operation{
 		{
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: linksPath, OperationID: "create-link", Summary: "Make a link",
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
-				Responses: d.answers(201, "The link is stored.", Link{}, created, 408, 409, 413, 415, 429, 507),
+				Responses: d.answers(201, "The link is stored.", Link{}, createdHeaders(), 408, 409, 413, 415, 429, 507),
 			},
 			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
 		},
@@ -130,6 +129,11 @@ func (a *api) linkOperations(d describer) []*operation {
 	}
 }
 
+// createdHeaders are on the answer to every create.
+func createdHeaders() map[string]*huma.Param {
+	return map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
+}
+
 func listParams() []*huma.Param {
 	one, most := 1.0, 100.0
 	return []*huma.Param{
@@ -145,15 +149,24 @@ func (c *call) createLink() error {
 	if err := decode(c.body, &body); err != nil {
 		return err
 	}
+	return c.create(&body, func(l *link.Link) any {
+		var none uint64 // a code is never used twice, so nobody clicked yet
+		return c.api.sites.resource(l, c.now, &none)
+	})
+}
+
+// create makes the link that a body asks for, and answers what show makes of it.
+func (c *call) create(body *LinkCreate, show func(*link.Link) any) error {
 	req := shorten.Request{Fields: body.fields(), Alias: body.CustomAlias.Field, Domain: body.Domain.Field}
 	l, err := c.api.links.Create(c.r.Context(), c.now, c.who, &req)
 	if err != nil {
 		return err
 	}
-	var none uint64 // a code is never used twice, so nobody clicked yet
-	c.w.Header()["Location"] = []string{resourcePath(l.Key)}
-	limitState(c.w.Header(), req.Limit)
-	return c.link(http.StatusCreated, &l, &none)
+	h := c.w.Header()
+	h["Location"] = []string{resourcePath(l.Key)}
+	h["Etag"] = []string{etag(l.Version)}
+	limitState(h, req.Limit)
+	return c.json(http.StatusCreated, show(&l))
 }
 
 // resourcePath is where the API shows a link.

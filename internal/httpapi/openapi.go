@@ -29,9 +29,12 @@ func describe(mux *http.ServeMux, version string) huma.API {
 // describer fills in what every operation says.
 type describer struct{ schemas huma.Registry }
 
+// schema describes v's type, by reference to what is said of it once.
+func (d describer) schema(v any) *huma.Schema { return d.schemas.Schema(reflect.TypeOf(v), true, "") }
+
 // body describes a request body of type v.
 func (d describer) body(v any, media ...string) *huma.RequestBody {
-	schema := d.schemas.Schema(reflect.TypeOf(v), true, "")
+	schema := d.schema(v)
 	content := map[string]*huma.MediaType{}
 	for _, m := range media {
 		content[m] = &huma.MediaType{Schema: schema}
@@ -44,7 +47,7 @@ func (d describer) answers(status int, description string, v any, headers map[st
 	success := &huma.Response{Description: description, Headers: headers}
 	if v != nil {
 		success.Content = map[string]*huma.MediaType{
-			"application/json": {Schema: d.schemas.Schema(reflect.TypeOf(v), true, "")},
+			"application/json": {Schema: d.schema(v)},
 		}
 	}
 	responses := map[string]*huma.Response{strconv.Itoa(status): success}

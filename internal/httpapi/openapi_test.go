@@ -88,6 +88,9 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 		"post /api/v1/links": "create-link", "get /api/v1/links": "list-links", "get /api/v1/links/{code}": "get-link",
 		"patch /api/v1/links/{code}": "change-link", "delete /api/v1/links/{code}": "delete-link", "get /api/v1/links/{code}/stats": "link-stats",
 	}
+	for path, name := range map[string]string{"/api/v1/urls": "urls", "/shorten": "shorten", "/v1/urls": "v1-urls", "/v1/links": "v1-links"} {
+		want["post "+path], want["delete "+path+"/{code}"], want["get "+path+"/{code}/stats"] = name+"-create", name+"-delete", name+"-stats"
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("operations (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,8 @@ package server
 
 import (
 	"net/http"
-	"strings"
+
+	"curt/internal/httpapi"
 )
 
 // pages are the paths of one segment that are no links. The lane leaves them to
@@ -15,7 +16,7 @@ func pages() []string { return []string{"healthz", "readyz"} }
 func (s *Server) routes(api, links http.Handler) http.Handler {
 	return s.health.closeWhileDraining(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
-		case api != nil && strings.HasPrefix(p, "/api/"):
+		case api != nil && httpapi.Serves(r):
 			api.ServeHTTP(w, r)
 		case p == "/healthz" && isRead(r):
 			s.health.live(w, r)
