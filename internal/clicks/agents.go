@@ -106,9 +106,9 @@ func looksLikeBrowser(ua string) bool {
 
 // crawler asks the bot list. Versions make most of the difference between user
 // agents and none to a bot's name, so the list is asked about the text with every
-// run of digits made one zero.
+// run of digits made one zero, and without brands that sound like bots.
 func (a *agents) crawler(ua string) bool {
-	text := zeroDigits(ua)
+	text := maskBrands(zeroDigits(ua))
 	if found, ok := a.crawlers.get(text); ok {
 		return found
 	}
