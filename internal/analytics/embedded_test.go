@@ -40,7 +40,7 @@ func open(t *testing.T, store clicks.RollupStore, every time.Duration) *system {
 		t.Fatal(err)
 	}
 	s := &system{ring: clicks.NewRing(clicks.RingConfig{Bytes: 4 << 20}), log: log}
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: s.ring, Log: log, Keys: dayKeys{}})
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: s.ring, Log: log, Keys: dayKeys{}, Geo: analyticstest.Places{}})
 	s.fold = clicks.NewFold(clicks.FoldConfig{Log: log, Store: store, Every: every})
 	s.Embedded = analytics.NewEmbedded(store, s.fold)
 	for _, run := range []func(context.Context) error{s.fold.Run, capture.Run} { // stopped in the other order

@@ -42,10 +42,7 @@ func (s Scope) resolve(unit time.Duration, first, now time.Time) (span, error) {
 
 // points returns the starts of the steps that cover r, and the end of the last.
 func points(r span, step Step, zone *time.Location) ([]time.Time, error) {
-	at := r.from.In(zone)
-	for !step.begins(at) {
-		at = at.Add(-step.unit())
-	}
+	at := step.Floor(r.from, zone)
 	var starts []time.Time
 	for at.Before(r.to) {
 		if len(starts) == MaxPoints {
@@ -85,7 +82,7 @@ func (s Step) begins(t time.Time) bool {
 func (s Step) after(t time.Time) time.Time {
 	next := t.Add(s.unit())
 	if s == Day {
-		next = t.Add(22 * time.Hour) // no day is shorter
+		next = t.Add(20 * time.Hour) // the shortest day had 21: Antarctica/Casey, 2009-10-18
 	}
 	for !s.begins(next) {
 		next = next.Add(s.unit())

@@ -247,8 +247,15 @@ func valueOf(c *clicks.Raw, d clicks.Dimension) string {
 			return clicks.TriggerQR
 		}
 		return clicks.TriggerLink
-	case clicks.Country, clicks.City, clicks.Network:
-		return "" // scripts have no map
+	case clicks.Country:
+		if place := (Places{}).Locate(c.Addr); place.Country != [2]byte{} {
+			return string(place.Country[:])
+		}
+		return ""
+	case clicks.City:
+		return Places{}.Locate(c.Addr).City
+	case clicks.Network:
+		return Places{}.Locate(c.Addr).Network
 	default:
 		q, err := url.ParseQuery(string(c.Query))
 		if err != nil {

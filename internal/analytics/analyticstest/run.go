@@ -20,6 +20,7 @@ import (
 type System struct {
 	Reader analytics.Reader
 	// Load takes clicks as they were recorded and returns when they are counted.
+	// Their addresses lie where Places says.
 	Load func(t *testing.T, raws []clicks.Raw)
 }
 
@@ -54,14 +55,14 @@ func Run(t *testing.T, dir string, open func(t *testing.T) System) {
 
 // question is an eval, read.
 type question struct {
-	kind      string
-	keys      []link.Key
-	scope     analytics.Scope
-	now       time.Time
-	step      analytics.Step
-	dimension clicks.Dimension
-	n         int
-	all       bool
+	kind       string
+	keys       []link.Key
+	scope      analytics.Scope
+	now        time.Time
+	step       analytics.Step
+	dimensions []clicks.Dimension
+	n          int
+	all        bool
 }
 
 func read(words []string) (q question, err error) {
@@ -82,7 +83,7 @@ func read(words []string) (q question, err error) {
 		case name == "step" && ok:
 			q.step, ok = analytics.ParseStep(value)
 		case name == "dimension" && ok:
-			q.dimension, ok = clicks.ParseDimension(value)
+			q.dimensions, ok = parseDimensions(value)
 		case name == "all":
 			q.all, ok = true, true
 		default:
@@ -98,6 +99,17 @@ func read(words []string) (q question, err error) {
 	}
 	q.scope.Key = q.keys[0]
 	return q, nil
+}
+
+func parseDimensions(list string) (dimensions []clicks.Dimension, ok bool) {
+	for name := range strings.SplitSeq(list, ",") {
+		d, ok := clicks.ParseDimension(name)
+		if !ok {
+			return nil, false
+		}
+		dimensions = append(dimensions, d)
+	}
+	return dimensions, true
 }
 
 // ask returns the answer as the text that scripts have.
@@ -127,12 +139,17 @@ func ask(t *testing.T, at string, r analytics.Reader, words []string) string {
 			}
 		}
 	case "top":
-		top, err := r.Top(t.Context(), q.scope, q.n, q.now, q.dimension)
+		top, err := r.Top(t.Context(), q.scope, q.n, q.now, q.dimensions...)
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		for _, row := range top[0] {
-			fmt.Fprintf(&b, "%s %d %d\n", row.Value, row.Clicks, row.Humans)
+		for i, rows := range top {
+			if len(top) > 1 {
+				fmt.Fprintf(&b, "%s:\n", q.dimensions[i])
+			}
+			for _, row := range rows {
+				fmt.Fprintf(&b, "%s %d %d\n", row.Value, row.Clicks, row.Humans)
+			}
 		}
 	case "clicks":
 		sums, err := r.Clicks(t.Context(), q.keys)

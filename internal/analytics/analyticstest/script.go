@@ -9,12 +9,12 @@
 //	eval totals c1 now=2026-03-14T12:00:00Z      a question, then the answer
 //	clicks 1 humans 1 …
 //
-// The words of a click: from, ua (chrome, firefox, iphone, bot, curl), ref, lang, query;
+// The words of a click: from (see Places), ua (chrome, firefox, iphone, bot, curl), ref, lang, query;
 // head, prefetch, qr; fallback, refused, orphan; and xN for N such clicks. The questions:
 //
 //	totals KEY [from=T] [to=T]
 //	series KEY step=S [from=T] [to=T] [zone=Z] [all]
-//	top KEY dimension=D [n=N] [from=T] [to=T]
+//	top KEY dimension=D,… [n=N] [from=T] [to=T]
 //	clicks KEY…
 //
 // each with now=T. A series shows the points where something happened; with all it
