@@ -57,37 +57,6 @@ type Page struct {
 	NextCursor string `json:"next_cursor"`
 }
 
-// Stats are the statistics of one link.
-type Stats struct {
-	ShortCode     string     `json:"short_code"`
-	TotalClicks   uint64     `json:"total_clicks"`
-	HumanClicks   uint64     `json:"human_clicks"`
-	BotClicks     uint64     `json:"bot_clicks"`
-	Previews      uint64     `json:"previews"`
-	VisitorDays   uint64     `json:"visitor_days"`
-	Clicks24h     uint64     `json:"clicks_24h"`
-	LastClickedAt *time.Time `json:"last_clicked_at"`
-	Series        []Point    `json:"series"`
-	LastUpdatedAt *time.Time `json:"last_updated_at"`
-	CompleteUntil *time.Time `json:"complete_until"`
-}
-
-// Point is one interval of a series.
-type Point struct {
-	Start    time.Time `json:"start"`
-	Clicks   uint64    `json:"clicks"`
-	Humans   uint64    `json:"humans"`
-	Visitors uint64    `json:"visitors"`
-	Complete bool      `json:"complete"`
-}
-
-// StatsQuery chooses a range and its steps; zero fields leave it to the server.
-type StatsQuery struct {
-	Domain   string // the link's host; "" = the server's default domain
-	From, To time.Time
-	Interval string // minute, quarter, hour or day
-}
-
 // Create makes a link.
 func (c *Client) Create(ctx context.Context, l NewLink) (Link, error) {
 	var made Link
@@ -126,24 +95,6 @@ func (c *Client) List(ctx context.Context, cursor string, limit int) (Page, erro
 	var p Page
 	err := c.call(ctx, http.MethodGet, "/api/v1/links", q, nil, &p)
 	return p, err
-}
-
-// Stats returns the statistics of a link.
-func (c *Client) Stats(ctx context.Context, code string, query StatsQuery) (Stats, error) {
-	q := url.Values{}
-	for name, t := range map[string]time.Time{"from": query.From, "to": query.To} {
-		if !t.IsZero() {
-			q.Set(name, t.UTC().Format(time.RFC3339))
-		}
-	}
-	for name, v := range map[string]string{"domain": query.Domain, "interval": query.Interval} {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	var s Stats
-	err := c.call(ctx, http.MethodGet, linkPath(code)+"/stats", q, nil, &s)
-	return s, err
 }
 
 func linkPath(code string) string { return "/api/v1/links/" + url.PathEscape(code) }

@@ -21,6 +21,7 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/auth/authtest"
+	"curt/internal/clicks"
 	"curt/internal/codegen"
 	"curt/internal/httpapi"
 	"curt/internal/link"
@@ -131,6 +132,8 @@ type stats struct {
 	counts map[link.Key]uint64
 	totals analytics.Totals
 	series []analytics.Point
+	top    map[clicks.Dimension][]analytics.Row
+	most   int
 	asked  analytics.Scope
 	step   analytics.Step
 	err    error
@@ -153,6 +156,14 @@ func (s *stats) Totals(context.Context, analytics.Scope, time.Time) (analytics.T
 func (s *stats) Series(_ context.Context, scope analytics.Scope, step analytics.Step, _ time.Time) ([]analytics.Point, error) {
 	s.asked, s.step = scope, step
 	return s.series, errors.Join(s.err, s.rangeErr)
+}
+
+func (s *stats) Top(_ context.Context, _ analytics.Scope, n int, _ time.Time, dimensions ...clicks.Dimension) (top [][]analytics.Row, err error) {
+	s.most = n
+	for _, d := range dimensions {
+		top = append(top, s.top[d])
+	}
+	return top, s.err
 }
 
 // answer is a response that was read.
