@@ -16,7 +16,11 @@ func (c *Tiered) Changed(changes ...link.Change) {
 
 func (c *Tiered) changed(k link.Key, v link.Version) {
 	c.counts.changes.Add(1)
-	if c.cfg.Issued != nil {
+	switch {
+	case c.cfg.Issued == nil:
+	case v == 1: // minted links are created without a change
+		c.cfg.Issued.Created(k.Code)
+	default:
 		c.cfg.Issued.Add(k.Code)
 	}
 	h := c.hashString(k.Domain, k.Code)

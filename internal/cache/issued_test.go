@@ -106,6 +106,17 @@ func TestCodesNeverIssuedAskNobody(t *testing.T) {
 		if got := c.Stats().Unminted; got != 2501 {
 			t.Errorf("a minted code was added to the filter: %d", got)
 		}
+
+		// A create that is announced was not minted, whatever its code looks like.
+		for code, want := range map[link.Code]bool{"alias-7": true, "000000007": false, "000000008": false} {
+			if got := issued.Holds(code); got != want {
+				t.Errorf("Holds(%q) = %v, want %v", code, got, want)
+			}
+		}
+		c.Changed(link.Change{Key: key("000000008"), Version: 1})
+		if !issued.Holds("000000008") {
+			t.Error("a code that the permutation did not make is not held")
+		}
 	})
 }
 

@@ -31,7 +31,7 @@ type Need struct {
 	Domain      link.Domain
 	Workspace   link.WorkspaceID
 	Destination string
-	Attempt     int // 0 at first, +1 after each ErrExists for the same link
+	Attempt     int // 0 at first, +1 after each code that this link could not have
 }
 
 // Generator makes codes. It is safe for many goroutines.

@@ -201,6 +201,7 @@ func (c *Creator) mint(ctx context.Context, l link.Link) (link.Link, error) {
 		if err != nil {
 			return link.Link{}, fmt.Errorf("make a code: %w", err)
 		}
+		need.Attempt++
 		if Reserved(code) {
 			continue
 		}
@@ -209,7 +210,6 @@ func (c *Creator) mint(ctx context.Context, l link.Link) (link.Link, error) {
 		if !errors.Is(err, link.ErrExists) {
 			return stored, err
 		}
-		need.Attempt++
 		if c.codes.Promise() == codegen.Unique {
 			c.codes.Burned(code)
 			c.metrics.collisions.Inc()

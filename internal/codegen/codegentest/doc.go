@@ -2,8 +2,10 @@
 //
 //	func TestLeaser(t *testing.T) { codegentest.RunLeaser(t, open, again) }
 //	func TestRange(t *testing.T)  { codegentest.RunGenerator(t, newRange) }
+//	func TestRandom(t *testing.T) { codegentest.RunLikely(t, newRandom) }
 //
 // RunLeaser is what a driver that leases ids passes; RunGenerator is what a
-// strategy with the promise Unique over a Leaser passes. [NewLeaser] is the model,
+// strategy with the promise Unique over a Leaser passes, RunLikely what one with the
+// promise Likely passes. [NewLeaser] is the model,
 // which passes RunLeaser itself, and [WithFaults] makes any Leaser fail on demand.
 package codegentest
