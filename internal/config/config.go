@@ -30,7 +30,7 @@ type Config struct {
 	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
 	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none."`
-	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10."`
+	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
 	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
@@ -53,7 +53,7 @@ type Config struct {
 	Archive   string `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none."`
 	IDs       string `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store."`
 	Writes    string `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
-	Codes     string `default:"range" env:"CURT_CODES" help:"How codes are made: range."`
+	Codes     string `default:"range" env:"CURT_CODES" help:"How codes are made: range, random, or hash of where the link leads."`
 
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
@@ -138,7 +138,7 @@ func (c Config) choices() []error {
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_LINKS", c.Links, []string{"sqlite"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
-		{"CURT_CODES", c.Codes, []string{"range"}},
+		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
 		{"CURT_ACCOUNTS", c.Accounts, nil},
 		{"CURT_CACHE", c.Cache, nil},
 		{"CURT_EVENTS", c.Events, nil},

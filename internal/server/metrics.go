@@ -16,10 +16,6 @@ func (s *Server) register() {
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
 	m.Gauge("curt_click_log_bytes", "Size of the click log.", func() float64 { return float64(p.log.Stats().Bytes) })
-	m.Counter("curt_code_leases_waited_total", "Leases of codes that a create had to wait for.",
-		func() uint64 { return s.codes.Stats().Inline })
-	m.Counter("curt_code_lease_failures_total", "Leases of codes that the link store refused.",
-		func() uint64 { return s.codes.Stats().Failures })
 	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
 	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
 		func() uint64 { return s.cache.Stats().Failures })
@@ -30,6 +26,19 @@ func (s *Server) register() {
 	m.Counter("curt_cache_changes_total", "Changes of links announced.", func() uint64 { return s.cache.Stats().Changes })
 	m.Gauge("curt_cache_entries", "Links in L1.", func() float64 { return float64(s.cache.Stats().Entries) })
 	m.Gauge("curt_cache_bytes", "Bytes of L1.", func() float64 { return float64(s.cache.Stats().Bytes) })
+}
+
+// countLeases offers the counters of the strategy range.
+func (s *Server) countLeases() {
+	s.metrics.Counter("curt_code_leases_waited_total", "Leases of codes that a create had to wait for.",
+		func() uint64 { return s.ranges.Stats().Inline })
+	s.metrics.Counter("curt_code_lease_failures_total", "Leases of codes that the link store refused.",
+		func() uint64 { return s.ranges.Stats().Failures })
+}
+
+// countGrown offers the counter of the strategies random and hash.
+func (s *Server) countGrown(grown func() uint64) {
+	s.metrics.Counter("curt_code_grown_total", "Codes longer than CURT_CODE_LENGTH, because shorter ones were taken.", grown)
 }
 
 // countLane offers the lane's counters.

@@ -45,11 +45,14 @@ func (s *Server) openClicks(ctx context.Context) error {
 
 // support are the loops that serve all others, and therefore end last.
 func (s *Server) support() []loop {
-	return []loop{
+	loops := []loop{
 		{"links", s.links.Run},
 		{"cache", s.cache.Run},
-		{"codes", s.codes.Run},
 		{"roll-ups", s.clicks.rollups.Run},
 		{"click log", s.clicks.log.Run},
 	}
+	if s.ranges != nil {
+		loops = append(loops, loop{"codes", s.ranges.Run})
+	}
+	return loops
 }

@@ -52,8 +52,10 @@ type Server struct {
 
 	links   *sqlite.Links
 	codeKey [32]byte
-	codes   *codegen.Range
+	codes   codegen.Generator
+	ranges  *codegen.Range // codes, when it is the strategy range; else nil
 	cache   *cache.Tiered
+	issued  *cache.Issued
 	clicks  pipeline
 
 	health      health
@@ -86,6 +88,9 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.health.store = s.links.Healthy
 	if err := s.newCache(); err != nil {
+		return err
+	}
+	if err := s.newCodes(); err != nil {
 		return err
 	}
 	if err := s.openClicks(ctx); err != nil {

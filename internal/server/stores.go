@@ -26,8 +26,8 @@ import (
 	"curt/internal/weburl"
 )
 
-// openLinks opens the link store and what stands on its key: the permutation, the
-// generator of codes and the key that signs cursors.
+// openLinks opens the link store and reads its key, which the permutation, the keyed
+// digests of codes and the signatures of cursors stand on.
 func (s *Server) openLinks(ctx context.Context) error {
 	var err error
 	s.links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{
@@ -43,9 +43,6 @@ func (s *Server) openLinks(ctx context.Context) error {
 		return err
 	}
 	s.codeKey = key
-	s.codes = codegen.NewRange(codegen.RangeConfig{
-		Leaser: s.links, Permutation: codegen.NewPermutation(key), Length: s.config.CodeLength, Log: s.log,
-	})
 	return nil
 }
 
@@ -64,11 +61,8 @@ func (s *Server) newCache() error {
 	mark := func(ctx context.Context, length int) (uint64, error) {
 		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
-	cfg := cache.Config{
-		Bytes:  uint64(s.config.CacheSize),
-		Issued: cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links),
-		Log:    s.log,
-	}
+	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
+	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Log: s.log}
 	if s.config.Lane == "on" {
 		cfg.Prepare = redirect.NewPreparer()
 	}

@@ -1,0 +1,76 @@
+package http_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"curt/test/internal/curttest"
+)
+
+// TestCodesAreHandedOutOnce makes 1,000 links from 32 connections with each strategy
+// in the smallest space, every second of them to one URL, and follows all of them;
+// then again after a restart on the same folder.
+func TestCodesAreHandedOutOnce(t *testing.T) {
+	for _, strategy := range []string{"range", "random", "hash"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			options := curttest.Options{Data: t.TempDir(), Env: []string{"CURT_CODES=" + strategy, "CURT_CODE_LENGTH=4"}}
+			owner := map[string]string{}
+			for range 2 {
+				s := curttest.Start(t, options)
+				for _, l := range makeTogether(t, s, 1000) {
+					if first, twice := owner[l.Code]; twice {
+						t.Errorf("%s was given to %s and %s", l.Code, first, l.LongURL)
+					}
+					owner[l.Code] = l.LongURL
+				}
+				follow(t, s, owner)
+				if code, _ := s.Terminate(t); code != 0 {
+					t.Fatalf("exit code %d\n%s", code, s.Log())
+				}
+			}
+		})
+	}
+}
+
+// makeTogether makes n links at once.
+func makeTogether(t *testing.T, s *curttest.Server, n int) []curttest.Link {
+	const connections = 32
+	made := make([]curttest.Link, n)
+	var wg sync.WaitGroup
+	for first := range connections {
+		c := s.MustDial(t)
+		wg.Go(func() {
+			for i := first; i < n; i += connections {
+				url := "https://example.com/same"
+				if i%2 == 0 {
+					url = fmt.Sprintf("https://example.com/%d", i)
+				}
+				l, a, err := c.Create(url)
+				if err != nil || a.Status != http.StatusCreated {
+					t.Errorf("create: %d %s %v", a.Status, a.Body, err)
+					return
+				}
+				made[i] = l
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return made
+}
+
+// follow visits every code.
+func follow(t *testing.T, s *curttest.Server, owner map[string]string) {
+	c := s.MustDial(t)
+	for code, want := range owner {
+		a, err := c.Do("GET", "/"+code, nil, "")
+		if to, _ := a.Get("Location"); err != nil || a.Status != http.StatusFound || to != want {
+			t.Fatalf("%s: %d to %q, %v; want %s", code, a.Status, to, err, want)
+		}
+	}
+}
