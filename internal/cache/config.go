@@ -51,6 +51,9 @@ type Config struct {
 	// Issued tells codes that were never issued; nil = all are asked for.
 	Issued *Issued
 
+	// Admit returns what of a target enters L1, once per load; nil = all of it as it
+	// is. It must be pure and must not change the version.
+	Admit func(t link.Target) link.Target
 	// Prepare makes what an entry keeps of its answer, once, when the entry enters
 	// L1; nil = nothing. It must be pure and must not keep the target.
 	Prepare func(k link.Key, t link.Target) Prepared

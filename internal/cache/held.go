@@ -57,6 +57,9 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 		e.ask.Store(math.MaxInt64)
 		return e
 	}
+	if c.cfg.Admit != nil {
+		e.Target = c.cfg.Admit(e.Target)
+	}
 	fresh := c.freshness(e.Target, now)
 	e.fresh = at + fresh
 	e.stale = at + max(int64(c.cfg.Stale), fresh)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +148,36 @@ func TestBoundedLinksAreHeldForASecond(t *testing.T) {
 		pass(time.Second)
 		wantVersion(t, c, key("a"), 1)
 		wantLookups(t, s, key("a"), 2)
+	})
+}
+
+func TestATargetIsAdmittedOncePerLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		asked := 0
+		c := newTiered(t, cache.Config{
+			Admit: func(tg link.Target) link.Target {
+				asked++
+				tg.Loops, tg.Fallback = true, ""
+				return tg
+			},
+			Prepare: func(_ link.Key, tg link.Target) cache.Prepared {
+				return cache.Prepared{Tail: strconv.FormatBool(tg.Loops)}
+			},
+		}, s)
+		s.Put(key("abc"), target("https://a.example/"))
+		for range 3 {
+			if got, err := c.Lookup(t.Context(), key("abc")); err != nil || !got.Loops || got.Fallback != "" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+		}
+		if e := c.Hit("", []byte("abc")); e == nil || !e.Target.Loops || e.Prepared.Tail != "true" {
+			t.Fatalf("a hit is not what was admitted: %+v", e)
+		}
+		wantVersion(t, c, key("none"), 0)
+		if asked != 1 {
+			t.Fatalf("asked %d times, want once", asked)
+		}
 	})
 }
 

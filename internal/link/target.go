@@ -19,6 +19,7 @@ type Target struct {
 	ForwardQuery bool
 	NoIndex      bool
 	Cacheable    bool
+	Loops        bool // leads to this service itself; no link says so, but who lets a Target into a cache
 }
 
 // Target returns the part of l that a redirect needs.
@@ -106,8 +107,8 @@ func (t Target) At(now time.Time) State {
 }
 
 // Plain reports whether every live answer of the target is the same bytes but for
-// Date, so that it may be prepared ahead: clean, no bound of clicks, no query to
-// forward. A start or an expiry does not matter, because At is asked each time.
+// Date, so that it may be prepared ahead: clean, no loop, no bound of clicks, no query
+// to forward. A start or an expiry does not matter, because At is asked each time.
 func (t Target) Plain() bool {
-	return t.Status == Active && t.Safety == Clean && !t.Limited && !t.ForwardQuery
+	return t.Status == Active && t.Safety == Clean && !t.Loops && !t.Limited && !t.ForwardQuery
 }

@@ -25,8 +25,14 @@
 //	301 and 302 links, not asked  405 method-not-allowed, Allow
 //	  by GET or HEAD
 //	query forwarded, too long     414 uri-too-long
+//	the destination is a host of  508 loop
+//	  ours now
 //	the stored destination is no  500 broken-link
 //	  safe Location
+//
+// No link is made to a host of ours, but a host may become ours later. Such a link
+// leads nowhere and such a fallback counts as none (loop.go), so that no visitor is
+// ever sent from one of our links to another: a circle ends at its first link.
 //
 // The package reaches no SQL, no accounts, no analytics and no moderation.
 package redirect

@@ -37,12 +37,13 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 	put("live", link.Target{})
 	put("long", link.Target{ForwardQuery: true, Destination: "https://a.example/" + strings.Repeat("x", 8170)})
 	put("junk", link.Target{Destination: "javascript:alert(1)"})
+	put("loop", link.Target{Loops: true})
 	return s, map[redirect.Problem][2]string{
 		redirect.NotFound: {"GET", "/none"}, redirect.NotYetActive: {"GET", "/soon"}, redirect.Expired: {"GET", "/late"},
 		redirect.Exhausted: {"GET", "/used"}, redirect.Disabled: {"GET", "/off"}, redirect.Deleted: {"GET", "/dead"},
 		redirect.Warning: {"GET", "/warn"}, redirect.Blocked: {"GET", "/evil"}, redirect.Legal: {"GET", "/law"},
 		redirect.MethodNotAllowed: {"POST", "/live"}, redirect.URITooLong: {"GET", "/long?x=123456789"},
-		redirect.BrokenLink: {"GET", "/junk"}, redirect.Unavailable: {"GET", "/live"},
+		redirect.BrokenLink: {"GET", "/junk"}, redirect.Loop: {"GET", "/loop"}, redirect.Unavailable: {"GET", "/live"},
 	}
 }
 
@@ -50,7 +51,7 @@ func TestEveryProblemHasAPageAndADocument(t *testing.T) {
 	s, requests := everyProblem()
 	h := newHandler(t, redirect.HandlerConfig{}, s, &recorder{})
 	types := map[string]bool{}
-	for p := redirect.NotFound; p <= redirect.BrokenLink; p++ {
+	for p := redirect.NotFound; p <= redirect.Loop; p++ {
 		request, ok := requests[p]
 		if !ok {
 			t.Fatalf("%s is met by no request of this test", p.Type())

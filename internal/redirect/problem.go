@@ -27,6 +27,7 @@ const (
 	MethodNotAllowed
 	URITooLong
 	BrokenLink
+	Loop
 
 	problems // how many there are
 )
@@ -68,6 +69,8 @@ func (p Problem) describe() description {
 		return description{414, "uri-too-long", "Address too long", "With the query of this request the destination would be too long."}
 	case BrokenLink:
 		return description{500, "broken-link", "Broken link", "What is stored for this link is not an address that a browser may be sent to."}
+	case Loop:
+		return description{508, "loop", "Link leads in a circle", "This link leads back to the service that serves it, so following it would not end."}
 	case NoProblem, problems:
 	}
 	return description{500, "internal", http.StatusText(500), ""}

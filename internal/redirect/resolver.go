@@ -92,6 +92,9 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 	if !allows(t, q.Method) {
 		return notAllowed(q), nil
 	}
+	if t.Loops {
+		return refuse(Loop, q), fmt.Errorf("resolve %s: %w: the destination is a host of ours", k, link.ErrInvalid)
+	}
 	to := t.Destination
 	if t.ForwardQuery && q.Query != "" {
 		to = withQuery(to, q.Query)

@@ -60,6 +60,9 @@ func (s *Server) bind(ctx context.Context) error {
 	if s.origin, err = originOf(s.config, s.listener.Addr()); err != nil {
 		return err
 	}
+	if s.own, err = s.origin.ownHosts(s.listener.Addr()); err != nil {
+		return err
+	}
 	if s.origin.guessed && !s.origin.loopback {
 		s.log.WarnContext(ctx, "CURT_BASE_URL is not set: short links work on this machine only", slog.String("base_url", s.origin.base))
 	}

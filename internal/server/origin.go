@@ -12,6 +12,7 @@ import (
 
 	"curt/internal/config"
 	"curt/internal/link"
+	"curt/internal/weburl"
 )
 
 // origin is what this instance is called: by the links that it shows, and by the
@@ -78,6 +79,23 @@ func domain(name string) (link.Domain, error) {
 		return "", fmt.Errorf("want a host name such as go.example.com, %q is none", name)
 	}
 	return link.Domain(ascii + port), nil
+}
+
+// ownHosts are the hosts that no link may lead to, listening included.
+func (o origin) ownHosts(listening net.Addr) (*weburl.Hosts, error) {
+	var addrs []netip.Addr
+	if ap, err := netip.ParseAddrPort(listening.String()); err == nil {
+		addrs = append(addrs, ap.Addr())
+	}
+	var names []string
+	for _, d := range o.domains {
+		names = append(names, string(d))
+	}
+	own, err := weburl.NewHosts(o.base, names, addrs)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_BASE_URL", Value: o.base, Want: err.Error()}
+	}
+	return own, nil
 }
 
 // hosts maps the Host headers that name a domain to the domain. A visitor of a

@@ -27,6 +27,7 @@ import (
 	"curt/internal/lane"
 	"curt/internal/redirect"
 	"curt/internal/telemetry"
+	"curt/internal/weburl"
 )
 
 // Options are what does not come from the operator.
@@ -42,6 +43,7 @@ type Server struct {
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 	origin  origin
+	own     *weburl.Hosts // no link may lead there
 
 	listener  net.Listener
 	bound     listeners

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
 	"curt/internal/shorten"
-	"curt/internal/weburl"
 )
 
 // openLinks opens the link store and reads its key, which the permutation, the keyed
@@ -62,7 +60,7 @@ func (s *Server) newCache() error {
 		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
 	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
-	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Log: s.log}
+	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Log: s.log}
 	if s.config.Lane == "on" {
 		cfg.Prepare = redirect.NewPreparer()
 	}
@@ -74,24 +72,12 @@ func (s *Server) newCache() error {
 // newCreator makes the write path. Every change is announced to the cache before
 // its writer hears of it.
 func (s *Server) newCreator() (*shorten.Creator, error) {
-	var listening []netip.Addr
-	if ap, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
-		listening = append(listening, ap.Addr())
-	}
-	var names []string
-	for _, d := range s.origin.domains {
-		names = append(names, string(d))
-	}
-	own, err := weburl.NewHosts(s.origin.base, names, listening)
-	if err != nil {
-		return nil, &config.Error{Setting: "CURT_BASE_URL", Value: s.origin.base, Want: err.Error()}
-	}
 	plans, err := shorten.DefaultPlans().With(s.config.Limits)
 	if err != nil {
 		return nil, &config.Error{Setting: "CURT_LIMITS", Value: s.config.Limits, Want: err.Error()}
 	}
 	return shorten.New(shorten.Config{
-		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: own,
+		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own,
 		Host: s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),
