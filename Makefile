@@ -14,7 +14,7 @@ FUZZTIME  ?= 30s
 # missing says so, and fails when CI=true.
 PYTOOLS   := schemathesis==4.32.5
 
-.PHONY: run build test check fuzz bench fmt soak
+.PHONY: run build test check fuzz bench fmt soak api
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -44,6 +44,9 @@ $(LINT):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv $(TOOLS)/golangci-lint $(LINT)
+
+api: ## write api/openapi.yaml anew, after the handlers changed
+	$(GO) test ./internal/httpapi -run TestDescriptionIsCommitted -update
 
 fuzz: ## every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

@@ -39,9 +39,6 @@ type Config struct {
 	// processes, or walks end early. At least 16 bytes.
 	CursorKey []byte
 
-	// Version is the program's, for the description of the API.
-	Version string
-
 	Log *slog.Logger
 
 	// Now returns the time; nil = time.Now.
@@ -86,14 +83,14 @@ func New(cfg Config) (http.Handler, error) {
 	if a.now == nil {
 		a.now = time.Now
 	}
-	return a.routes(cfg.Version)
+	return a.routes()
 }
 
 // routes puts every operation on a mux, and behind them the answers for paths and
 // methods that are none.
-func (a *api) routes(version string) (http.Handler, error) {
+func (a *api) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
-	described := describe(mux, version)
+	described := describe(mux)
 	methods := map[string][]string{}
 	for _, op := range a.operations(described.OpenAPI().Components.Schemas) {
 		described.OpenAPI().AddOperation(&op.Operation)

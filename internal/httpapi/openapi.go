@@ -9,13 +9,17 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
+// apiVersion is that of the paths below /api/v1, not the program's: programs of one
+// version say the same.
+const apiVersion = "1"
+
 // keyScheme names the one way to say who is asking.
 const keyScheme = "key"
 
 // describe returns an API description that no operation is in yet. huma's own
 // routes for documents are off: they would fetch a page's parts from elsewhere.
-func describe(mux *http.ServeMux, version string) huma.API {
-	cfg := huma.DefaultConfig("curt", version)
+func describe(mux *http.ServeMux) huma.API {
+	cfg := huma.DefaultConfig("curt", apiVersion)
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath, cfg.CreateHooks = "", "", "", nil
 	cfg.Info.Description = "Makes short links, changes them and counts their clicks. " +
 		"Every problem is an application/problem+json (RFC 9457) with a stable type."

@@ -62,7 +62,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		"reader": {KeyID: "reader", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}},
 		"none":   {KeyID: "none", Workspace: "acme"},
 	}, Config: httpapi.Config{
-		Stats: s.stats, BaseURL: "https://curt.test", CursorKey: []byte("sixteen bytes key"), Version: "test",
+		Stats: s.stats, BaseURL: "https://curt.test", CursorKey: []byte("sixteen bytes key"),
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}

@@ -162,7 +162,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		ClientAddr: func(r *http.Request) netip.Addr {
 			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
 		},
-		CursorKey: cursorKey, Version: s.version, Log: s.log,
+		CursorKey: cursorKey, Log: s.log,
 	})
 }
 
