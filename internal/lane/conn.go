@@ -39,6 +39,8 @@ type conn struct {
 
 	waking        sync.Mutex // guards the read deadline, which only wakes
 	asleepForGood bool       // guarded by waking; nobody may wake it any more
+
+	lingers bool // the last answer's client did not ask for the end
 }
 
 // scratch is what handling one request needs, and an idle connection does not.
@@ -147,6 +149,9 @@ func (c *conn) run() {
 	c.enter(fresh)
 	c.raw = newRawConn(c)
 	kept = !c.serve()
+	if c.lingers {
+		c.linger()
+	}
 }
 
 // serve answers requests until the connection ends, or is given away: then it
@@ -217,7 +222,9 @@ func (c *conn) handle(s *scratch, b []byte) (stays, given bool) {
 	if !s.ready {
 		c.resolve(s)
 	}
-	return c.send(s) && !s.closing, false
+	sent := c.send(s)
+	c.lingers = sent && s.closing && !s.head.closing
+	return sent && !s.closing, false
 }
 
 // judge parses a head, but not again for each byte of one that comes in pieces.

@@ -10,44 +10,91 @@ import (
 // away.
 type connections struct {
 	mu      sync.Mutex
-	open    []*conn       // guarded by mu; conn.slot is the index
-	foreign int           // guarded by mu; at net/http, not yet closed
-	empty   chan struct{} // guarded by mu; closed when open is empty
-	waited  bool          // guarded by mu; somebody waits on empty
-	ended   bool          // guarded by mu; nobody is taken in any more
+	open    set  // guarded by mu; not yet given away
+	parted  set  // guarded by mu; taken back from net/http to linger
+	foreign int  // guarded by mu; at net/http, not yet closed
+	ended   bool // guarded by mu; nobody is taken in any more
+	settled bool // guarded by mu; nobody is taken back any more
 }
 
-func (s *connections) init() { s.empty = make(chan struct{}) }
+// set is some connections. Who holds connections.mu may use it.
+type set struct {
+	all    []*conn       // conn.slot is the index
+	empty  chan struct{} // closed when all is empty and somebody waits
+	waited bool
+}
+
+func (s *set) put(c *conn) {
+	c.slot = len(s.all)
+	s.all = append(s.all, c)
+}
+
+func (s *set) drop(c *conn) {
+	last := len(s.all) - 1
+	s.all[last].slot, s.all[c.slot] = c.slot, s.all[last]
+	s.all[last] = nil
+	s.all = s.all[:last]
+	s.report()
+}
+
+// none returns a channel that is closed once the set is empty.
+func (s *set) none() <-chan struct{} {
+	empty := s.empty
+	s.waited = true
+	s.report()
+	return empty
+}
+
+// report tells a waiter that the set is empty.
+func (s *set) report() {
+	if s.waited && len(s.all) == 0 {
+		close(s.empty)
+		s.empty, s.waited = make(chan struct{}), false
+	}
+}
+
+func (s *set) cut() {
+	for _, c := range s.all {
+		c.cut()
+	}
+}
+
+func (s *connections) init() {
+	s.open.empty, s.parted.empty = make(chan struct{}), make(chan struct{})
+}
 
 // evictShare is the part of the connections that is closed when there is no room:
 // the oldest are found by looking at all, so one look should make room for many.
 const evictShare = 128
 
-// add takes c in, and makes room by closing those that are idle longest, or failing
-// that those whose head is under way longest. It reports false when nobody can go.
+// add takes c in, and makes room by closing those that had their last answer, failing
+// that those that are idle longest, or whose head is under way longest. It reports
+// false when nobody can go.
 func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || len(s.open)+s.foreign >= limit && !s.evict(1+limit/evictShare, stats) {
+	all := len(s.open.all) + len(s.parted.all) + s.foreign
+	if s.ended || all >= limit && !s.evict(1+limit/evictShare, stats) {
 		stats.refused.Add(1)
 		return false
 	}
-	c.slot = len(s.open)
-	s.open = append(s.open, c)
+	s.open.put(c)
 	return true
 }
 
 // evict closes up to n connections; mu is held.
 func (s *connections) evict(n int, stats *counters) bool {
-	for _, wanted := range [][]phase{{idle, unsure}, {fresh}, {heading}} {
+	for _, wanted := range [][]phase{{parting}, {idle, unsure}, {fresh}, {heading}} {
 		type aged struct {
 			c     *conn
 			since int64
 		}
 		var found []aged
-		for _, c := range s.open {
-			if p, since := c.phase(); slices.Contains(wanted, p) && !c.gone.Load() {
-				found = append(found, aged{c, since})
+		for _, some := range [][]*conn{s.open.all, s.parted.all} {
+			for _, c := range some {
+				if p, since := c.phase(); slices.Contains(wanted, p) && !c.gone.Load() {
+					found = append(found, aged{c, since})
+				}
 			}
 		}
 		if len(found) == 0 {
@@ -68,47 +115,62 @@ func (s *connections) evict(n int, stats *counters) bool {
 func (s *connections) remove(c *conn, foreign bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.open) - 1
-	s.open[last].slot, s.open[c.slot] = c.slot, s.open[last]
-	s.open[last] = nil
-	s.open = s.open[:last]
 	if foreign {
 		s.foreign++
 	}
-	s.report()
+	s.open.drop(c)
 }
 
-// report tells a waiter that the lane is empty; mu is held.
-func (s *connections) report() {
-	if s.waited && len(s.open) == 0 {
-		close(s.empty)
-		s.empty, s.waited = make(chan struct{}), false
-	}
-}
-
-// leave is called once for each foreign connection that net/http closed.
+// leave is called once for each foreign HTTP/2 connection that net/http closed.
 func (s *connections) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.foreign--
 }
 
-// none returns a channel that is closed once the lane has no connection.
+// back is called once for each other one that net/http closed. It takes c, which is to
+// linger, in for it and reports true; or false, when it has no reason to or no time.
+func (s *connections) back(c *conn, lingers bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreign--
+	if !lingers || s.settled {
+		return false
+	}
+	s.parted.put(c)
+	return true
+}
+
+// gone forgets one that lingered.
+func (s *connections) gone(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parted.drop(c)
+}
+
+// none returns a channel that is closed once all connections of the lane have ended or
+// were given away.
 func (s *connections) none() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	empty := s.empty
-	s.waited = true
-	s.report()
-	return empty
+	return s.open.none()
+}
+
+// noneParted is none for those that were taken back.
+func (s *connections) noneParted() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parted.none()
 }
 
 // each calls f for every connection, under the lock: f only marks and closes.
 func (s *connections) each(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.open {
-		f(c)
+	for _, some := range [][]*conn{s.open.all, s.parted.all} {
+		for _, c := range some {
+			f(c)
+		}
 	}
 }
 
@@ -117,13 +179,19 @@ func (s *connections) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	for _, c := range s.open {
-		c.cut()
-	}
+	s.open.cut()
+}
+
+// settle cuts off whoever was taken back, and takes nobody back any more.
+func (s *connections) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = true
+	s.parted.cut()
 }
 
 func (s *connections) count() (open, foreign int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open), s.foreign
+	return len(s.open.all) + len(s.parted.all), s.foreign
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func compare(t *testing.T, on, off *rig, sent string, seed uint64) {
 	pieces := cut(sent, seed)
 	got, want := answers(t, on.exchange(t, pieces...)), answers(t, off.exchange(t, pieces...))
 	for i, a := range got {
-		if i < len(want) && cmp.Equal(a, want[i]) {
+		if i < len(want) && same(a, want[i]) {
 			continue
 		}
 		refused := status(a) == "400" && a.Fields["Connection"] == "close" && i == len(got)-1
@@ -76,6 +77,19 @@ func compare(t *testing.T, on, off *rig, sent string, seed uint64) {
 	if clicks != "" {
 		t.Fatalf("%q: clicks\n%s", sent, clicks)
 	}
+}
+
+// same compares two answers; a second may have passed between them.
+func same(a, b answer) bool {
+	if later, ok := strings.CutPrefix(b.Fields["Cache-Control"], "private, max-age="); ok {
+		sooner, _ := strings.CutPrefix(a.Fields["Cache-Control"], "private, max-age=")
+		n, err1 := strconv.Atoi(sooner)
+		m, err2 := strconv.Atoi(later)
+		if err1 == nil && err2 == nil && n-m >= 0 && n-m <= 2 {
+			a.Fields["Cache-Control"] = b.Fields["Cache-Control"]
+		}
+	}
+	return cmp.Equal(a, b)
 }
 
 // cut makes up to eight pieces; seed 0 makes one, seed 1 one of each byte.
@@ -128,6 +142,8 @@ func seeds() []string {
 		one("GET /live HTTP/1.1", "Purpose: prefetch"), one("HEAD /gone HTTP/1.1", "Sec-Purpose:  Prefetch;prerender"),
 		one("GET /live HTTP/1.1", "User-Agent:", "User-Agent: second", "X-Empty:", "Accept: \t*/* \t"),
 		one("GET /none HTTP/1.1", "Accept: text/html"), one("HEAD /none HTTP/1.1", "Accept: */*", "Accept: text/html"),
+		"\r\n" + one("GET /live HTTP/1.1"), one("GET /live HTTP/1.1") + "\r\n" + one("GET /live HTTP/1.1"), "\r\n\r\n" + one("GET /live HTTP/1.1"),
+		one("POST /api/x HTTP/1.1", "Content-Length: 5") + "hello\r\n" + one("GET /live HTTP/1.1"),
 		one("GET /live HTTP/1.1", "X: \xff\xfe\x80"), one("GET /live HTTP/1.1", "X: tab\there"),
 	}
 	for _, code := range []string{"moved", "temp", "perm", "cdn", "gone", "later", "ends", "soon", "fwd?x=1", "off", "back", "dead", "warn", "bad", "law", "none"} {

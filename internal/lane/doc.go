@@ -32,7 +32,10 @@
 // or an empty one; two Content-Lengths, even if equal, one that is no number, one
 // beside a Transfer-Encoding; a Transfer-Encoding on HTTP/1.0. 431 and close: a head
 // that does not end within 16 KiB. A head that is cut off by the end of the stream
-// and a first line that is no request line of HTTP/1.x are net/http's to answer.
+// and a first line that is no request line of HTTP/1.x are net/http's to answer. That
+// includes an empty line before the request line, which RFC 9112, 2.2 asks servers to
+// ignore: net/http answers 400, except behind the body of a POST, and the lane does not
+// differ from it.
 //
 // # A connection
 //
@@ -46,9 +49,13 @@
 //	   │      hit  ├──── miss ─► resolving
 //	   │           ▼                │
 //	   └──────── writing ◄──────────┘   then the click is recorded
-//	               │ Connection: close, or draining
-//	               ▼
-//	             closed
+//	               │ Connection: close                 net/http closes it,
+//	               ├── draining ─► linger ─► closed    as the last answer says
+//	               ▼                  ▲                         │
+//	             closed               └─────────────────────────┘
+//
+// To linger is to close our half and to read on for a second, so that what the client
+// still sends does not destroy its last answer; see linger.go.
 //
 // # Who owns what
 //
@@ -56,9 +63,10 @@
 // reads their phase (an atomic word) and closes those that are late: closing is the
 // only thing that it does to them, and the goroutine then finds its reads and
 // writes failing. Limits: 10 s for PROXY header, handshake and head together each,
-// 75 s idle, 30 s for a client that does not take its answer; all are up to a tick
+// 75 s idle, 30 s for a client that does not take its answer, 1 s to linger; all are up to a tick
 // (250 ms) longer. Before a hand-over the connection leaves the sweeper, and it has no
-// deadline that net/http did not set.
+// deadline that net/http did not set. What net/http closes with an answer on its way
+// is the lane's once more, to linger.
 //
 // A scratch (buffers for one request) belongs to a goroutine while it handles bytes,
 // and to the pool otherwise, so that an idle connection has none. Only a head that

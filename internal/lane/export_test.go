@@ -40,6 +40,17 @@ func (l *Lane) At(since time.Duration) {
 	l.sweep()
 }
 
+// Phases counts the connections in each phase.
+func (l *Lane) Phases() map[string]int {
+	names := [...]string{"greeting", "fresh", "heading", "idle", "unsure", "resolving", "writing", "parting", "handing"}
+	n := map[string]int{}
+	l.conns.each(func(c *conn) {
+		p, _ := c.phase()
+		n[names[p]]++
+	})
+	return n
+}
+
 // ParseProxy is parseProxy with the client as text.
 func ParseProxy(b []byte) (size int, client string, ok bool) {
 	n, addr, err := parseProxy(b)

@@ -60,7 +60,7 @@ func (c *conn) give(nc net.Conn) bool {
 
 // over wraps the connection with the bytes that the lane read of it.
 func (c *conn) over(b []byte) net.Conn {
-	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, countOut: c.countOut()}
+	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, lane: c.lane, tcp: c.tcp}
 	if t, ok := c.nc.(*tls.Conn); ok {
 		return &handedTLS{handed: h, tls: t}
 	}
@@ -95,19 +95,6 @@ func (r *replay) CloseWrite() error {
 		return c.CloseWrite()
 	}
 	return nil
-}
-
-// handed is a connection at net/http.
-type handed struct {
-	replay
-	countOut func()
-	streak   int // lane-shaped requests in a row; owned by the handler
-}
-
-// Close closes the connection and counts it out.
-func (h *handed) Close() error {
-	h.countOut()
-	return h.Conn.Close()
 }
 
 // handedTLS is handed over TLS: net/http asks for the state, to set r.TLS.

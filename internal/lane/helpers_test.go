@@ -206,6 +206,7 @@ func (r *rig) begin(tb testing.TB, c *setup, l net.Listener) {
 		end()
 		_ = r.lane.Drain(over) // at once
 		_ = r.behind.Close()
+		r.lane.Settle(over)
 		cancel()
 		loops.Wait()
 		if n := r.lane.Stats().Panics; n != 0 {

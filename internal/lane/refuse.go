@@ -1,9 +1,6 @@
 package lane
 
-import (
-	"io"
-	"time"
-)
+import "io"
 
 // The answers to what is no request, as net/http words them.
 const (
@@ -12,25 +9,9 @@ const (
 		"431 Request Header Fields Too Large"
 )
 
-const (
-	// lingerTime and lingerBytes bound what is read and thrown away after a refusal.
-	// Closing with bytes unread would reset the connection, and the client would
-	// lose the answer on its way: it may be in the middle of a long head.
-	lingerTime  = time.Second
-	lingerBytes = 4 << 20
-)
-
-// refuse answers and takes leave; the caller closes.
+// refuse answers and takes leave.
 func (c *conn) refuse(answer string) {
-	c.enter(parting)
-	if c.surrender() != nil || c.nc.SetDeadline(time.Now().Add(lingerTime)) != nil {
-		return
-	}
-	if _, err := io.WriteString(c.nc, answer); err != nil {
-		return
-	}
-	if half, ok := c.nc.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, c.nc, lingerBytes) // until the client closes, or the deadline
+	c.enter(writing)
+	_, err := io.WriteString(c.nc, answer)
+	c.lingers = err == nil // the client may be in the middle of a long head
 }

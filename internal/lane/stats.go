@@ -8,7 +8,7 @@ type counters struct {
 
 // Stats are counters since the start. Hits are not counted: each is a click.
 type Stats struct {
-	Open     int    // connections in the lane
+	Open     int    // connections in the lane, those that take leave included
 	Foreign  int    // connections at net/http
 	Accepted uint64 // connections
 	Handed   uint64 // of them given to net/http

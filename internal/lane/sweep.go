@@ -23,7 +23,7 @@ const (
 	unsure                 // idle, but the end of the stream may have come unseen; see rawConn
 	resolving              // the resolver has limits of its own
 	writing                // the client does not take the answer
-	parting                // lingering; bounded by a deadline of its own
+	parting                // had its last answer, and lingers
 	handing                // net/http is about to take it
 )
 
@@ -36,7 +36,9 @@ func (p phase) limit() time.Duration {
 		return idleLimit
 	case writing:
 		return writeLimit
-	case resolving, parting, handing:
+	case parting:
+		return lingerTime
+	case resolving, handing:
 	}
 	return 0
 }

@@ -89,6 +89,9 @@ func (s *Server) drain(ctx context.Context) {
 			_ = f.server.Close() // their clients have been told already
 		}
 	}
+	if s.lane != nil {
+		s.lane.Settle(ctx)
+	}
 }
 
 // leave empties the lane, and lets those at net/http send their last request.

@@ -1,0 +1,64 @@
+package lane
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// handed is an HTTP/1.1 connection at net/http.
+type handed struct {
+	replay
+	lane   *Lane
+	tcp    net.Conn
+	streak int // lane-shaped requests in a row; owned by the handler
+
+	reading sync.Mutex   // held by whoever reads, so that lingering waits for net/http's reader
+	closed  atomic.Bool  // Close was called
+	ended   atomic.Bool  // the client closed, or reading failed
+	wrote   atomic.Int64 // when the last write succeeded, by the lane's clock
+}
+
+// Read returns what was read before, then what comes.
+func (h *handed) Read(p []byte) (int, error) {
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	if h.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	n, err := h.replay.Read(p)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // net/http interrupts its reads by deadlines
+		h.ended.Store(true)
+	}
+	return n, err
+}
+
+// Write writes, and remembers when.
+func (h *handed) Write(p []byte) (int, error) {
+	n, err := h.Conn.Write(p)
+	if err == nil {
+		h.wrote.Store(h.lane.clock.now())
+	}
+	return n, err
+}
+
+// Close ends the connection for net/http and counts it out. It never waits: net/http
+// calls it under its lock too. When an answer may still be on its way, the lane takes
+// the connection back to linger.
+func (h *handed) Close() error {
+	if h.closed.Swap(true) {
+		return net.ErrClosed
+	}
+	answered := h.lane.clock.now()-h.wrote.Load() <= lingerTime.Milliseconds()
+	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn}
+	c.enter(parting)
+	if !h.lane.conns.back(c, answered && !h.ended.Load()) {
+		return h.Conn.Close()
+	}
+	err := h.tcp.SetDeadline(time.Unix(1, 0)) // whoever still reads or writes there, leaves
+	go c.part(h)
+	return err
+}
