@@ -34,6 +34,7 @@ type Config struct {
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
 	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
+	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener; above it those that are idle longest are closed. The limit of descriptors may lower it."`
 	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listener speaks TLS."`
 	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
 	DrainDelay     time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz says no before a stopping server closes its listener."`
@@ -58,6 +59,9 @@ type Config struct {
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
 }
+
+// maxConnections is what a machine with 5 GB to spare could hold idle.
+const maxConnections = 1_000_000
 
 // Error is a setting that the operator has to put right.
 type Error struct {
@@ -93,6 +97,9 @@ func (c Config) Validate() []error {
 	}
 	if c.CodeLength < 4 || c.CodeLength > 10 {
 		bad("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
+	}
+	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
+		bad("CURT_MAX_CONNECTIONS", c.MaxConnections, "want 1 to 1000000")
 	}
 	for _, p := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(p); err != nil {

@@ -50,6 +50,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--drain-limit=-1s", "CURT_DRAIN_LIMIT", "-1s"},
 		{"--api-listen=8081", "CURT_API_LISTEN", "8081"},
 		{"--lane=yes", "CURT_LANE", "yes"},
+		{"--max-connections=0", "CURT_MAX_CONNECTIONS", "0"},
+		{"--max-connections=1000001", "CURT_MAX_CONNECTIONS", "1000001"},
 		{"--proxy-protocol", "CURT_PROXY_PROTOCOL", "true"},
 		{"--fold=off", "CURT_FOLD", "off"},
 		{"--fold-interval=1ms", "CURT_FOLD_INTERVAL", "1ms"},

@@ -71,14 +71,14 @@ func (s *Server) bind(ctx context.Context) error {
 
 // stand puts the handlers behind the listeners. The public one is the lane's, which
 // hands over to net/http, or net/http's own with CURT_LANE=off.
-func (s *Server) stand(certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler) error {
+func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler) error {
 	beside := programs
 	if s.bound.api != nil {
 		beside = nil
 	}
 	public := s.routes(beside, visitors)
 	if s.config.Lane == "on" {
-		if err := s.pave(certs, clients, visitors, public); err != nil {
+		if err := s.pave(ctx, certs, clients, visitors, public); err != nil {
 			return err
 		}
 	} else {
@@ -99,15 +99,19 @@ func (s *Server) stand(certs *tls.Config, clients clientaddr.Rule, visitors *red
 }
 
 // pave builds the lane, and net/http's server behind it.
-func (s *Server) pave(certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, public http.Handler) error {
+func (s *Server) pave(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, public http.Handler) error {
 	if certs != nil {
 		certs = certs.Clone()
 		certs.NextProtos = []string{"h2", "http/1.1"}
 	}
+	connections := maxConns(s.config.MaxConnections)
+	if connections < s.config.MaxConnections {
+		s.log.InfoContext(ctx, "the descriptor limit lowers CURT_MAX_CONNECTIONS", slog.Int("connections", connections))
+	}
 	var err error
 	s.lane, err = lane.New(lane.Config{
 		Cache: s.cache, Visitors: visitors, Recorder: s.clicks.ring, Clients: clients,
-		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: maxConns(), Log: s.log,
+		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: connections, Log: s.log,
 	})
 	if err != nil {
 		return err

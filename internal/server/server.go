@@ -126,7 +126,7 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.stand(certs, clients, visitors, programs)
+	return s.stand(ctx, certs, clients, visitors, programs)
 }
 
 // visitors is the handler of every path that is no route.

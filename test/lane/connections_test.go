@@ -1,0 +1,117 @@
+package lane_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"curt/test/internal/curttest"
+)
+
+// follow asks for the link on the connection.
+func follow(t *testing.T, c *curttest.Conn, l curttest.Link) curttest.Answer {
+	t.Helper()
+	a, err := c.Do("GET", "/"+l.Code, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if to, _ := a.Get("Location"); a.Status != 302 || to != l.LongURL {
+		t.Fatalf("%d to %q, want 302 to %s", a.Status, to, l.LongURL)
+	}
+	return a
+}
+
+// metric returns a metric, which must be there.
+func metric(t *testing.T, s *curttest.Server, name string) float64 {
+	t.Helper()
+	v, found, err := s.Metric(t.Context(), name)
+	if err != nil || !found {
+		t.Fatalf("%s: found %v, %v", name, found, err)
+	}
+	return v
+}
+
+// await polls a metric until it is as wanted.
+func await(t *testing.T, s *curttest.Server, name string, want func(float64) bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		v := metric(t, s, name)
+		if want(v) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is %v", name, v)
+		}
+	}
+}
+
+// refused reports whether the server ended the connection instead of answering.
+func refused(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// TestTheCapOnConnections fills the cap: who comes then takes the place of who was
+// idle longest, and of nobody else.
+func TestTheCapOnConnections(t *testing.T) {
+	const limit = 8
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=8"}})
+	link := s.MustCreate(t, 1)[0]
+	await(t, s, "curt_lane_foreign_connections", func(v float64) bool { return v == 1 }) // MustCreate's
+	oldest := s.MustDial(t)
+	begun, _ := follow(t, oldest, link).Get("Date")
+	others := []*curttest.Conn{s.MustDial(t)}
+	for now := begun; now == begun; { // until the lane's clock tells the two apart
+		now, _ = follow(t, others[0], link).Get("Date")
+	}
+	for len(others) < limit-2 {
+		others = append(others, s.MustDial(t))
+		follow(t, others[len(others)-1], link)
+	}
+	await(t, s, "curt_lane_connections", func(v float64) bool { return v == limit-1 })
+	if n := metric(t, s, "curt_lane_evicted_total"); n != 0 {
+		t.Fatalf("%v connections were closed below the cap", n)
+	}
+	follow(t, s.MustDial(t), link)
+	if _, err := oldest.Do("GET", "/"+link.Code, nil, ""); !refused(err) {
+		t.Errorf("the connection that was idle longest: %v", err)
+	}
+	for _, c := range others {
+		follow(t, c, link)
+	}
+	if n := metric(t, s, "curt_lane_evicted_total"); n != 1 {
+		t.Errorf("%v connections were closed for one that came", n)
+	}
+}
+
+// TestNobodyIsIdle: at the cap, with every connection at net/http, who comes is closed,
+// and those who are there are served on.
+func TestNobodyIsIdle(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=3"}})
+	await(t, s, "curt_lane_connections", func(v float64) bool { return v == 0 })
+	var all []*curttest.Conn
+	for range 3 {
+		c := s.MustDial(t)
+		if a, err := c.Do("GET", "/healthz", nil, ""); err != nil || a.Status != 200 {
+			t.Fatal(a.Status, err)
+		}
+		all = append(all, c)
+	}
+	await(t, s, "curt_lane_foreign_connections", func(v float64) bool { return v == 3 })
+	if _, err := s.MustDial(t).Do("GET", "/healthz", nil, ""); !refused(err) {
+		t.Errorf("a connection above the cap: %v", err)
+	}
+	for _, c := range all {
+		if a, err := c.Do("GET", "/healthz", nil, ""); err != nil || a.Status != 200 {
+			t.Error(a.Status, err)
+		}
+	}
+	if n := metric(t, s, "curt_lane_refused_total"); n < 1 {
+		t.Errorf("%v refused", n)
+	}
+	if strings.Contains(s.Log(), "panic") {
+		t.Error("a panic")
+	}
+}
