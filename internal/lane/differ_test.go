@@ -81,11 +81,11 @@ func compare(t *testing.T, on, off *rig, sent string, seed uint64) {
 
 // same compares two answers; a second may have passed between them.
 func same(a, b answer) bool {
-	if later, ok := strings.CutPrefix(b.Fields["Cache-Control"], "private, max-age="); ok {
-		sooner, _ := strings.CutPrefix(a.Fields["Cache-Control"], "private, max-age=")
-		n, err1 := strconv.Atoi(sooner)
-		m, err2 := strconv.Atoi(later)
-		if err1 == nil && err2 == nil && n-m >= 0 && n-m <= 2 {
+	if theirs, ok := strings.CutPrefix(b.Fields["Cache-Control"], "private, max-age="); ok {
+		ours, _ := strings.CutPrefix(a.Fields["Cache-Control"], "private, max-age=")
+		n, err1 := strconv.Atoi(ours)
+		m, err2 := strconv.Atoi(theirs)
+		if err1 == nil && err2 == nil && max(n-m, m-n) <= 2 {
 			a.Fields["Cache-Control"] = b.Fields["Cache-Control"]
 		}
 	}
