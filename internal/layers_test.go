@@ -20,7 +20,7 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/curt"},
 		{"internal/server"},
-		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite"},
+		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/importer"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/domains", "internal/abuse"},
 		{"internal/link", "internal/codegen", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
@@ -46,6 +46,7 @@ func never() map[string][]string {
 		"internal/redirect":       hot,
 		"internal/lane":           append(hot, "internal/backend/sqlite", "internal/httpapi"),
 		"internal/backend/sqlite": {"internal/redirect", "internal/shorten"},
+		"internal/backend/mmdb":   {"internal/redirect", "internal/shorten"},
 	}
 }
 

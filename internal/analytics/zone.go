@@ -7,7 +7,7 @@ import (
 	_ "time/tzdata" // the binary knows the zones of the world wherever it runs
 )
 
-// ErrZone: the text names no time zone.
+// ErrZone means that a text names no time zone.
 var ErrZone = errors.New("want a time zone of the IANA database, such as Europe/Berlin")
 
 // maxZone bounds a zone's name; the longest is 32 bytes.

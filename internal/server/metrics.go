@@ -16,6 +16,12 @@ func (s *Server) register() {
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
 	m.Gauge("curt_click_log_bytes", "Size of the click log.", func() float64 { return float64(p.log.Stats().Bytes) })
+	if p.places != nil {
+		m.Counter("curt_geoip_failures_total", "Versions of CURT_GEOIP that could not be read.",
+			func() uint64 { return p.places.Stats().Failures })
+		m.Counter("curt_geoip_damages_total", "Places that CURT_GEOIP is damaged at.",
+			func() uint64 { return p.places.Stats().Damages })
+	}
 	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
 	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
 		func() uint64 { return s.cache.Stats().Failures })

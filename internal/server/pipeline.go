@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"curt/internal/backend/mmdb"
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
+	"curt/internal/config"
 )
 
 // pipeline is the way of a click from the answer to the statistics.
@@ -16,6 +18,7 @@ type pipeline struct {
 	capture *clicks.Capture
 	fold    *clicks.Fold
 	rollups *sqlite.Rollups
+	places  *mmdb.Database // nil = CURT_GEOIP is unset
 }
 
 // openClicks opens clicks.db and the click log, and puts Capture and Fold on them.
@@ -36,11 +39,28 @@ func (s *Server) openClicks(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, p.log.Close)
 	p.ring = clicks.NewRing(clicks.RingConfig{})
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Logger: s.log})
+	geo, err := s.openPlaces(ctx)
+	if err != nil {
+		return err
+	}
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: p.rollups, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
 	})
 	return nil
+}
+
+// openPlaces opens the file of places; nil when none is set.
+func (s *Server) openPlaces(ctx context.Context) (clicks.Geo, error) {
+	if s.config.GeoIP == "" {
+		return nil, nil //nolint:nilnil // no map is no failure
+	}
+	var err error
+	s.clicks.places, err = mmdb.Open(ctx, mmdb.Config{Path: s.config.GeoIP, Log: s.log})
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_GEOIP", Value: s.config.GeoIP, Want: err.Error()}
+	}
+	return s.clicks.places, nil
 }
 
 // support are the loops that serve all others, and therefore end last.
@@ -53,6 +73,9 @@ func (s *Server) support() []loop {
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})
+	}
+	if p := s.clicks.places; p != nil {
+		loops = append(loops, loop{"places", p.Run})
 	}
 	return loops
 }

@@ -1,0 +1,40 @@
+package mmdb
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"curt/internal/clicks"
+)
+
+// maxText is what the click log keeps of a place's name, in bytes.
+const maxText = 128
+
+// cleanText returns a name that a report may show; empty for what is no text: a
+// damaged file has bytes where names should be, and a file may not spell the words
+// that statistics have for themselves.
+func cleanText(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unprintable) {
+		return ""
+	}
+	s = strings.TrimSpace(s)
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "")
+	}
+	if s == clicks.Other || s == clicks.Direct {
+		return ""
+	}
+	return s
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// country returns the code of a country: two letters, upper case.
+func country(s string) (code [2]byte) {
+	s = strings.ToUpper(s)
+	if len(s) != 2 || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' {
+		return code
+	}
+	return [2]byte{s[0], s[1]}
+}
