@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"time"
 
 	"curt/internal/link"
 )
@@ -58,8 +59,9 @@ func (c Caller) Sees(w link.WorkspaceID) bool {
 	return c.IsAdmin() || (!c.IsAnonymous() && c.Workspace == w)
 }
 
-// Authenticator finds the caller of a request. The error wraps ErrUnauthenticated
-// for a key that is wrong; a request without one is the anonymous caller.
+// Authenticator finds the caller of a request at now. The error wraps
+// ErrUnauthenticated for a key that is wrong, and is another when nobody can say; a
+// request without a key is the anonymous caller.
 type Authenticator interface {
-	Authenticate(r *http.Request, addr netip.Addr) (Caller, error)
+	Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Caller, error)
 }

@@ -2,9 +2,10 @@
 // argument of every operation, never a value in a context.
 //
 // Read caller.go for identity and rights, keys.go for how a request proves who
-// it is, keyfile.go for the admin key that the first start makes. Doubles for
-// tests are in authtest.
+// it is, store.go for what keeps keys, manage.go for how they are made and ended,
+// keyfile.go for the admin key that the first start makes. Package authtest proves
+// stores and holds doubles for tests.
 //
-// The package refuses to store keys: it keeps their SHA-256 and compares in
+// The package refuses to keep secrets: of a key it has the SHA-256, compared in
 // constant time. It imports link and the standard library.
 package auth

@@ -1,13 +1,18 @@
 package auth
 
 import (
-	"crypto/sha256"
+	"context"
+	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"curt/internal/link"
 )
@@ -31,44 +36,61 @@ const maxKey = 256
 
 // KeysConfig is what [NewKeys] needs.
 type KeysConfig struct {
-	// AdminKey is the one key that may do everything; see [CheckKey].
+	// AdminKey is the one key that is not stored and may do everything; see
+	// [CheckKey].
 	AdminKey string
 
 	// Anonymous are the scopes of requests without a key; empty = such callers
 	// may do nothing.
 	Anonymous []Scope
+
+	Store  Store     // of all other keys
+	Random io.Reader // of ids and secrets; nil = crypto/rand.Reader
+	Log    *slog.Logger
 }
 
-// Keys is the [Authenticator] of API keys. It is immutable, so many goroutines
-// may use it.
+// Keys finds the caller of a request by the key that it shows, and manages keys. It
+// is safe for many goroutines; Run must be running, or nobody learns when keys were
+// used.
 type Keys struct {
-	keys      []hashedKey
+	// Set once in NewKeys.
+	admin     Sum
 	anonymous []Scope
+	finder    *finder
+	random    io.Reader
+	log       *slog.Logger
+
+	uses uses
 }
 
-type hashedKey struct {
-	sum    [sha256.Size]byte
-	caller Caller
-}
-
-// NewKeys returns an Authenticator that knows the admin key. It keeps only the
-// key's hash.
+// NewKeys returns an Authenticator that knows the admin key, of which it keeps only
+// the digest, and the keys of the store.
 func NewKeys(cfg KeysConfig) (*Keys, error) {
 	if err := CheckKey(cfg.AdminKey); err != nil {
 		return nil, fmt.Errorf("admin key: %w", err)
 	}
-	admin := Caller{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Scopes: []Scope{Admin}}
-	return &Keys{
-		keys:      []hashedKey{{sum: sha256.Sum256([]byte(cfg.AdminKey)), caller: admin}},
-		anonymous: slices.Clone(cfg.Anonymous),
-	}, nil
+	if cfg.Store == nil {
+		return nil, errors.New("keys: a store is missing")
+	}
+	k := &Keys{
+		admin: SumOf(cfg.AdminKey), anonymous: slices.Clone(cfg.Anonymous),
+		finder: newFinder(cfg.Store), random: cfg.Random, log: cfg.Log,
+	}
+	if k.random == nil {
+		k.random = rand.Reader
+	}
+	if k.log == nil {
+		k.log = slog.New(slog.DiscardHandler)
+	}
+	return k, nil
 }
 
 // Authenticate returns the caller whose key the request carries as
 // "Authorization: Bearer KEY". Without that header it is the anonymous caller.
-// Anything else in its place (another scheme, two headers, an unknown key) is
-// ErrUnauthenticated and never anonymous: who shows a key wants to be known.
-func (k *Keys) Authenticate(r *http.Request, addr netip.Addr) (Caller, error) {
+// Anything else in its place (another scheme, two headers, a key that is unknown,
+// expired or revoked) is ErrUnauthenticated and never anonymous: who shows a key
+// wants to be known. link.ErrUnavailable: nobody can say whose key it is.
+func (k *Keys) Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Caller, error) {
 	headers := r.Header["Authorization"]
 	switch len(headers) {
 	case 0:
@@ -81,21 +103,34 @@ func (k *Keys) Authenticate(r *http.Request, addr netip.Addr) (Caller, error) {
 	if !ok {
 		return Caller{}, fmt.Errorf("%w: the Authorization header must be 'Bearer' and one key", ErrUnauthenticated)
 	}
-	sum := sha256.Sum256([]byte(key))
-	// Every key is compared, and each in constant time, so that the time taken
-	// says nothing about which hash came close.
-	found := -1
-	for i := range k.keys {
-		if subtle.ConstantTimeCompare(sum[:], k.keys[i].sum[:]) == 1 {
-			found = i
-		}
-	}
-	if found < 0 {
-		return Caller{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
-	}
-	caller := k.keys[found].caller
+	caller, err := k.identify(r.Context(), SumOf(key), now)
 	caller.Addr = addr
-	return caller, nil
+	return caller, err
+}
+
+// identify returns whose key has the digest. Digests are compared in constant time,
+// so that the time taken says nothing about how close one came.
+func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Caller, error) {
+	if subtle.ConstantTimeCompare(sum[:], k.admin[:]) == 1 {
+		return Caller{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Plan: PlanDefault, Scopes: []Scope{Admin}}, nil
+	}
+	found, fresh, err := k.finder.find(ctx, sum, now)
+	switch {
+	case errors.Is(err, ErrNoKey):
+		return Caller{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
+	case err != nil:
+		return Caller{}, err
+	case subtle.ConstantTimeCompare(sum[:], found.Sum[:]) != 1:
+		return Caller{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
+	case !found.Key.alive(now):
+		return Caller{}, fmt.Errorf("%w: the key has expired", ErrUnauthenticated)
+	case !found.Until.IsZero() && !now.Before(found.Until):
+		return Caller{}, fmt.Errorf("%w: the key was rotated", ErrUnauthenticated)
+	}
+	if fresh { // at most once a second for each key: more is not worth a lock
+		k.uses.note(&found.Key, now)
+	}
+	return found.Key.caller(), nil
 }
 
 // bearer returns the token of a Bearer header value. RFC 9110, section 11.1:

@@ -6,13 +6,17 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"curt/internal/auth"
+	"curt/internal/auth/authtest"
 	"curt/internal/link"
 )
+
+func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
 
 const key = "curt_abcdefghijklmnopqrstuv"
 
@@ -30,6 +34,9 @@ func request(t *testing.T, headers ...string) *http.Request {
 
 func newKeys(t *testing.T, cfg auth.KeysConfig) *auth.Keys {
 	t.Helper()
+	if cfg.Store == nil {
+		cfg.Store = authtest.NewMemory()
+	}
 	keys, err := auth.NewKeys(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -42,10 +49,10 @@ func TestAdminKeyIsTheAdmin(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	want := auth.Caller{
 		KeyID: auth.AdminKeyID, Workspace: link.WorkspaceDefault,
-		Scopes: []auth.Scope{auth.Admin}, Addr: addr,
+		Plan: auth.PlanDefault, Scopes: []auth.Scope{auth.Admin}, Addr: addr,
 	}
 	for _, header := range []string{"Bearer " + key, "bearer " + key, "BEARER   " + key} {
-		got, err := keys.Authenticate(request(t, header), addr)
+		got, err := keys.Authenticate(request(t, header), addr, noon())
 		if err != nil {
 			t.Fatalf("%q: %v", header, err)
 		}
@@ -79,7 +86,7 @@ func TestWhoShowsSomethingElseIsNobody(t *testing.T) {
 		"NUL":               {"Bearer " + key + "\x00"},
 	}
 	for name, headers := range tests {
-		caller, err := keys.Authenticate(request(t, headers...), netip.Addr{})
+		caller, err := keys.Authenticate(request(t, headers...), netip.Addr{}, noon())
 		if !errors.Is(err, auth.ErrUnauthenticated) {
 			t.Errorf("%s: got %v, want ErrUnauthenticated", name, err)
 		}
@@ -99,7 +106,7 @@ func TestWithoutKeyOnlyWhatIsConfigured(t *testing.T) {
 		keys *auth.Keys
 		want bool
 	}{{closed, false}, {open, true}} {
-		caller, err := tt.keys.Authenticate(request(t), netip.Addr{})
+		caller, err := tt.keys.Authenticate(request(t), netip.Addr{}, noon())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +127,7 @@ func TestWeakAdminKeyIsRefused(t *testing.T) {
 		"", "curt_", "secret", "curt_short", "curt_abcdefghijklmnopqrstu",
 		"CURT_abcdefghijklmnopqrstuv", "curt_abcdefghij klmnopqrstuv", "curt_" + strings.Repeat("a", 300),
 	} {
-		if _, err := auth.NewKeys(auth.KeysConfig{AdminKey: weak}); err == nil {
+		if _, err := auth.NewKeys(auth.KeysConfig{AdminKey: weak, Store: authtest.NewMemory()}); err == nil {
 			t.Errorf("%q was taken", weak)
 		} else if weak != "" && weak != auth.Prefix && strings.Contains(err.Error(), weak) {
 			t.Errorf("the error repeats the key: %v", err)

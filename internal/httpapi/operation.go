@@ -78,7 +78,7 @@ func (c *call) admit() error {
 	if err := c.api.origins.Check(c.r); err != nil {
 		return &refusal{kind: kindOrigin(), detail: "send the request from this service's own pages or from a program"}
 	}
-	who, err := c.api.auth.Authenticate(c.r, c.api.addr(c.r))
+	who, err := c.api.auth.Authenticate(c.r, c.api.addr(c.r), c.now)
 	if err != nil {
 		return fmt.Errorf("authenticate: %w", err)
 	}

@@ -68,6 +68,7 @@ func (s *Server) support() []loop {
 	loops := []loop{
 		{"links", s.links.Run},
 		{"cache", s.cache.Run},
+		{"keys", s.keys.Run},
 		{"roll-ups", s.clicks.rollups.Run},
 		{"click log", s.clicks.log.Run},
 	}

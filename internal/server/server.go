@@ -17,6 +17,7 @@ import (
 	"os"
 
 	"curt/internal/analytics"
+	"curt/internal/auth"
 	"curt/internal/backend/sqlite"
 	"curt/internal/cache"
 	"curt/internal/clicks"
@@ -59,6 +60,7 @@ type Server struct {
 	cache   *cache.Tiered
 	issued  *cache.Issued
 	clicks  pipeline
+	keys    *auth.Keys
 
 	health      health
 	connections connections
@@ -149,8 +151,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.newKeys(ctx)
-	if err != nil {
+	if s.keys, err = s.newKeys(ctx); err != nil {
 		return nil, err
 	}
 	cursorKey, err := s.derive("curt cursors")
@@ -158,7 +159,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Auth: keys, BaseURL: s.origin.base,
+		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Auth: s.keys, Keys: s.keys, BaseURL: s.origin.base,
 		ClientAddr: func(r *http.Request) netip.Addr {
 			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
 		},

@@ -107,7 +107,7 @@ func (s *Server) newKeys(ctx context.Context) (*auth.Keys, error) {
 			return nil, err
 		}
 	}
-	keys, err := auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous})
+	keys, err := auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous, Store: s.links.Keys(), Log: s.log})
 	if err != nil {
 		return nil, &config.Error{Setting: setting, Value: "(hidden)", Want: err.Error()}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"curt/internal/auth"
 )
@@ -19,7 +20,7 @@ import (
 type Callers map[string]auth.Caller
 
 // Authenticate returns the caller whose name the Bearer header carries.
-func (c Callers) Authenticate(r *http.Request, addr netip.Addr) (auth.Caller, error) {
+func (c Callers) Authenticate(r *http.Request, addr netip.Addr, _ time.Time) (auth.Caller, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		return auth.Anonymous(addr, c[""].Scopes...), nil

@@ -18,6 +18,9 @@ func RequestQueries() map[string]string {
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
 		"drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
+		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
+		"insert secret": sqlInsertSum, "secret": sqlSum, "set plan": sqlSetPlan, "drop key": sqlDropKey,
+		"drop secrets": sqlDropSums, "drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey,
 	}
 }
 
