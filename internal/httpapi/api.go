@@ -27,6 +27,7 @@ type Config struct {
 	Links *shorten.Creator
 	Stats analytics.Reader
 	Auth  auth.Authenticator
+	Keys  *auth.Keys // to be managed; normally Auth itself
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
@@ -53,6 +54,7 @@ type api struct {
 	links    *shorten.Creator
 	stats    analytics.Reader
 	auth     auth.Authenticator
+	keys     *auth.Keys
 	addr     func(*http.Request) netip.Addr
 	log      *slog.Logger
 	now      func() time.Time
@@ -71,11 +73,11 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Auth == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
-		links: cfg.Links, stats: cfg.Stats, auth: cfg.Auth, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
+		links: cfg.Links, stats: cfg.Stats, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(),
@@ -125,6 +127,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d)},
 		compatOperations(d),
+		a.keyOperations(d),
 	)
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 
 	"curt/internal/link"
 )
@@ -20,29 +21,19 @@ const maxCursor = 1024
 // choose, and means nothing in another walk.
 type cursors struct{ key []byte }
 
-// seal returns the cursor that continues a walk, "" at its end.
+// seal returns the cursor that continues a walk of links, "" at its end.
 func (c cursors) seal(f link.Filter, next link.Cursor) string {
-	if next == "" {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(append(c.mac(f, next), next...))
+	return c.sealWalk(walkOf(f), string(next))
 }
 
 // open returns the position of a cursor that seal made for the same filter.
 func (c cursors) open(f link.Filter, sealed string) (link.Cursor, bool) {
-	if len(sealed) > maxCursor {
-		return "", false
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil || len(raw) <= macSize {
-		return "", false
-	}
-	next := link.Cursor(raw[macSize:])
-	return next, hmac.Equal(raw[:macSize], c.mac(f, next))
+	next, ok := c.openWalk(walkOf(f), sealed)
+	return link.Cursor(next), ok
 }
 
-func (c cursors) mac(f link.Filter, next link.Cursor) []byte {
-	h := hmac.New(sha256.New, c.key)
+// walkOf names a walk of links.
+func walkOf(f link.Filter) []string {
 	domain := "*" // no canonical host
 	if f.Domain != nil {
 		domain = string(*f.Domain)
@@ -51,7 +42,34 @@ func (c cursors) mac(f link.Filter, next link.Cursor) []byte {
 	if f.Oldest {
 		oldest = 1
 	}
-	for _, part := range []string{"links", string(f.Workspace), domain, string([]byte{byte(f.Status), oldest}), string(next)} {
+	return []string{"links", string(f.Workspace), domain, string([]byte{byte(f.Status), oldest})}
+}
+
+// sealWalk returns the cursor that continues any walk, "" at its end. The first part
+// of a walk says of what it is.
+func (c cursors) sealWalk(walk []string, next string) string {
+	if next == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(c.mac(walk, next), next...))
+}
+
+// openWalk returns the position of a cursor that sealWalk made for the same walk.
+func (c cursors) openWalk(walk []string, sealed string) (string, bool) {
+	if len(sealed) > maxCursor {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil || len(raw) <= macSize {
+		return "", false
+	}
+	next := string(raw[macSize:])
+	return next, hmac.Equal(raw[:macSize], c.mac(walk, next))
+}
+
+func (c cursors) mac(walk []string, next string) []byte {
+	h := hmac.New(sha256.New, c.key)
+	for _, part := range append(slices.Clone(walk), next) {
 		var length [4]byte
 		binary.BigEndian.PutUint32(length[:], uint32(len(part)))
 		h.Write(length[:])

@@ -68,6 +68,8 @@ func mappings() []mapping {
 		{shorten.ErrVersion, kind{"precondition-failed", 412, "The link has another version"}, "the link is not at the version that If-Match names"},
 		{auth.ErrUnauthenticated, kind{"unauthenticated", 401, "A valid API key is required"}, "send 'Authorization: Bearer KEY' with a valid API key"},
 		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
+		{auth.ErrNoKey, kind{"no-such-key", 404, "There is no such key"}, "there is no such key"},
+		{auth.ErrKeyExpired, kind{"key-expired", 409, "The key has expired"}, "the key has expired, make another"},
 		{link.ErrNotFound, kind{"not-found", 404, "There is no such link"}, "there is no such link"},
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
@@ -104,6 +106,9 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		p = kind{"rate-limited", 429, "Too many requests"}.problem()
 		p.Detail = "the limit of creates is reached, wait as long as Retry-After says"
 		return p, true
+	}
+	if i, ok := errors.AsType[*auth.InvalidError](err); ok {
+		return kindInvalid().problem().about(i.Field, i.PublicMessage()), true
 	}
 	for _, m := range a.mappings {
 		if !errors.Is(err, m.err) {

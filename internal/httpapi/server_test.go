@@ -38,6 +38,7 @@ type service struct {
 	http.Handler
 
 	store *linktest.Memory
+	keys  *authtest.Memory
 	stats *stats
 	log   *bytes.Buffer
 }
@@ -53,7 +54,7 @@ type parts struct {
 func newService(tb testing.TB, change ...func(*parts)) service {
 	tb.Helper()
 	memory := linktest.NewMemory()
-	s := service{store: memory, stats: &stats{}, log: &bytes.Buffer{}}
+	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, log: &bytes.Buffer{}}
 	every := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
 	p := parts{store: memory, callers: authtest.Callers{
 		"":       {Scopes: []auth.Scope{auth.LinksWrite}},
@@ -74,6 +75,9 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		tb.Fatal(err)
 	}
 	p.Auth = p.callers
+	if p.Keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: "curt_" + strings.Repeat("a", 32), Store: s.keys}); err != nil {
+		tb.Fatal(err)
+	}
 	p.Links = shorten.New(shorten.Config{
 		Store: p.store, Codes: &counter{}, Limits: &tenEach{}, Own: own, Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
