@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
+	"curt/internal/auth"
 	"curt/internal/shorten"
 )
 
@@ -11,3 +13,27 @@ import (
 func ParseDate(s string) (time.Time, error) { return parseDate(s) }
 
 func IfMatch(lines ...string) (shorten.Match, error) { return ifMatch(http.Header{"If-Match": lines}) }
+
+// Route is what an operation says about who may use it.
+type Route struct {
+	Method, Path string
+	Scope        auth.Scope
+	Anonymous    bool
+	HasBody      bool
+	Success      int // the first status below 300 that it describes
+}
+
+// Routes returns what every operation says.
+func Routes() []Route {
+	var routes []Route
+	for _, op := range new(api).operations(describe(http.NewServeMux()).OpenAPI().Components.Schemas) {
+		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, HasBody: op.RequestBody != nil}
+		for status := range op.Responses {
+			if n, err := strconv.Atoi(status); err == nil && n < 300 && (r.Success == 0 || n < r.Success) {
+				r.Success = n
+			}
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}

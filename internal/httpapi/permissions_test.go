@@ -1,0 +1,168 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/auth"
+	"curt/internal/httpapi"
+	"curt/internal/link"
+)
+
+const permissions = "../../docs/permissions.md"
+
+// bodies are requests that succeed, by route. A new route that changes something
+// needs one here; all else about it is derived from what its operation says.
+func bodies() map[string]string {
+	const snake, camel = `{"long_url":"https://example.com/"}`, `{"longUrl":"https://example.com/"}`
+	return map[string]string{
+		"POST /api/v1/links":            snake,
+		"POST /api/v1/links/bulk":       `{"links":[` + snake + `]}`,
+		"PATCH /api/v1/links/{code}":    `{"title":"changed"}`,
+		"POST /api/v1/urls":             snake,
+		"POST /shorten":                 snake,
+		"POST /v1/urls":                 snake,
+		"POST /v1/links":                camel,
+		"POST /api/v1/keys":             `{"name":"x","scopes":["links:read"]}`,
+		"POST /api/v1/keys/{id}/rotate": `{}`,
+	}
+}
+
+// persona is a column of the table: who asks for what belongs to workspace acme.
+type persona struct {
+	title     string
+	token     string
+	anonymous bool // the server lets anybody make links
+	scopes    []auth.Scope
+	foreign   bool // of another workspace
+}
+
+func personas() []persona {
+	return []persona{
+		{title: "no key", anonymous: true},
+		{title: "no key, `CURT_ANONYMOUS=false`"},
+		{title: "wrong key", token: "wrong", anonymous: true},
+		{title: "`links:read`", token: "read", scopes: []auth.Scope{auth.LinksRead}},
+		{title: "`links:write`", token: "write", scopes: []auth.Scope{auth.LinksWrite}},
+		{title: "`stats:read`", token: "stats", scopes: []auth.Scope{auth.StatsRead}},
+		{title: "other workspace", token: "other", scopes: []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}, foreign: true},
+		{title: "`admin`", token: "admin", scopes: []auth.Scope{auth.Admin}},
+	}
+}
+
+// verdict is the status that an operation's description promises a caller.
+func verdict(r httpapi.Route, p persona) int {
+	switch {
+	case p.token == "" && p.anonymous && r.Anonymous:
+		return r.Success
+	case len(p.scopes) == 0:
+		return http.StatusUnauthorized
+	case !slices.Contains(p.scopes, r.Scope) && !slices.Contains(p.scopes, auth.Admin):
+		return http.StatusForbidden
+	case p.foreign && strings.Contains(r.Path, "{"):
+		return http.StatusNotFound
+	}
+	return r.Success
+}
+
+// ask sends a request of the route, about a link or a key of acme, and checks that a
+// refusal changed nothing.
+func ask(t *testing.T, r httpapi.Route, p persona) answer {
+	t.Helper()
+	s := newService(t, func(c *parts) {
+		if !p.anonymous {
+			delete(c.callers, "")
+		}
+		c.callers["owner"] = c.callers["acme"]
+		if len(p.scopes) > 0 && p.token != "admin" {
+			workspace := link.WorkspaceID("acme")
+			if p.foreign {
+				workspace = "rival"
+			}
+			c.callers[p.token] = auth.Caller{KeyID: "key-of-" + p.token, Workspace: workspace, Scopes: p.scopes}
+		}
+	})
+	s.create(t, "owner", `{"long_url":"https://example.com/secret","custom_alias":"victim"}`)
+	id, _ := s.makeKey(t, `{"name":"victim","scopes":["links:read"],"workspace_id":"acme"}`)
+	route := r.Method + " " + r.Path
+	body, known := bodies()[route]
+	if r.HasBody && !known {
+		t.Fatalf("%s: name a body in bodies()", route)
+	}
+	before := s.state(t)
+	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{id}", id).Replace(r.Path), body)
+	if got.StatusCode >= http.StatusBadRequest {
+		if diff := cmp.Diff(before, s.state(t)); diff != "" {
+			t.Errorf("%s by %s answered %d and changed:\n%s", route, p.title, got.StatusCode, diff)
+		}
+	}
+	if (p.foreign || len(p.scopes) == 0) && (strings.Contains(string(got.body), "secret") || strings.Contains(string(got.body), id)) {
+		t.Errorf("%s by %s tells of what is another's: %s", route, p.title, got.body)
+	}
+	return got
+}
+
+// state is what must not change: the links and the keys as the admin sees them.
+func (s service) state(t *testing.T) string {
+	t.Helper()
+	links := s.do(t, "admin", http.MethodGet, collection, "").want(t, http.StatusOK)
+	keys := s.do(t, "admin", http.MethodGet, keysPath, "").want(t, http.StatusOK)
+	return string(links.body) + string(keys.body)
+}
+
+// TestPermissions sends every route as everybody. What comes back is what the
+// operation's description promises and what docs/permissions.md says.
+func TestPermissions(t *testing.T) {
+	routes := httpapi.Routes()
+	slices.SortFunc(routes, func(a, b httpapi.Route) int {
+		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
+	})
+	var page strings.Builder
+	page.WriteString("# Permissions\n\n<!-- Written by `make api` from the operations of the API. -->\n\n" + preface)
+	page.WriteString("| route | scope |")
+	for _, p := range personas() {
+		page.WriteString(" " + p.title + " |")
+	}
+	page.WriteString("\n|---|---|" + strings.Repeat("---|", len(personas())) + "\n")
+	for _, r := range routes {
+		fmt.Fprintf(&page, "| `%s %s` | `%s` |", r.Method, r.Path, r.Scope)
+		for _, p := range personas() {
+			want := verdict(r, p)
+			if got := ask(t, r, p); got.StatusCode != want {
+				t.Errorf("%s %s by %s: %d, want %d: %s", r.Method, r.Path, p.title, got.StatusCode, want, got.body)
+			}
+			fmt.Fprintf(&page, " %d |", want)
+		}
+		page.WriteString("\n")
+	}
+	if len(routes) < 20 {
+		t.Fatalf("found %d routes: the walk is broken", len(routes))
+	}
+	if update() {
+		if err := os.WriteFile(permissions, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	stored, err := os.ReadFile(permissions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(stored), page.String()); diff != "" {
+		t.Errorf("docs/permissions.md is not what the API does; `make api` writes it anew (-committed +found):\n%s", diff)
+	}
+}
+
+const preface = `Who gets which status for a well-formed request. The link or key in the path belongs
+to the workspace ` + "`acme`" + `, as do the keys of the columns with one scope; the key in
+"other workspace" has every scope but ` + "`admin`" + `. What another workspace owns does
+not exist for a caller: 404, and lists leave it out. Redirects, ` + "`/healthz`" + `, ` + "`/readyz`" + `
+and the documents of the API need no key.
+
+`
