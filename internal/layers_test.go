@@ -23,17 +23,18 @@ func layers() [][]string {
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/importer"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/domains", "internal/abuse"},
-		{"internal/link", "internal/codegen", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
+		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
 	}
 }
 
 // beside are the imports within one layer, and config, which only the top sees.
 func beside() map[string][]string {
 	return map[string][]string{
-		"internal/analytics": {"internal/clicks"},
-		"internal/codegen":   {"internal/link"},
-		"internal/server":    {"internal/config"},
-		"cmd/curt":           {"internal/config", "client"},
+		"internal/analytics":   {"internal/clicks"},
+		"internal/codegen":     {"internal/link"},
+		"internal/idempotency": {"internal/link"},
+		"internal/server":      {"internal/config"},
+		"cmd/curt":             {"internal/config", "client"},
 	}
 }
 

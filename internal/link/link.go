@@ -125,6 +125,19 @@ func (l Link) Validate() error {
 	return nil
 }
 
+// StandsInFor reports whether l may be given at now to a caller who wants wanted and
+// takes an existing link for it: same workspace and domain, and the same answer to
+// visitors in every respect but the code, now and later. So destination, redirect
+// status, start, expiry, fallback and the three flags must be equal, and l must be
+// Active, Clean and not expired. A link with a bound of clicks never stands in: its
+// clicks are for those who got it first. Title, tags and who made it do not matter.
+func (l Link) StandsInFor(wanted Link, now time.Time) bool {
+	have, want := l.Target(), wanted.Target()
+	have.Version, want.Version = 0, 0
+	return l.Workspace == wanted.Workspace && l.Key.Domain == wanted.Key.Domain && have == want && !have.Limited &&
+		l.Status == Active && l.Safety == Clean && (l.Expires.IsZero() || now.Before(l.Expires))
+}
+
 // badTime reports a time that would not survive the way to milliseconds and back;
 // the epoch itself is one, because 0 means none.
 func badTime(t time.Time) bool {

@@ -74,15 +74,24 @@ type Store interface {
 
 // Batcher is a Store that creates many links in one durable write.
 type Batcher interface {
-	// CreateMany is Create for each link, with a result for each in order. The
-	// error is for the whole call: then any of them may have happened.
-	CreateMany(ctx context.Context, links []Link) ([]Result, error)
+	// CreateMany is, for each entry in turn, Create, or FindOrCreate at now where it
+	// says Dedupe; later entries meet what earlier ones made. There is a result for
+	// each in order. The error is for the whole call: then any of them may have
+	// happened, and the same call may be made again.
+	CreateMany(ctx context.Context, now time.Time, entries []Creation) ([]Result, error)
 }
 
-// Result is the outcome of one Create in a batch.
+// Creation asks for one link of a batch.
+type Creation struct {
+	Link   Link
+	Dedupe bool // only of a store that is a Deduper, else ErrInvalid
+}
+
+// Result is the outcome of one Creation.
 type Result struct {
-	Link Link
-	Err  error
+	Link  Link
+	Found bool // Link is an existing one that stands in
+	Err   error
 }
 
 // Spender counts down the clicks of links with MaxClicks, exactly, across
@@ -95,12 +104,23 @@ type Spender interface {
 	Spend(ctx context.Context, k Key, n uint64) (granted uint64, err error)
 }
 
-// Deduper finds a link by where it leads.
+// MaxTwins is how many links a Deduper looks at for one question: those of one
+// workspace with one destination and one expiry. It bounds the time of a caller who
+// made thousands of them that differ in something else.
+const MaxTwins = 1000
+
+// Deduper gives an existing link to those who would otherwise make the same again.
 type Deduper interface {
-	// FindByDestination returns the oldest link of the workspace that has exactly
-	// this destination, is Active and Clean, and has not expired at now. ErrNotFound
-	// when there is none.
-	FindByDestination(ctx context.Context, w WorkspaceID, destination string, now time.Time) (Link, error)
+	// FindSame returns the oldest link that stands in for wanted at now (see
+	// [Link.StandsInFor]), among the MaxTwins oldest that may. ErrNotFound when there
+	// is none. wanted needs no ID and no code. It writes nothing.
+	FindSame(ctx context.Context, wanted Link, now time.Time) (Link, error)
+
+	// FindOrCreate is FindSame, and Create of l where that finds nothing, in one
+	// step: of many callers at once who want the same, exactly one creates it. found
+	// says that another link than l is returned; a call that is repeated with the
+	// same ID finds its own link and says false.
+	FindOrCreate(ctx context.Context, l Link, now time.Time) (stored Link, found bool, err error)
 }
 
 // Sequence numbers the change log from 1.

@@ -132,19 +132,19 @@ func (f *filler) batch(ctx context.Context, n uint64) (idRange, error) {
 	if err != nil {
 		return idRange{}, err
 	}
-	links := make([]link.Link, n)
+	links := make([]link.Creation, n)
 	for i := range links {
-		if links[i], err = f.link(first + uint64(i)); err != nil {
+		if links[i].Link, err = f.link(first + uint64(i)); err != nil {
 			return idRange{}, err
 		}
 	}
-	results, err := f.store.CreateMany(ctx, links)
+	results, err := f.store.CreateMany(ctx, time.Now(), links)
 	if err != nil {
 		return idRange{}, err
 	}
 	for i, r := range results {
 		if r.Err != nil {
-			return idRange{}, fmt.Errorf("store %s: %w", links[i].Key, r.Err)
+			return idRange{}, fmt.Errorf("store %s: %w", links[i].Link.Key, r.Err)
 		}
 	}
 	return idRange{first, n}, nil

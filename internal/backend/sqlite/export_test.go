@@ -14,13 +14,14 @@ func RequestQueries() map[string]string {
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
-		"last change": sqlLastChange, "changes": sqlChanges, "by destination": sqlByDestination,
+		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
 		"drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
 		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
 		"insert secret": sqlInsertSum, "secret": sqlSum, "set plan": sqlSetPlan, "drop key": sqlDropKey,
 		"drop secrets": sqlDropSums, "drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey,
+		"record": sqlRecord, "put record": sqlPutRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
 	}
 }
 

@@ -97,26 +97,6 @@ func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
 	return l, nil
 }
 
-// FindByDestination implements link.Deduper.
-func (s *Links) FindByDestination(ctx context.Context, w link.WorkspaceID, destination string, now time.Time) (link.Link, error) {
-	var l link.Link
-	err := s.read(ctx, func(t *tx) error {
-		found, err := t.one(sqlByDestination, func(row []driver.Value) error {
-			var err error
-			_, l, err = scanLink(row)
-			return err
-		}, string(w), digest(destination), destination, now.UnixMilli())
-		if err == nil && !found {
-			return link.ErrNotFound
-		}
-		return err
-	})
-	if err != nil {
-		return link.Link{}, fmt.Errorf("find a link by destination: %w", err)
-	}
-	return l, nil
-}
-
 // Expired implements link.Store.
 func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time, n int) ([]link.Key, link.Cursor, error) {
 	at, err := parseExpiryCursor(after)

@@ -8,6 +8,8 @@ import (
 	"curt/internal/backend/sqlite"
 	"curt/internal/codegen"
 	"curt/internal/codegen/codegentest"
+	"curt/internal/idempotency"
+	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -73,6 +75,23 @@ func TestLinksLeaser(t *testing.T) {
 	codegentest.RunLeaser(t,
 		func(t *testing.T) codegen.Leaser { return f.fresh(t) },
 		func(t *testing.T, l codegen.Leaser) codegen.Leaser { return f.again(t, l) })
+}
+
+func TestIdempotency(t *testing.T) {
+	f := new(files)
+	var opened sync.Map // of each store, the links beside it
+	beside := func(l *sqlite.Links) idempotency.Store {
+		s := l.Idempotency()
+		opened.Store(s, l)
+		return s
+	}
+	idempotencytest.Run(t, idempotencytest.Harness{
+		Open: func(t testing.TB) idempotency.Store { return beside(f.fresh(t)) },
+		Again: func(t testing.TB, s idempotency.Store) idempotency.Store {
+			l, _ := opened.Load(s)
+			return beside(f.again(t, l))
+		},
+	})
 }
 
 func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(), mintedCodes(b)) }

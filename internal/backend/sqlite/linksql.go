@@ -44,10 +44,9 @@ const (
 	sqlLastChange   = `SELECT coalesce(max(seq), 0) FROM changes`
 	sqlChanges      = `SELECT seq, domain, code, version FROM changes WHERE seq > ? ORDER BY seq LIMIT ?`
 
-	sqlByDestination = `SELECT ` + linkColumns + ` FROM links
-	WHERE workspace = (SELECT w.n FROM workspaces AS w WHERE w.name = ?) AND digest = ? AND status = 1 AND safety = 1
-	AND destination = ? AND (expires = 0 OR expires > ?)
-	ORDER BY id LIMIT 1`
+	sqlTwins = `SELECT ` + linkColumns + ` FROM links
+	WHERE workspace = ? AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0
+	ORDER BY id LIMIT ?`
 
 	sqlOldest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?`
 	sqlNewest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id < ? ORDER BY id DESC LIMIT ?`
@@ -59,6 +58,14 @@ const (
 
 	sqlLease  = `INSERT INTO leases (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
 	sqlLeased = `SELECT next FROM leases WHERE counter = ?`
+
+	recordColumns = `request, id, domain, code, minted, found, created`
+	sqlRecord     = `SELECT ` + recordColumns + ` FROM idempotency WHERE caller = ? AND name = ?`
+	sqlPutRecord  = `INSERT OR REPLACE INTO idempotency (caller, name, ` + recordColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlDropRecord = `DELETE FROM idempotency WHERE caller = ? AND name = ?`
+	// The table has no row numbers, so the oldest are named by their key.
+	sqlForgetRecords = `DELETE FROM idempotency WHERE (caller, name) IN
+	(SELECT caller, name FROM idempotency WHERE created < ? ORDER BY created LIMIT ?)`
 
 	sqlDayKey      = `SELECT key FROM day_keys WHERE day = ?`
 	sqlInsertDay   = `INSERT INTO day_keys (day, key) VALUES (?, ?)`

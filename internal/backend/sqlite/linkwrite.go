@@ -28,28 +28,6 @@ func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	return stored, nil
 }
 
-// CreateMany implements link.Batcher: one transaction, whatever the number of links.
-func (s *Links) CreateMany(ctx context.Context, links []link.Link) ([]link.Result, error) {
-	results := make([]link.Result, len(links))
-	err := s.writer.write(ctx, len(links), func(t *tx) error {
-		for i := range links {
-			err := links[i].Validate()
-			if err == nil {
-				results[i].Link, err = s.create(t, links[i])
-			}
-			if resultCode(err) != 0 {
-				return err // nothing of the batch happened
-			}
-			results[i].Err = err
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("create %d links: %w", len(links), err)
-	}
-	return results, nil
-}
-
 // create inserts l, or says what it met.
 func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 	l.Version, l.Spent = 1, 0

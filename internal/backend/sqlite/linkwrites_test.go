@@ -138,7 +138,7 @@ func TestLinksFullDisk(t *testing.T) {
 	if !errors.Is(full, link.ErrFull) || !errors.Is(full, link.ErrUnavailable) {
 		t.Fatalf("after %d creates: %v, want %v", created, full, link.ErrFull)
 	}
-	if _, err := s.CreateMany(t.Context(), []link.Link{alias(20_000), alias(20_001)}); !errors.Is(err, link.ErrFull) {
+	if _, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(alias(20_000), alias(20_001))); !errors.Is(err, link.ErrFull) {
 		t.Errorf("a batch: %v, want %v", err, link.ErrFull)
 	}
 	if got, err := s.Get(t.Context(), first.Key); err != nil || !cmp.Equal(got, first) {
@@ -193,7 +193,7 @@ func TestLinksTrimChanges(t *testing.T) {
 	for i := range batch {
 		batch[i] = alias(i)
 	}
-	if _, err := s.CreateMany(t.Context(), batch); err != nil {
+	if _, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(batch...)); err != nil {
 		t.Fatal(err)
 	}
 	if head, err := s.Head(t.Context()); err != nil || head != 1000 {

@@ -83,15 +83,20 @@ func (m *Memory) Create(ctx context.Context, l link.Link) (link.Link, error) {
 }
 
 // CreateMany implements link.Batcher.
-func (m *Memory) CreateMany(ctx context.Context, links []link.Link) ([]link.Result, error) {
+func (m *Memory) CreateMany(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx, "create many"); err != nil {
 		return nil, err
 	}
-	results := make([]link.Result, len(links))
-	for i, l := range links {
-		results[i].Link, results[i].Err = m.create(l)
+	results := make([]link.Result, len(entries))
+	for i, e := range entries {
+		r := &results[i]
+		if e.Dedupe {
+			r.Link, r.Found, r.Err = m.findOrCreate(e.Link, now)
+		} else {
+			r.Link, r.Err = m.create(e.Link)
+		}
 	}
 	return results, nil
 }
@@ -176,27 +181,6 @@ func (m *Memory) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error
 	l.Spent += granted
 	m.links[k] = l
 	return granted, nil
-}
-
-// FindByDestination implements link.Deduper.
-func (m *Memory) FindByDestination(ctx context.Context, w link.WorkspaceID, destination string, now time.Time) (link.Link, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if err := m.ready(ctx, "find"); err != nil {
-		return link.Link{}, err
-	}
-	var oldest link.Link
-	for _, l := range m.links {
-		match := l.Workspace == w && l.Destination == destination && l.Status == link.Active && l.Safety == link.Clean &&
-			(l.Expires.IsZero() || now.Before(l.Expires))
-		if match && (oldest.ID.IsZero() || slices.Compare(l.ID[:], oldest.ID[:]) < 0) {
-			oldest = l
-		}
-	}
-	if oldest.ID.IsZero() {
-		return link.Link{}, fmt.Errorf("find a link by destination: %w", link.ErrNotFound)
-	}
-	return copyOf(oldest), nil
 }
 
 // Close implements link.Store.

@@ -142,10 +142,15 @@ func (r *modelRun) find() {
 	if !r.features.Deduper {
 		return
 	}
-	w := []link.WorkspaceID{"a", "b"}[r.pick(2)]
-	destination, now := fmt.Sprintf("https://example.com/%d", r.pick(4)), epoch.Add(time.Duration(r.pick(8)-4)*time.Millisecond)
-	r.both("find", func(s link.Store) (any, error) {
-		return s.(link.Deduper).FindByDestination(r.t.Context(), w, destination, now)
+	wanted, now := r.link(), epoch.Add(time.Duration(r.pick(8)-4)*time.Millisecond)
+	wanted.MaxClicks = 0
+	if r.pick(2) == 0 {
+		r.both("find", func(s link.Store) (any, error) { return s.(link.Deduper).FindSame(r.t.Context(), wanted, now) })
+		return
+	}
+	r.both("find or create", func(s link.Store) (any, error) {
+		l, found, err := s.(link.Deduper).FindOrCreate(r.t.Context(), wanted, now)
+		return link.Result{Link: l, Found: found}, err
 	})
 }
 
@@ -153,13 +158,20 @@ func (r *modelRun) createMany(links []link.Link) {
 	if !r.features.Batcher {
 		return
 	}
-	got, errGot := r.got.(link.Batcher).CreateMany(r.t.Context(), links)
-	expected, errWant := r.want.(link.Batcher).CreateMany(r.t.Context(), links)
+	now, entries := epoch.Add(time.Duration(r.pick(8)-4)*time.Millisecond), Entries(links...)
+	for i := range entries {
+		entries[i].Dedupe = r.features.Deduper && r.pick(2) == 0
+	}
+	got, errGot := r.got.(link.Batcher).CreateMany(r.t.Context(), now, entries)
+	expected, errWant := r.want.(link.Batcher).CreateMany(r.t.Context(), now, entries)
 	if errGot != nil || errWant != nil || len(got) != len(expected) {
 		r.t.Fatalf("create many: %d results, %v; the model: %d, %v", len(got), errGot, len(expected), errWant)
 	}
 	for i := range got {
 		r.compare(fmt.Sprintf("create many, %s", links[i].Key), got[i].Link, got[i].Err, expected[i].Link, expected[i].Err)
+		if got[i].Found != expected[i].Found {
+			r.t.Errorf("create many, %s: found is %t", links[i].Key, got[i].Found)
+		}
 	}
 }
 

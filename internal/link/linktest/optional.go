@@ -4,9 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/link"
 )
@@ -18,10 +15,14 @@ func optional(t *testing.T, h Harness) {
 		t.Run("spender: raised bounds and links without", func(t *testing.T) { spendCases(t, h) })
 	}
 	if h.Features.Deduper {
-		t.Run("deduper: the oldest that lives", func(t *testing.T) { dedupes(t, h) })
+		t.Run("deduper: the oldest that stands in", func(t *testing.T) { dedupes(t, h) })
+		t.Run("deduper: what must be equal", func(t *testing.T) { standsIn(t, h) })
+		t.Run("deduper: one of many callers creates", func(t *testing.T) { findOrCreates(t, h) })
+		t.Run("deduper: a repeated call answers for itself", func(t *testing.T) { dedupeAgain(t, h) })
 	}
 	if h.Features.Batcher {
 		t.Run("batcher: a result for each", func(t *testing.T) { batches(t, h) })
+		t.Run("batcher: entries see the earlier ones", func(t *testing.T) { batchDedupes(t, h) })
 	}
 }
 
@@ -86,62 +87,4 @@ func spendCases(t *testing.T, h Harness) {
 	mustReplace(t, s, bound.Tombstone(epoch))
 	_, err = s.(link.Spender).Spend(t.Context(), bound.Key, 1)
 	want(t, "spend of a tombstone", err, link.ErrNotFound)
-}
-
-func dedupes(t *testing.T, h Harness) {
-	s := h.Open(t)
-	const destination = "https://example.com/same"
-	var made []link.Link
-	for i, code := range []link.Code{"youngest", "Oldest7", "another"} {
-		l := sample([]int{30, 10, 20}[i], code)
-		l.Destination, l.Minted = destination, code == "Oldest7"
-		made = append(made, mustCreate(t, s, l))
-	}
-	foreign := sample(1, "foreign")
-	foreign.Destination, foreign.Workspace = destination, "foreign"
-	mustCreate(t, s, foreign)
-	expect := func(code link.Code) {
-		t.Helper()
-		got, err := s.(link.Deduper).FindByDestination(t.Context(), link.WorkspaceDefault, destination, epoch)
-		if code == "" {
-			want(t, "find nothing", err, link.ErrNotFound)
-			return
-		}
-		if err != nil || !cmp.Equal(got, mustGet(t, s, link.Key{Code: code})) {
-			t.Errorf("found %s, %v, want %s", got.Key, err, code)
-		}
-	}
-	expect("Oldest7")
-	made[1].Expires = epoch
-	made[1] = mustReplace(t, s, made[1])
-	expect("another")
-	made[1].Expires = epoch.Add(time.Millisecond)
-	made[1] = mustReplace(t, s, made[1])
-	expect("Oldest7")
-	made[1].Status = link.Disabled
-	mustReplace(t, s, made[1])
-	made[2].Safety = link.Warn
-	mustReplace(t, s, made[2])
-	expect("youngest")
-	mustReplace(t, s, made[0].Tombstone(epoch))
-	expect("")
-	_, err := s.(link.Deduper).FindByDestination(t.Context(), "nobody", destination, epoch)
-	want(t, "find in an unknown workspace", err, link.ErrNotFound)
-}
-
-func batches(t *testing.T, h Harness) {
-	s := h.Open(t)
-	mustCreate(t, s, sample(1, "taken"))
-	many := []link.Link{sample(2, "taken"), sample(3, "new"), {}, sample(3, "new"), sample(3, "other"), sample(4, "Minted7")}
-	many[5].Minted = true
-	results, err := s.(link.Batcher).CreateMany(t.Context(), many)
-	if err != nil || len(results) != len(many) {
-		t.Fatalf("%d results, %v", len(results), err)
-	}
-	for i, sentinel := range []error{link.ErrExists, nil, link.ErrInvalid, nil, link.ErrConflict, nil} {
-		want(t, "result of "+many[i].Key.String(), results[i].Err, sentinel)
-		if sentinel == nil && !cmp.Equal(results[i].Link, mustGet(t, s, many[i].Key)) {
-			t.Errorf("result %d: %+v", i, results[i].Link)
-		}
-	}
 }

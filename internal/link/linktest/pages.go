@@ -249,7 +249,7 @@ func fill(t testing.TB, s link.Store, links []link.Link) {
 		return
 	}
 	for chunk := range slices.Chunk(links, 1000) {
-		results, err := b.CreateMany(t.Context(), chunk)
+		results, err := b.CreateMany(t.Context(), epoch, Entries(chunk...))
 		if err != nil || len(results) != len(chunk) {
 			t.Fatalf("create %d links: %d results, %v", len(chunk), len(results), err)
 		}

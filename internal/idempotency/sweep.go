@@ -1,0 +1,54 @@
+package idempotency
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// sweepEvery is how much longer than Keep a record may lie in the store: too old
+	// ones count as absent anyway.
+	sweepEvery = 10 * time.Minute
+	// sweepStep is how many records one write removes; creates wait for no more.
+	sweepStep = 500
+)
+
+// Sweeper removes the records that no longer stand.
+type Sweeper struct {
+	store Store
+	log   *slog.Logger
+	now   func() time.Time
+}
+
+// NewSweeper returns a Sweeper; it does nothing until Run. now is normally time.Now.
+func NewSweeper(store Store, now func() time.Time, log *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, now: now, log: log}
+}
+
+// Run sweeps at once and then every ten minutes until ctx ends. A store that fails is
+// asked again at the next turn.
+func (s *Sweeper) Run(ctx context.Context) error {
+	turns := time.NewTicker(sweepEvery)
+	defer turns.Stop()
+	for {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "old idempotency keys were not removed", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-turns.C:
+		}
+	}
+}
+
+func (s *Sweeper) sweep(ctx context.Context) error {
+	before := s.now().Add(-Keep)
+	for {
+		n, err := s.store.Forget(ctx, before, sweepStep)
+		if err != nil || n < sweepStep {
+			return err
+		}
+	}
+}
