@@ -88,13 +88,12 @@ func compatOperations(d describer) (all []*operation) {
 
 func (s spelling) operations(d describer) []*operation {
 	tags := []string{"compatibility"}
-	created := d.answers(201, "The link is stored.", nil, createdHeaders(), 408, 409, 413, 415, 429, 507)
-	created["201"].Content = map[string]*huma.MediaType{"application/json": {Schema: s.created}}
 	return []*operation{
 		{
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: s.path, OperationID: s.name + "-create", Tags: tags,
-				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body, Responses: created,
+				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
+				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, s.created),
 			},
 			scope: auth.LinksWrite, anonymous: true, serve: s.create,
 		},

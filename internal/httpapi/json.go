@@ -85,6 +85,9 @@ func (o *opt[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		_, err := dec.ReadToken()
 		return err
 	}
+	if n, ok := any(&o.Value).(*int64); ok {
+		return readWhole(dec, n)
+	}
 	return json.UnmarshalDecode(dec, &o.Value)
 }
 

@@ -23,7 +23,7 @@ type LinkFields struct {
 	Redirect     opt[int64]    `json:"redirect_status" required:"false" enum:"301,302,307,308"`
 	Title        opt[string]   `json:"title" required:"false" maxLength:"512" doc:"At most 512 bytes, without control characters."`
 	Tags         opt[[]string] `json:"tags" required:"false" maxItems:"32" maxLength:"64" uniqueItems:"true"`
-	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted."`
+	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted. HEAD, prefetches and known bots do not spend one."`
 	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired, exhausted or disabled link leads."`
 	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url."`
 	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link."`
@@ -43,6 +43,11 @@ type LinkCreate struct {
 	LinkFields
 	CustomAlias opt[string] `json:"custom_alias" required:"false" pattern:"^[A-Za-z0-9_-]{3,64}$" doc:"The code to have; without it one is made."`
 	Domain      opt[string] `json:"domain" required:"false" doc:"The domain to have it on; without it the default domain."`
+	Dedupe      opt[bool]   `json:"dedupe" required:"false" doc:"Answer 200 with the oldest link of the workspace that answers visitors exactly as the new one would, if there is one: same domain, long_url, redirect_status, starts_at, expires_at, fallback_url, forward_query, noindex and cacheable; active, clean, not expired, and without max_clicks. Title and tags do not matter. With custom_alias only the link of that alias can stand in."`
+}
+
+func (b *LinkCreate) request() shorten.Request {
+	return shorten.Request{Fields: b.fields(), Alias: b.CustomAlias.Field, Domain: b.Domain.Field, Dedupe: b.Dedupe.Field}
 }
 
 // LinkChange is the body that changes a link: what is absent stays, what is null
@@ -54,7 +59,7 @@ type LinkChange struct {
 
 // TransformSchema names the defaults of a new link.
 func (LinkCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	for name, otherwise := range map[string]any{"redirect_status": 302, "forward_query": false, "noindex": true, "cacheable": false} {
+	for name, otherwise := range map[string]any{"redirect_status": 302, "forward_query": false, "noindex": true, "cacheable": false, "dedupe": false} {
 		s.Properties[name].Default = otherwise
 	}
 	return nullInEnums(s)
@@ -90,7 +95,7 @@ func (a *api) linkOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: linksPath, OperationID: "create-link", Summary: "Make a link",
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
-				Responses: d.answers(201, "The link is stored.", Link{}, createdHeaders(), 408, 409, 413, 415, 429, 507),
+				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, d.schema(Link{})),
 			},
 			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
 		},
@@ -149,24 +154,49 @@ func (c *call) createLink() error {
 	if err := decode(c.body, &body); err != nil {
 		return err
 	}
-	return c.create(&body, func(l *link.Link) any {
-		var none uint64 // a code is never used twice, so nobody clicked yet
-		return c.api.sites.resource(l, c.now, &none)
-	})
+	made, status, err := c.make(&body)
+	if err != nil {
+		return err
+	}
+	now := c.now
+	var clicks *uint64
+	if made.Found || made.Link.Version > 1 {
+		clicks = c.clicks(c.r.Context(), made.Link.Key)[0]
+	} else {
+		// Nobody clicked yet, because a code is never used twice. A replay repeats that
+		// answer, whatever happened since.
+		now, clicks, made.Link.Spent = made.Link.Created, new(uint64), 0
+	}
+	return c.json(status, c.api.sites.resource(&made.Link, now, clicks))
 }
 
 // create makes the link that a body asks for, and answers what show makes of it.
 func (c *call) create(body *LinkCreate, show func(*link.Link) any) error {
-	req := shorten.Request{Fields: body.fields(), Alias: body.CustomAlias.Field, Domain: body.Domain.Field}
-	l, err := c.api.links.Create(c.r.Context(), c.now, c.who, &req)
+	made, status, err := c.make(body)
 	if err != nil {
 		return err
 	}
+	return c.json(status, show(&made.Link))
+}
+
+// make makes the link that a body asks for, and writes the headers of the answer.
+func (c *call) make(body *LinkCreate) (made shorten.Made, status int, err error) {
+	req := body.request()
+	if req.IdempotencyKey, err = idempotencyKey(c.r.Header); err != nil {
+		return made, 0, err
+	}
+	if made, err = c.api.links.Make(c.r.Context(), c.now, c.who, &req); err != nil {
+		return made, 0, err
+	}
 	h := c.w.Header()
-	h["Location"] = []string{resourcePath(l.Key)}
-	h["Etag"] = []string{etag(l.Version)}
+	h["Location"] = []string{resourcePath(made.Link.Key)}
+	h["Etag"] = []string{etag(made.Link.Version)}
 	limitState(h, req.Limit)
-	return c.json(http.StatusCreated, show(&l))
+	if made.Found {
+		h[deduplicated] = []string{"true"}
+		return made, http.StatusOK, nil
+	}
+	return made, http.StatusCreated, nil
 }
 
 // resourcePath is where the API shows a link.

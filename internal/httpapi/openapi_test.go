@@ -117,7 +117,7 @@ func TestBodiesAreDescribedAsTheyAreRead(t *testing.T) {
 		more         []string
 		required     []string
 	}{
-		{collection, "post", []string{"custom_alias", "domain"}, []string{"long_url"}},
+		{collection, "post", []string{"custom_alias", "dedupe", "domain"}, []string{"long_url"}},
 		{collection + "/{code}", "patch", []string{"status"}, nil},
 	} {
 		body := d.resolve(t, d.Paths[tt.path][tt.method].RequestBody.Content["application/json"].Schema)

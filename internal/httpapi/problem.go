@@ -65,6 +65,9 @@ func mappings() []mapping {
 	return []mapping{
 		{shorten.ErrReserved, kind{"slug-reserved", 409, "The slug is reserved"}, "this slug is reserved"},
 		{shorten.ErrTaken, kind{"slug-taken", 409, "The slug is taken"}, "this slug is taken"},
+		{shorten.ErrKeyReused, kind{"idempotency-key-reused", 422, "The idempotency key was used for another request"}, "choose a new Idempotency-Key for a new request"},
+		{shorten.ErrKeyBusy, kind{"idempotency-key-busy", 409, "The first request with this idempotency key is under way"}, "the first request has not ended yet, try again"},
+		{shorten.ErrLinkGone, kind{"link-deleted", 409, "The link was deleted"}, "the link that this Idempotency-Key made was deleted since"},
 		{shorten.ErrVersion, kind{"precondition-failed", 412, "The link has another version"}, "the link is not at the version that If-Match names"},
 		{auth.ErrUnauthenticated, kind{"unauthenticated", 401, "A valid API key is required"}, "send 'Authorization: Bearer KEY' with a valid API key"},
 		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
@@ -139,17 +142,16 @@ func (p Problem) about(field, detail string) Problem {
 }
 
 // fail answers a request with the problem that err is. Failures of the server's
-// own are logged here, once; what no table knows under an id that the answer
-// repeats.
+// own are logged here, once, under an id that the answer repeats.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, known := a.problem(err)
 	level := slog.LevelWarn
 	if !known {
 		level = slog.LevelError
-		p.RequestID = rand.Text()
 		p.Detail = "the failure was logged under the request_id"
 	}
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		p.RequestID = rand.Text()
 		a.log.LogAttrs(r.Context(), level, "request failed",
 			slog.Int("status", p.Status), slog.String("request_id", p.RequestID),
 			slog.String("method", r.Method), slog.String("route", r.Pattern), slog.Any("err", err))

@@ -24,6 +24,7 @@ import (
 	"curt/internal/clicks"
 	"curt/internal/codegen"
 	"curt/internal/httpapi"
+	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/ratelimit"
@@ -79,7 +80,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		tb.Fatal(err)
 	}
 	p.Links = shorten.New(shorten.Config{
-		Store: p.store, Codes: &counter{}, Limits: &tenEach{}, Own: own, Random: rand.Reader,
+		Store: p.store, Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})
 	if s.Handler, err = httpapi.New(p.Config); err != nil {

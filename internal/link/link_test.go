@@ -1,8 +1,11 @@
 package link_test
 
 import (
+	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,8 +105,12 @@ func TestIDs(t *testing.T) {
 	if err != nil || !id.Time().Equal(day) {
 		t.Fatalf("id of %s, %v", id.Time(), err)
 	}
-	if want := "019ca6b1-dc00-7fff-bfff-ffffffffffff"; id.String() != want {
+	if want := "019ca6b1-dc00-7000-bfff-ffffffffffff"; id.String() != want {
 		t.Errorf("id %s, want %s", id, want)
+	}
+	late, err := link.NewID(day.Add(time.Millisecond-1), random)
+	if want := "019ca6b1-dc00-7fff-bfff-ffffffffffff"; err != nil || late.String() != want {
+		t.Errorf("a nanosecond before the next millisecond: %s, %v, want %s", late, err, want)
 	}
 	if back, err := link.ParseID(id.String()); err != nil || back != id {
 		t.Errorf("parsed %s, %v", back, err)
@@ -115,6 +122,58 @@ func TestIDs(t *testing.T) {
 	}
 	if _, err := link.NewID(day, strings.NewReader("short")); err == nil {
 		t.Error("an id without enough random bits")
+	}
+}
+
+// IDs of one process only go up: within a tick, when the clock stands or goes back a
+// little, and among parallel callers. A clock that was set back is followed.
+func TestIDsKeepTheirOrder(t *testing.T) {
+	ids := link.NewIDs(rand.Reader)
+	var last link.ID
+	next := func(at time.Time) link.ID {
+		t.Helper()
+		id, err := ids.New(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for i := range 10_000 {
+		id := next(day.Add(time.Duration(i%7) * 100 * time.Nanosecond))
+		if slices.Compare(id[:], last[:]) <= 0 {
+			t.Fatalf("id %d is %s after %s", i, id, last)
+		}
+		last = id
+	}
+	if ahead := last.Time().Sub(day); ahead > 3*time.Millisecond {
+		t.Errorf("10,000 ids at once run %s ahead", ahead)
+	}
+	if back := day.Add(-2 * time.Second); !next(back).Time().Equal(back) {
+		t.Error("a clock that was set back is not followed")
+	}
+	var wg sync.WaitGroup
+	all := make([][]link.ID, 8)
+	for i := range all {
+		wg.Go(func() {
+			for range 1000 {
+				id, err := ids.New(day.Add(time.Hour))
+				if err != nil {
+					t.Error(err)
+				}
+				all[i] = append(all[i], id)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range all {
+		if !slices.IsSortedFunc(all[i], func(a, b link.ID) int { return slices.Compare(a[:], b[:]) }) {
+			t.Errorf("the ids of caller %d are out of order", i)
+		}
+	}
+	flat := slices.Concat(all...)
+	slices.SortFunc(flat, func(a, b link.ID) int { return slices.Compare(a[:8], b[:8]) })
+	if n := len(slices.CompactFunc(flat, func(a, b link.ID) bool { return [8]byte(a[:8]) == [8]byte(b[:8]) })); n != 8000 {
+		t.Errorf("8,000 ids have %d different ticks", n)
 	}
 }
 

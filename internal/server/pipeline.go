@@ -9,6 +9,7 @@ import (
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
 	"curt/internal/config"
+	"curt/internal/idempotency"
 )
 
 // pipeline is the way of a click from the answer to the statistics.
@@ -67,6 +68,7 @@ func (s *Server) openPlaces(ctx context.Context) (clicks.Geo, error) {
 func (s *Server) support() []loop {
 	loops := []loop{
 		{"links", s.links.Run},
+		{"idempotency keys", idempotency.NewSweeper(s.links.Idempotency(), time.Now, s.log).Run},
 		{"cache", s.cache.Run},
 		{"keys", s.keys.Run},
 		{"roll-ups", s.clicks.rollups.Run},

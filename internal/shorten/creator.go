@@ -12,6 +12,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/codegen"
+	"curt/internal/idempotency"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/weburl"
@@ -37,6 +38,9 @@ type Config struct {
 	Store  link.Store
 	Codes  codegen.Generator
 	Limits ratelimit.Store
+
+	// Once keeps what idempotency keys stand for; nil = requests with one are refused.
+	Once idempotency.Store
 
 	// Own are the hosts of this service: no link may lead there.
 	Own *weburl.Hosts
@@ -80,7 +84,10 @@ type Creator struct {
 	plans    Plans
 	announce func(link.Change)
 	minted   func(link.Key)
-	random   io.Reader
+	ids      *link.IDs
+	dedupe   link.Deduper // nil = the store is none
+	attempts *attempts
+	claims   idempotency.Store
 	metrics  *metrics
 }
 
@@ -89,9 +96,10 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, random: cfg.Random,
-		metrics: newMetrics(cfg.Metrics),
+		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, ids: link.NewIDs(cfg.Random),
+		attempts: newAttempts(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 	}
+	c.dedupe, _ = cfg.Store.(link.Deduper)
 	for _, d := range cfg.Domains {
 		c.domains[d] = struct{}{}
 	}
@@ -107,12 +115,41 @@ func New(cfg Config) *Creator {
 	return c
 }
 
-// Create stores a new link and returns it; nil means durable. Errors:
-// InvalidError, ErrReserved, ErrTaken, LimitedError, those of auth, and
-// link.ErrUnavailable when nothing is known to be stored. When ctx ended or the
-// store kept failing, the link may exist, but nobody was told its code.
+// Create is Make for callers who want the link only.
 func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, req *Request) (link.Link, error) {
-	now = now.UTC().Truncate(time.Millisecond)
+	made, err := c.Make(ctx, now, who, req)
+	return made.Link, err
+}
+
+// Make stores a new link, or finds the one that the request may have instead; nil
+// means durable. Errors: InvalidError, ErrReserved, ErrTaken, LimitedError, those of
+// auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
+// link.ErrUnavailable when nothing is known to be stored. When ctx ended or the store
+// kept failing, the link may exist, but nobody was told its code.
+func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
+	if req.IdempotencyKey != "" {
+		return c.once(ctx, now, who, req)
+	}
+	l, err := c.admit(ctx, now, who, req)
+	if err != nil {
+		return Made{}, err
+	}
+	var made Made
+	if req.Alias.set() {
+		made, err = c.claim(ctx, now, l, req)
+	} else {
+		made, err = c.mint(ctx, now, l, req)
+	}
+	if err != nil {
+		return Made{}, err
+	}
+	c.tell(made)
+	return made, nil
+}
+
+// admit returns the link that a caller asks for and may have, with an id, and takes it
+// off the caller's limit.
+func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req *Request) (link.Link, error) {
 	l, err := c.draft(now, who, req)
 	if err != nil {
 		return link.Link{}, err
@@ -123,27 +160,33 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 	if req.Limit, err = c.charge(ctx, now, who, 1); err != nil {
 		return link.Link{}, err
 	}
-	var stored link.Link
-	if req.Alias.set() {
-		stored, err = c.claim(ctx, l)
-	} else {
-		stored, err = c.mint(ctx, l)
-	}
-	if err != nil {
-		return link.Link{}, err
-	}
-	c.metrics.created.Inc()
-	if stored.Minted {
-		c.minted(stored.Key)
-	} else {
-		c.announce(link.Change{Key: stored.Key, Version: stored.Version})
-	}
-	return stored, nil
+	l.ID, err = c.ids.New(now)
+	return l, err
 }
 
-// draft returns the link that the request asks for, without a code unless it
-// names one.
+// tell announces what was made, and counts it.
+func (c *Creator) tell(made Made) {
+	if made.Found {
+		c.metrics.found.Inc()
+		return
+	}
+	c.metrics.created.Inc()
+	c.announceNew(made.Link)
+}
+
+// announceNew lets caches know a link that they may believe unknown.
+func (c *Creator) announceNew(l link.Link) {
+	if l.Minted {
+		c.minted(l.Key)
+	} else {
+		c.announce(link.Change{Key: l.Key, Version: l.Version})
+	}
+}
+
+// draft returns the link that the request asks for, without an id, and without a code
+// unless it names one.
 func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link, error) {
+	now = now.UTC().Truncate(time.Millisecond)
 	l := link.Link{
 		Workspace: who.Workspace, CreatedBy: who.KeyID,
 		Status: link.Active, Safety: link.Clean, Redirect: defaultRedirect, NoIndex: true,
@@ -165,8 +208,20 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 		}
 		l.Key.Code = link.Code(req.Alias.Value)
 	}
-	l.ID, err = link.NewID(now, c.random)
-	return l, err
+	return l, c.checkDedupe(who, req)
+}
+
+// checkDedupe refuses to show a stranger's link to a caller without a key.
+func (c *Creator) checkDedupe(who auth.Caller, req *Request) error {
+	switch {
+	case !req.Dedupe.Value:
+		return nil
+	case who.IsAnonymous():
+		return invalid("dedupe", "needs an API key")
+	case c.dedupe == nil:
+		return invalid("dedupe", "is not offered by this link store")
+	}
+	return nil
 }
 
 // authorise returns the error of a caller who lacks the scope: without a key the
@@ -182,54 +237,115 @@ func authorise(who auth.Caller, scope auth.Scope) error {
 }
 
 // claim stores a link under the alias that its owner chose.
-func (c *Creator) claim(ctx context.Context, l link.Link) (link.Link, error) {
+func (c *Creator) claim(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
 	stored, err := c.insert(ctx, l)
 	if errors.Is(err, link.ErrExists) {
-		return link.Link{}, ErrTaken
+		return c.taken(ctx, now, l, req)
 	}
-	return stored, err
+	return Made{Link: stored}, err
+}
+
+// taken answers for an alias that another link has: to who asks to dedupe, with that
+// link, where it is what they want.
+func (c *Creator) taken(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
+	if !req.Dedupe.Value {
+		return Made{}, ErrTaken
+	}
+	other, err := c.store.Get(ctx, l.Key)
+	switch {
+	case err != nil:
+		return Made{}, fmt.Errorf("get %s: %w", l.Key, err)
+	case !other.StandsInFor(l, now):
+		return Made{}, ErrTaken
+	}
+	return Made{Link: other, Found: true}, nil
 }
 
 // mint stores a link under a generated code. Any strategy can meet a code that is
-// taken: it always takes the next. A strategy that promised otherwise is told, and
-// the collision raises an alarm.
-func (c *Creator) mint(ctx context.Context, l link.Link) (link.Link, error) {
-	l.Minted = c.codes.Minted()
-	need := codegen.Need{Domain: l.Key.Domain, Workspace: l.Workspace, Destination: l.Destination}
-	for range maxCodes {
-		code, err := c.codes.Next(ctx, need)
-		if err != nil {
-			return link.Link{}, fmt.Errorf("make a code: %w", err)
-		}
-		need.Attempt++
-		if Reserved(code) {
-			continue
-		}
-		l.Key.Code = code
-		stored, err := c.insert(ctx, l)
-		if !errors.Is(err, link.ErrExists) {
-			return stored, err
-		}
-		if c.codes.Promise() == codegen.Unique {
-			c.codes.Burned(code)
-			c.metrics.collisions.Inc()
+// taken: it always takes the next.
+func (c *Creator) mint(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
+	if req.Dedupe.Value {
+		same, err := c.dedupe.FindSame(ctx, l, now)
+		if !errors.Is(err, link.ErrNotFound) {
+			return Made{Link: same, Found: err == nil}, wrap("find the same link", err)
 		}
 	}
-	return link.Link{}, fmt.Errorf("%w: %d codes in a row were taken", link.ErrUnavailable, maxCodes)
+	l.Minted = c.codes.Minted()
+	need := needOf(l)
+	for range maxCodes {
+		var err error
+		if l.Key.Code, err = c.code(ctx, &need); err != nil {
+			return Made{}, err
+		}
+		made, err := c.place(ctx, now, l, req)
+		if !errors.Is(err, link.ErrExists) {
+			return made, err
+		}
+		c.burned(l.Key.Code)
+	}
+	return Made{}, fmt.Errorf("%w: %d codes in a row were taken", link.ErrUnavailable, maxCodes)
 }
 
-// insert is the one conditional insert. An error that is no sentinel leaves open
-// whether the link was stored; the same ID makes it safe to ask again, and the
+// needOf is what a strategy may make the link's code from.
+func needOf(l link.Link) codegen.Need {
+	return codegen.Need{Domain: l.Key.Domain, Workspace: l.Workspace, Destination: l.Destination}
+}
+
+// code returns the next generated code that is no reserved word, and counts the
+// attempts.
+func (c *Creator) code(ctx context.Context, need *codegen.Need) (link.Code, error) {
+	for range maxCodes {
+		code, err := c.codes.Next(ctx, *need)
+		if err != nil {
+			return "", fmt.Errorf("make a code: %w", err)
+		}
+		need.Attempt++
+		if !Reserved(code) {
+			return code, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %d codes in a row were reserved", link.ErrUnavailable, maxCodes)
+}
+
+// burned tells a strategy that promised otherwise that its code was taken, and raises
+// an alarm.
+func (c *Creator) burned(code link.Code) {
+	if c.codes.Promise() == codegen.Unique {
+		c.codes.Burned(code)
+		c.metrics.collisions.Inc()
+	}
+}
+
+// place stores a link under the code that it has, or finds the one that stands in
+// for it.
+func (c *Creator) place(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
+	if !req.Dedupe.Value || req.Alias.set() {
+		stored, err := c.insert(ctx, l)
+		return Made{Link: stored}, err
+	}
+	return persist(ctx, c, l.Key, func() (made Made, err error) {
+		made.Link, made.Found, err = c.dedupe.FindOrCreate(ctx, l, now)
+		return made, err
+	})
+}
+
+// insert is the one conditional insert.
+func (c *Creator) insert(ctx context.Context, l link.Link) (link.Link, error) {
+	return persist(ctx, c, l.Key, func() (link.Link, error) { return c.store.Create(ctx, l) })
+}
+
+// persist repeats a write until its outcome is known. An error that is no sentinel
+// leaves open whether it happened; the same ID makes it safe to ask again, and the
 // caller's code must not be given up before that is known.
-func (c *Creator) insert(ctx context.Context, l link.Link) (stored link.Link, err error) {
+func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write func() (T, error)) (T, error) {
 	pause := retryPause
 	for try := 1; ; try++ {
-		stored, err = c.store.Create(ctx, l)
+		stored, err := write()
 		if err == nil || decided(err) {
 			return stored, err
 		}
 		if try == maxTries || !sleep(ctx, pause) {
-			return link.Link{}, fmt.Errorf("%w: the outcome of storing %s is unknown: %w", link.ErrUnavailable, l.Key, err)
+			return stored, fmt.Errorf("%w: the outcome of storing %s is unknown: %w", link.ErrUnavailable, what, err)
 		}
 		c.metrics.retries.Inc()
 		pause *= 2

@@ -16,6 +16,12 @@ var (
 	ErrTaken = fmt.Errorf("this slug is taken: %w", link.ErrExists)
 	// ErrReserved: the alias is a word that curt keeps for its own pages.
 	ErrReserved = errors.New("this slug is reserved")
+	// ErrKeyReused: the idempotency key stands for another request.
+	ErrKeyReused = errors.New("the idempotency key was used for another request")
+	// ErrKeyBusy: a request with the same idempotency key has not ended yet.
+	ErrKeyBusy = errors.New("a request with this idempotency key is under way")
+	// ErrLinkGone: the link that the idempotency key stands for was deleted since.
+	ErrLinkGone = errors.New("the link that this idempotency key made was deleted")
 	// ErrVersion: the link is not at the version that the caller expects.
 	ErrVersion = errors.New("the link has another version")
 )

@@ -10,6 +10,8 @@ type metrics struct {
 	created    prometheus.Counter
 	collisions prometheus.Counter
 	retries    prometheus.Counter
+	found      prometheus.Counter
+	replays    prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -21,9 +23,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		collisions: counter("code_collisions_total",
 			"Codes promised to be unique that were taken. Any growth without aliases of that shape means that leases are older than links: raise an alarm."),
 		retries: counter("create_retries_total", "Creates repeated with the same id because the store's answer was lost."),
+		found:   counter("creates_deduplicated_total", "Creates that were given an existing link."),
+		replays: counter("creates_replayed_total", "Creates answered from what their idempotency key stands for."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.created, m.collisions, m.retries)
+		reg.MustRegister(m.created, m.collisions, m.retries, m.found, m.replays)
 	}
 	return m
 }

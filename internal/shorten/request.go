@@ -48,9 +48,24 @@ type Request struct {
 	Alias  Field[string] // absent or null: a code is generated
 	Domain Field[string] // absent or null: the default domain
 
-	// Limit is set by Create: how much is left of the tightest limit of the caller,
+	// Dedupe takes an existing link of the workspace that stands in for the one asked
+	// for, if there is one (link.Link.StandsInFor says which). With an alias only the
+	// link of that alias can.
+	Dedupe Field[bool]
+
+	// IdempotencyKey lets the caller send the request again without making a second
+	// link; "" = none. At most idempotency.MaxKey bytes.
+	IdempotencyKey string
+
+	// Limit is set by Make: how much is left of the tightest limit of the caller,
 	// this create included; nil when none applies.
 	Limit *ratelimit.Verdict
+}
+
+// Made is what became of a Request.
+type Made struct {
+	Link  link.Link
+	Found bool // Link was there before: the request asked to dedupe
 }
 
 // Change asks to change a link. Absent fields stay as they are.

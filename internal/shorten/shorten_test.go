@@ -14,6 +14,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/codegen"
+	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/ratelimit"
@@ -56,7 +57,7 @@ func newBench(t *testing.T, change ...func(*shorten.Config)) bench {
 	}
 	var mu sync.Mutex
 	cfg := shorten.Config{
-		Store: store, Codes: b.codes, Limits: b.limits, Own: own, Random: rand.Reader,
+		Store: store, Codes: b.codes, Limits: b.limits, Own: own, Random: rand.Reader, Once: idempotencytest.NewMemory(),
 		Host: "curt.test", Domains: []link.Domain{"go.example"}, Metrics: b.metrics,
 		Announce: func(c link.Change) {
 			mu.Lock()

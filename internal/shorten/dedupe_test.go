@@ -1,0 +1,123 @@
+package shorten_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/shorten"
+)
+
+func deduped(req shorten.Request) shorten.Request {
+	req.Dedupe = shorten.Value(true)
+	return req
+}
+
+func (b bench) mustMake(t *testing.T, who auth.Caller, req shorten.Request) shorten.Made {
+	t.Helper()
+	made, err := b.Make(t.Context(), noon(), who, &req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestDedupeIsExactAmongParallelCallers(t *testing.T) {
+	b := newBench(t)
+	const callers = 1000
+	got := make([]shorten.Made, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			req := deduped(to("https://example.com/"))
+			var err error
+			if got[i], err = b.Make(t.Context(), noon(), admin(), &req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	created := 0
+	for i := range got {
+		if got[i].Link.ID != got[0].Link.ID {
+			t.Fatalf("caller %d got %s, the first %s", i, got[i].Link.Key, got[0].Link.Key)
+		}
+		if !got[i].Found {
+			created++
+		}
+	}
+	if created != 1 || b.stored(t) != 1 || b.counter(t, "curt_creates_deduplicated_total") != callers-1 {
+		t.Errorf("%d created, %d links", created, b.stored(t))
+	}
+}
+
+func TestDedupeGivesWhatAnswersAlike(t *testing.T) {
+	b := newBench(t)
+	plain := b.mustMake(t, admin(), deduped(to("https://example.com/")))
+	if plain.Found {
+		t.Error("found a link in an empty store")
+	}
+	other := to("HTTPS://EXAMPLE.com:443")
+	other.Title, other.Tags = shorten.Value("other"), shorten.Value([]string{"tag"})
+	if got := b.mustMake(t, admin(), deduped(other)); !got.Found || got.Link.ID != plain.Link.ID || got.Link.Title != "" {
+		t.Errorf("the same URL in another spelling: %+v", got)
+	}
+	if got := b.mustMake(t, member("acme", auth.LinksWrite), deduped(to("https://example.com/"))); got.Found {
+		t.Error("another workspace's link was given away")
+	}
+	bounded := to("https://example.com/")
+	bounded.MaxClicks = shorten.Value[int64](3)
+	for range 2 {
+		if got := b.mustMake(t, admin(), deduped(bounded)); got.Found {
+			t.Error("a link with a bound of clicks was shared")
+		}
+	}
+	dated := to("https://example.com/")
+	dated.ExpiresAt = shorten.Value(noon().Add(time.Hour))
+	first := b.mustMake(t, admin(), deduped(dated))
+	if got := b.mustMake(t, admin(), deduped(dated)); first.Found || !got.Found || got.Link.ID != first.Link.ID {
+		t.Errorf("the same date: %+v", got)
+	}
+	anonymous := auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)
+	req := deduped(to("https://example.com/"))
+	_, err := b.Make(t.Context(), noon(), anonymous, &req)
+	wantError(t, "without a key", err, link.ErrInvalid)
+}
+
+func TestDedupeWithAnAlias(t *testing.T) {
+	b := newBench(t)
+	b.mustCreate(t, admin(), to("https://example.com/an-alias"))
+	first := b.mustMake(t, admin(), deduped(aliased("an-alias")))
+	if first.Found {
+		t.Error("a link of another code was given for an alias")
+	}
+	if got := b.mustMake(t, admin(), deduped(aliased("an-alias"))); !got.Found || got.Link.ID != first.Link.ID {
+		t.Errorf("the same alias: %+v", got)
+	}
+	elsewhere := to("https://example.com/elsewhere")
+	elsewhere.Alias = shorten.Value("an-alias")
+	elsewhere = deduped(elsewhere)
+	_, err := b.Make(t.Context(), noon(), admin(), &elsewhere)
+	wantError(t, "the alias leads elsewhere", err, shorten.ErrTaken)
+	again := deduped(aliased("an-alias"))
+	_, err = b.Make(t.Context(), noon(), member("acme", auth.LinksWrite), &again)
+	wantError(t, "the alias is another workspace's", err, shorten.ErrTaken)
+	if err := b.Delete(t.Context(), noon(), admin(), first.Link.Key, shorten.Match{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Make(t.Context(), noon(), admin(), &again)
+	wantError(t, "the alias is a tombstone", err, shorten.ErrTaken)
+}
+
+// A store that finds nothing refuses to dedupe rather than make a second link.
+func TestDedupeNeedsAStoreThatCan(t *testing.T) {
+	b := newBench(t, func(cfg *shorten.Config) {
+		cfg.Store = linktest.WithFaults(linktest.NewMemory(), func(linktest.Op, link.Key) (bool, error) { return true, nil })
+	})
+	req := deduped(to("https://example.com/"))
+	_, err := b.Make(t.Context(), noon(), admin(), &req)
+	wantError(t, "dedupe", err, link.ErrInvalid)
+}
