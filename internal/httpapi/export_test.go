@@ -20,7 +20,7 @@ type Route struct {
 	Scope        auth.Scope
 	Anonymous    bool
 	HasBody      bool
-	Success      int // the first status below 300 that it describes
+	Success      int // the last status below 300 that it describes: a create may also find a link, with 200
 }
 
 // Routes returns what every operation says.
@@ -29,7 +29,7 @@ func Routes() []Route {
 	for _, op := range new(api).operations(describe(http.NewServeMux()).OpenAPI().Components.Schemas) {
 		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
-			if n, err := strconv.Atoi(status); err == nil && n < 300 && (r.Success == 0 || n < r.Success) {
+			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {
 				r.Success = n
 			}
 		}
