@@ -12,7 +12,7 @@ PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 FUZZTIME  ?= 30s
 # Python programs that tests run, from bin/tools/venv. A test whose program is
 # missing says so, and fails when CI=true.
-PYTOOLS   := schemathesis==4.32.5
+PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4
 
 .PHONY: run build test check fuzz bench fmt soak api
 

@@ -142,8 +142,12 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("did not listen within %s:\n%s", startBound, s.Log())
 	}
+	ready := s.Addr
+	if strings.Contains(strings.Join(s.cmd.Env, " "), " CURT_TLS_CERT=") {
+		ready = s.Admin // which never speaks TLS
+	}
 	for {
-		if status, err := Probe(ctx, s.Addr, "/readyz"); err == nil && status == http.StatusOK {
+		if status, err := Probe(ctx, ready, "/readyz"); err == nil && status == http.StatusOK {
 			return nil
 		}
 		select {
