@@ -24,7 +24,7 @@ build: ## bin/curt, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
 
 test: build ## everything that must pass before a change lands
-	@scripts/need strace mkfs.ext4 node gcc
+	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	$(GO) test -race -timeout 10m $(RACE)
 	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)

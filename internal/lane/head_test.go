@@ -6,6 +6,7 @@ import (
 
 	"curt/internal/clicks"
 	"curt/internal/lane"
+	"curt/internal/lane/lanetest"
 )
 
 func TestWhatTheHeadSays(t *testing.T) {
@@ -61,7 +62,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%q: %s, want %s", head, got, want)
 		}
 	}
-	for why, head := range refusals() {
+	for why, head := range lanetest.Refused() {
 		if _, got := lane.ParseHead([]byte(head)); got != "bad" {
 			t.Errorf("%s: %q: %s", why, head, got)
 		}

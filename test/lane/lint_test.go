@@ -207,7 +207,7 @@ func client(t *testing.T, s *curttest.Server, w way) func(method, path, media, b
 
 func secureClient(t *testing.T, s *curttest.Server, two bool) func(method, path, media, body string) exchange {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true, Protocols: new(http.Protocols)} //nolint:gosec // the certificate is the test's
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true, Protocols: new(http.Protocols)}
 	transport.Protocols.SetHTTP1(!two)
 	transport.Protocols.SetHTTP2(two)
 	t.Cleanup(transport.CloseIdleConnections)
