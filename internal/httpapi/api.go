@@ -36,6 +36,10 @@ type Config struct {
 	// end; its scheme is that of every domain.
 	BaseURL string
 
+	// Hosts are further names, beside that of BaseURL, by which callers without a key
+	// may call; a port in them is ignored.
+	Hosts []string
+
 	// CursorKey signs the cursors of lists. It stays the same over restarts and
 	// processes, or walks end early. At least 16 bytes.
 	CursorKey []byte
@@ -60,6 +64,7 @@ type api struct {
 	now      func() time.Time
 	origins  *http.CrossOriginProtection
 	sites    sites
+	hosts    hosts
 	cursors  cursors
 	mappings []mapping
 	buffers  *sync.Pool
@@ -80,6 +85,7 @@ func New(cfg Config) (http.Handler, error) {
 		links: cfg.Links, stats: cfg.Stats, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
+		hosts:   newHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(),
 	}
 	if a.now == nil {
@@ -123,12 +129,18 @@ func (a *api) routes() (http.Handler, error) {
 // operations lists what the API can do; each file of operations adds its own.
 func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
-	return slices.Concat(
+	all := slices.Concat(
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d)},
 		compatOperations(d),
 		a.keyOperations(d),
 	)
+	for _, op := range all {
+		if op.anonymous {
+			d.problems(op.Responses, http.StatusMisdirectedRequest)
+		}
+	}
+	return all
 }
 
 // wrongMethod answers a path that exists for other methods.

@@ -55,14 +55,19 @@ func (d describer) answers(status int, description string, v any, headers map[st
 		}
 	}
 	responses := map[string]*huma.Response{strconv.Itoa(status): success}
+	d.problems(responses, append(problems, 400, 401, 403, 500, 503)...)
+	return responses
+}
+
+// problems adds the problems that may come.
+func (d describer) problems(responses map[string]*huma.Response, statuses ...int) {
 	problem := d.schemas.Schema(reflect.TypeFor[Problem](), true, "")
-	for _, status := range append(problems, 400, 401, 403, 500, 503) {
+	for _, status := range statuses {
 		responses[strconv.Itoa(status)] = &huma.Response{
 			Description: http.StatusText(status),
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
 		}
 	}
-	return responses
 }
 
 func header(description string) *huma.Param {

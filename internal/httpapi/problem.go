@@ -46,6 +46,7 @@ func kindSlow() kind    { return kind{"request-timeout", 408, "The request came 
 func kindTooBig() kind  { return kind{"body-too-large", 413, "The body is too large"} }
 func kindMedia() kind   { return kind{"unsupported-media-type", 415, "The body is not JSON"} }
 func kindOrigin() kind  { return kind{"cross-site", 403, "Cross-site requests may not change anything"} }
+func kindHost() kind    { return kind{"misdirected", 421, "This host is another's"} }
 func kindServer() kind  { return kind{"internal", 500, "The server failed"} }
 
 // mapping says which problem an error is. detail is for the public; errors with a

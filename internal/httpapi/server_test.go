@@ -64,7 +64,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		"reader": {KeyID: "reader", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}},
 		"none":   {KeyID: "none", Workspace: "acme"},
 	}, Config: httpapi.Config{
-		Stats: s.stats, BaseURL: "https://curt.test", CursorKey: []byte("sixteen bytes key"),
+		Stats: s.stats, BaseURL: "https://curt.test", Hosts: []string{"go.example"}, CursorKey: []byte("sixteen bytes key"),
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
@@ -183,6 +183,7 @@ type answer struct {
 func (s service) do(tb testing.TB, key, method, target, body string, headers ...string) answer {
 	tb.Helper()
 	r := httptest.NewRequestWithContext(tb.Context(), method, target, strings.NewReader(body))
+	r.Host = "localhost"
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -192,6 +193,9 @@ func (s service) do(tb testing.TB, key, method, target, body string, headers ...
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

@@ -81,17 +81,22 @@ func domain(name string) (link.Domain, error) {
 	return link.Domain(ascii + port), nil
 }
 
+// names are the further hosts as text.
+func (o origin) names() []string {
+	names := make([]string, len(o.domains))
+	for i, d := range o.domains {
+		names[i] = string(d)
+	}
+	return names
+}
+
 // ownHosts are the hosts that no link may lead to, listening included.
 func (o origin) ownHosts(listening net.Addr) (*weburl.Hosts, error) {
 	var addrs []netip.Addr
 	if ap, err := netip.ParseAddrPort(listening.String()); err == nil {
 		addrs = append(addrs, ap.Addr())
 	}
-	var names []string
-	for _, d := range o.domains {
-		names = append(names, string(d))
-	}
-	own, err := weburl.NewHosts(o.base, names, addrs)
+	own, err := weburl.NewHosts(o.base, o.names(), addrs)
 	if err != nil {
 		return nil, &config.Error{Setting: "CURT_BASE_URL", Value: o.base, Want: err.Error()}
 	}

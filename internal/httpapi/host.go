@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// hosts are the names by which callers without a key may call the API. A page of
+// another site whose name its owner lets resolve to this machine (DNS rebinding) is
+// of the same origin for the browser: it may send whatever it likes and read the
+// answers, from behind the firewall. It cannot choose the Host.
+//
+// A caller with a key is not asked: a page has none to send.
+type hosts map[string]struct{}
+
+func newHosts(names ...string) hosts {
+	h := hosts{}
+	for _, name := range names {
+		h[hostName(name)] = struct{}{}
+	}
+	return h
+}
+
+// own reports whether a Host is this instance's: a configured name, with any port;
+// localhost, which browsers never ask DNS for; or an address, because nobody can let
+// an address resolve to another.
+func (h hosts) own(host string) bool {
+	name := hostName(host)
+	if _, known := h[name]; known && name != "" {
+		return true
+	}
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(name)
+	return err == nil
+}
+
+// hostName is a Host in small letters, without its port, brackets and last dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	} else {
+		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
