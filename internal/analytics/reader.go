@@ -49,6 +49,12 @@ type Reader interface {
 	Clicks(ctx context.Context, keys []link.Key) ([]uint64, error)
 }
 
+// History shows the clicks of one link one by one: see clicks.HistoryPage for the
+// order and for pages that are short. Errors are the disk's or the context's.
+type History interface {
+	Page(ctx context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error)
+}
+
 // Scope is whose clicks are meant, and of when. The zero Key is the orphans.
 //
 // From and To are widened to whole quarter hours (to whole minutes in a series by

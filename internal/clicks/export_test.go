@@ -65,3 +65,25 @@ func AgentOf(ua string) (device, browser, os string, bot bool) {
 }
 
 func SpiderPatterns() int { return len(spiderPatterns()) }
+
+// SealMany returns a block of events.
+func SealMany(sequence uint64, raws []Raw) []byte {
+	h := blockHead{count: uint32(len(raws)), instance: 1, first: sequence, base: raws[0].Time, earliest: raws[0].Time, latest: raws[0].Time}
+	b := make([]byte, headSize)
+	for i := range raws {
+		h.earliest, h.latest = min(h.earliest, raws[i].Time), max(h.latest, raws[i].Time)
+		b = appendEvent(b, &raws[i], h.base, sequence+uint64(i)+1, Place{})
+	}
+	sealBlock(b, h)
+	return b
+}
+
+// Tick does what Run does once a second.
+func (h *History) Tick(ctx context.Context) {
+	h.follow(ctx)
+	h.store(ctx)
+	for h.complete(ctx) {
+	}
+}
+
+func (h *History) Follow(ctx context.Context) { h.follow(ctx) }

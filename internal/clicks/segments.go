@@ -157,6 +157,7 @@ func (l *Log) trim(ctx context.Context, now time.Time) {
 			l.cfg.Logger.ErrorContext(ctx, "remove click log segment", slog.Any("err", err))
 			return // the next tick tries again
 		}
+		_ = os.Remove(filepath.Join(l.cfg.Dir, indexName(victim.number))) // what stays, History removes
 		l.mu.Lock()
 		l.segments = slices.DeleteFunc(l.segments, func(s segment) bool { return s.number == victim.number })
 		l.stats.Bytes -= victim.size

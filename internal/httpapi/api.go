@@ -24,10 +24,11 @@ import (
 
 // Config is what [New] needs. Everything but Now is required.
 type Config struct {
-	Links *shorten.Creator
-	Stats analytics.Reader
-	Auth  auth.Authenticator
-	Keys  *auth.Keys // to be managed; normally Auth itself
+	Links  *shorten.Creator
+	Stats  analytics.Reader
+	Clicks analytics.History
+	Auth   auth.Authenticator
+	Keys   *auth.Keys // to be managed; normally Auth itself
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
@@ -57,6 +58,7 @@ const minCursorKey = 16
 type api struct {
 	links    *shorten.Creator
 	stats    analytics.Reader
+	clicks   analytics.History
 	auth     auth.Authenticator
 	keys     *auth.Keys
 	addr     func(*http.Request) netip.Addr
@@ -78,11 +80,11 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
-		links: cfg.Links, stats: cfg.Stats, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
+		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   newHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
@@ -131,7 +133,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
 	all := slices.Concat(
 		a.linkOperations(d),
-		[]*operation{a.statsOperation(d)},
+		[]*operation{a.statsOperation(d), a.clicksOperation(d)},
 		compatOperations(d),
 		a.keyOperations(d),
 	)

@@ -294,7 +294,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 
-	all := slices.Concat(badBodies(), badCreates(), badFrames(), badChanges(), badStatistics())
+	all := slices.Concat(badBodies(), badCreates(), badFrames(), badChanges(), badStatistics(), badClicks())
 	if len(all) < 200 {
 		t.Fatalf("only %d requests", len(all))
 	}

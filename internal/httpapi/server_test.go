@@ -41,6 +41,7 @@ type service struct {
 	store *linktest.Memory
 	keys  *authtest.Memory
 	stats *stats
+	past  *history
 	log   *bytes.Buffer
 }
 
@@ -55,7 +56,7 @@ type parts struct {
 func newService(tb testing.TB, change ...func(*parts)) service {
 	tb.Helper()
 	memory := linktest.NewMemory()
-	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, log: &bytes.Buffer{}}
+	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &history{}, log: &bytes.Buffer{}}
 	every := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
 	p := parts{store: memory, callers: authtest.Callers{
 		"":       {Scopes: []auth.Scope{auth.LinksWrite}},
@@ -64,7 +65,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		"reader": {KeyID: "reader", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}},
 		"none":   {KeyID: "none", Workspace: "acme"},
 	}, Config: httpapi.Config{
-		Stats: s.stats, BaseURL: "https://curt.test", Hosts: []string{"go.example"}, CursorKey: []byte("sixteen bytes key"),
+		Stats: s.stats, Clicks: s.past, BaseURL: "https://curt.test", Hosts: []string{"go.example"}, CursorKey: []byte("sixteen bytes key"),
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
@@ -169,6 +170,20 @@ func (s *stats) Top(_ context.Context, _ analytics.Scope, n int, _ time.Time, di
 		top = append(top, s.top[d])
 	}
 	return top, s.err
+}
+
+// history is an analytics.History that says what it is told.
+type history struct {
+	page  clicks.HistoryPage
+	asked clicks.HistoryQuery
+	calls int
+	err   error
+}
+
+func (h *history) Page(_ context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error) {
+	h.asked = q
+	h.calls++
+	return h.page, h.err
 }
 
 // answer is a response that was read.

@@ -16,6 +16,10 @@ func (s *Server) register() {
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
 	m.Gauge("curt_click_log_bytes", "Size of the click log.", func() float64 { return float64(p.log.Stats().Bytes) })
+	m.Counter("curt_click_index_rebuilt_total", "Indexes of the click log that were missing or damaged and were made again.",
+		func() uint64 { return p.history.Stats().Rebuilt })
+	m.Counter("curt_click_index_errors_total", "Indexes of the click log that could not be written.",
+		func() uint64 { return p.history.Stats().Errors })
 	if p.places != nil {
 		m.Counter("curt_geoip_failures_total", "Versions of CURT_GEOIP that could not be read.",
 			func() uint64 { return p.places.Stats().Failures })

@@ -19,6 +19,7 @@ type pipeline struct {
 	capture *clicks.Capture
 	fold    *clicks.Fold
 	rollups *sqlite.Rollups
+	history *clicks.History
 	places  *mmdb.Database // nil = CURT_GEOIP is unset
 }
 
@@ -39,6 +40,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, p.log.Close)
+	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log})
 	p.ring = clicks.NewRing(clicks.RingConfig{})
 	geo, err := s.openPlaces(ctx)
 	if err != nil {
@@ -73,6 +75,7 @@ func (s *Server) support() []loop {
 		{"keys", s.keys.Run},
 		{"roll-ups", s.clicks.rollups.Run},
 		{"click log", s.clicks.log.Run},
+		{"raw clicks", s.clicks.history.Run},
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})

@@ -159,7 +159,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Auth: s.keys, Keys: s.keys, BaseURL: s.origin.base, Hosts: s.origin.names(),
+		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, BaseURL: s.origin.base, Hosts: s.origin.names(),
 		ClientAddr: func(r *http.Request) netip.Addr {
 			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
 		},

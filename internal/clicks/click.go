@@ -1,0 +1,113 @@
+package clicks
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mileusna/useragent"
+)
+
+// Click is one event as people read it: what statistics are made of. Texts are
+// valid UTF-8 without control characters; empty = unknown or not there.
+type Click struct {
+	Time    time.Time // UTC, milliseconds
+	Outcome Outcome
+	Preview bool // HEAD or prefetch
+
+	Country, City, Network string
+	Device, Browser, OS    string
+	Language               string
+	ReferrerHost           string
+	Trigger                string
+	UTM                    [UTMContent - UTMSource + 1]string // in the order of the dimensions from UTMSource on
+
+	Bot       bool
+	BotReason BotReason // "" for people
+	BotName   string    // how the program calls itself
+
+	// Visitor is the log's tag of the visitor, the same on all links of a day; 0 =
+	// unknown. It is not for showing as it is.
+	Visitor uint64
+}
+
+// BotReason says why a click counts as a bot's.
+type BotReason string
+
+// The reasons.
+const (
+	BotNamed     BotReason = "named"      // its name or its address says so
+	BotListed    BotReason = "listed"     // it is on the list of crawlers
+	BotNoBrowser BotReason = "no_browser" // it does not begin as browsers do: a program, a preview
+)
+
+// String returns the outcome's name in the API.
+func (o Outcome) String() string {
+	switch o {
+	case Redirected:
+		return "redirected"
+	case FellBack:
+		return "fallback"
+	case Refused:
+		return "refused"
+	case Orphan:
+		return "orphan"
+	}
+	return "unknown"
+}
+
+// describe turns an event into what statistics know of it. It copies what it keeps.
+func (h *History) describe(e *Event) Click {
+	var host [256]byte
+	who, reason, name := h.agents.describe(string(e.UserAgent))
+	c := Click{
+		Time: e.When(), Outcome: e.Outcome, Preview: e.Preview(),
+		City: plain(string(e.City)), Network: plain(string(e.Network)),
+		Device: deviceNames()[who.device], Browser: browserNames()[who.browser], OS: osNames()[who.os],
+		Language: languageName(primaryLanguage(e.Language)), Trigger: TriggerLink,
+		ReferrerHost: cmp.Or(string(referrerHost(e.Referrer, host[:])), Direct),
+		Bot:          who.bot, BotReason: reason, BotName: plain(name), Visitor: e.Visitor,
+	}
+	if e.Country != [2]byte{} {
+		c.Country = plain(string(e.Country[:]))
+	}
+	if e.Flags&ViaQR != 0 {
+		c.Trigger = TriggerQR
+	}
+	c.UTM, _ = readUTM(e.Query)
+	return c
+}
+
+// plain drops what no report may meet.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// maxBotName bounds how a program may call itself.
+const maxBotName = 64
+
+// describe returns what Fold counts a user agent as, and for bots why, and how it
+// calls itself.
+func (b *BotList) describe(userAgent string) (who agent, reason BotReason, name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if who = b.agents.parse([]byte(userAgent)); !who.bot {
+		return who, "", ""
+	}
+	u := useragent.Parse(userAgent)
+	switch {
+	case u.Bot:
+		reason = BotNamed
+	case b.agents.crawler(userAgent):
+		reason = BotListed
+	default:
+		reason = BotNoBrowser
+	}
+	return who, reason, u.Name[:min(len(u.Name), maxBotName)]
+}

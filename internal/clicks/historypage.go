@@ -1,0 +1,251 @@
+package clicks
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"curt/internal/link"
+)
+
+// Bookmark is a place between two clicks of a History. The zero Bookmark is the
+// newest end.
+type Bookmark struct {
+	Position Position // of a block
+	Record   uint32   // clicks of the block from this one on are behind the bookmark
+}
+
+// HistoryQuery asks for a page of a link's clicks.
+type HistoryQuery struct {
+	Key      link.Key
+	From, To time.Time // From included, To not; zero = open
+	Limit    int       // the most clicks of the page; at least 1
+	Before   Bookmark  // the Next of the page before
+}
+
+// HistoryPage is a part of a link's clicks, newest first. Newest is by their order
+// in the log, which is that of time but for the tenth of a second in which clicks
+// are captured together.
+//
+// A page may have fewer clicks than were asked for, even none, while More says that
+// there may be others: the work of one page is bounded.
+type HistoryPage struct {
+	Clicks []Click
+	Next   Bookmark
+	More   bool
+}
+
+// What one page may cost: pageBytes of segments are read and checked, in some
+// 30 ms; pageSegments indexes are searched, in 30 µs each; one index is made again.
+const (
+	pageBytes    = 16 << 20
+	pageSegments = 256
+)
+
+// Page returns the clicks before a bookmark. Clicks are found once they are in the
+// log, 0.1 s after their answer. Segments that retention removes meanwhile end the
+// walk; what is damaged is left out.
+func (h *History) Page(ctx context.Context, q HistoryQuery) (HistoryPage, error) {
+	h.follow(ctx)
+	w := walk{
+		history: h, query: q, key: appendLinkKey(nil, q.Key), left: pageBytes,
+		from: math.MinInt64, to: math.MaxInt64, before: q.Before, matches: make([]match, 0, min(q.Limit, 64)),
+	}
+	if !q.From.IsZero() {
+		w.from = q.From.UnixMilli()
+	}
+	if !q.To.IsZero() {
+		w.to = q.To.UnixMilli()
+	}
+	if w.before == (Bookmark{}) {
+		w.before = Bookmark{Position: Position{Segment: math.MaxInt64}}
+	}
+	all := h.log.list()
+	for _, s := range slices.Backward(all) {
+		if s.number > w.before.Position.Segment {
+			continue
+		}
+		if w.segments++; w.segments > pageSegments {
+			w.pause(Bookmark{Position: Position{Segment: s.number + 1}})
+			break
+		}
+		if err := w.segment(ctx, s); err != nil {
+			return HistoryPage{}, err
+		}
+		if w.page.More {
+			break
+		}
+	}
+	return w.page, nil
+}
+
+// walk is one page being filled. Owned by Page.
+type walk struct {
+	history  *History
+	query    HistoryQuery
+	key      []byte
+	from, to int64
+	before   Bookmark
+	left     int64 // bytes that may still be read
+	segments int
+	rebuilt  bool    // an index was made again for this page
+	matches  []match // of one granule; their buffers are used again
+	page     HistoryPage
+}
+
+// pause ends the page before a bookmark.
+func (w *walk) pause(at Bookmark) { w.page.Next, w.page.More = at, true }
+
+// segment adds a segment's clicks, the newest first.
+func (w *walk) segment(ctx context.Context, s segment) error {
+	granules, err := w.granules(ctx, s)
+	if err != nil || len(granules) == 0 {
+		return err
+	}
+	f, err := os.Open(filepath.Join(w.history.dir, segmentName(s.number)))
+	if gone(err) {
+		return nil // trimmed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	for _, g := range slices.Backward(granules) {
+		at := Position{s.number, g.offset}
+		if at.Compare(w.before.Position) > 0 || at == w.before.Position && w.before.Record == 0 ||
+			g.latest < w.from || g.earliest >= w.to {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if w.left <= 0 {
+			w.pause(Bookmark{Position: Position{s.number, g.end}})
+			return nil
+		}
+		w.left -= g.end - g.offset
+		if w.granule(f, s, g); w.page.More {
+			return nil
+		}
+	}
+	return nil
+}
+
+// granules returns where a segment may have clicks of the link, from memory, from
+// its index, or from an index that is made again.
+func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
+	h, digest := w.history, keyDigest(w.key)
+	h.mu.Lock()
+	for _, x := range append(slices.Clip(h.full), h.tail) {
+		if x != nil && x.number == s.number {
+			defer h.mu.Unlock()
+			return x.find(digest)
+		}
+	}
+	following := s.number >= h.reader.Position().Segment
+	h.mu.Unlock()
+	if following || s.size == 0 {
+		return nil, nil // nothing was read of it yet
+	}
+	path := filepath.Join(h.dir, indexName(s.number))
+	if x, err := openIndex(path, s); err == nil {
+		defer x.close()
+		if found, err := x.find(digest); err == nil {
+			return found, nil
+		}
+	}
+	if w.rebuilt {
+		w.pause(Bookmark{Position: Position{Segment: s.number + 1}})
+		return nil, nil
+	}
+	w.rebuilt = true
+	x, err := h.rebuild(ctx, s)
+	switch {
+	case gone(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	h.write(ctx, x)
+	return x.find(digest)
+}
+
+// match is a click of the link, copied out of its block.
+type match struct {
+	event Event
+	buf   []byte
+	at    Bookmark
+}
+
+// granule adds the clicks of a granule. Of many it keeps only the newest that the
+// page has room for.
+func (w *walk) granule(f *os.File, s segment, g granule) {
+	room := w.query.Limit - len(w.page.Clicks)
+	w.matches = w.matches[:0]
+	next := 0 // the oldest match once there are room of them
+	scan := segmentScanner{file: f, name: f.Name(), size: g.end, at: g.offset}
+	for {
+		b, err := scan.next()
+		if err != nil {
+			if damage := (*DamageError)(nil); errors.As(err, &damage) {
+				w.history.count(func(s *HistoryStats) { s.Damages++ })
+			}
+			break // the end, or a damage: what came before it is good
+		}
+		at := Bookmark{Position: Position{s.number, b.At.Offset}}
+		_ = b.Events(func(e *Event) error {
+			if at.compare(w.before) >= 0 {
+				return errPast
+			}
+			if e.Outcome != Orphan && string(e.Key) == string(w.key) && w.from <= e.Time && e.Time < w.to {
+				if len(w.matches) < room {
+					w.matches = append(w.matches, match{})
+					w.matches[len(w.matches)-1].copy(e, at)
+				} else {
+					w.matches[next].copy(e, at)
+					next = (next + 1) % room
+				}
+			}
+			at.Record++
+			return nil
+		})
+	}
+	n := len(w.matches)
+	for i := range n {
+		m := &w.matches[(next+n-1-i)%n]
+		w.page.Clicks = append(w.page.Clicks, w.history.describe(&m.event))
+	}
+	if n == room {
+		w.pause(w.matches[next].at)
+	}
+}
+
+// errPast ends a block at the bookmark.
+var errPast = errors.New("behind the bookmark")
+
+func (m Bookmark) compare(o Bookmark) int {
+	if c := m.Position.Compare(o.Position); c != 0 {
+		return c
+	}
+	return int(m.Record) - int(o.Record)
+}
+
+// copy makes m a copy of an event that outlives its block.
+func (m *match) copy(e *Event, at Bookmark) {
+	m.event, m.at, m.buf = *e, at, m.buf[:0]
+	fields := [...]*[]byte{&m.event.Key, &m.event.UserAgent, &m.event.Referrer, &m.event.Language, &m.event.Query, &m.event.City, &m.event.Network}
+	total := 0
+	for _, f := range fields {
+		total += len(*f)
+	}
+	m.buf = slices.Grow(m.buf, total)
+	for _, f := range fields {
+		begin := len(m.buf)
+		m.buf = append(m.buf, *f...)
+		*f = m.buf[begin:len(m.buf):len(m.buf)]
+	}
+}

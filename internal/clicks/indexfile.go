@@ -1,0 +1,211 @@
+package clicks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+)
+
+// The index of a segment lies beside it. All numbers are little-endian.
+//
+//	 0  magic "CURTIDX" and the version '1'
+//	 8  CRC-32C of everything from offset 12 to the end of the granules
+//	12  number of granules
+//	16  number of the segment
+//	24  size of the segment that is indexed
+//	32  number of pairs
+//	40  granules: offset, end, earliest and latest time, 8 bytes each
+//
+// Then pages of pageSize bytes, each with the CRC-32C of its rest, the number of
+// its pairs in 4 bytes, and the pairs: the digest of a key in 8 bytes and the
+// number of a granule in 2, sorted. The pages are searched where they lie, each is
+// checked as it is read, so that nothing is held in memory and nothing believed.
+const (
+	indexMagic   = "CURTIDX1"
+	indexHead    = 40
+	granuleEntry = 32
+	pageSize     = 4096
+	pageHead     = 8
+	pairSize     = 10
+	pagePairs    = (pageSize - pageHead) / pairSize
+
+	indexSuffix = ".index"
+)
+
+var errIndex = errors.New("the index is damaged")
+
+func indexName(number uint64) string { return fmt.Sprintf("%016d%s", number, indexSuffix) }
+
+type indexPair struct {
+	digest  uint64
+	granule uint16
+}
+
+// encode returns the file's bytes.
+func (x *segmentIndex) encode() []byte {
+	var pairs []indexPair
+	for i := range x.granules {
+		for _, d := range x.granules[i].keys {
+			pairs = append(pairs, indexPair{d, uint16(i)})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b indexPair) int {
+		switch {
+		case a.digest < b.digest || a.digest == b.digest && a.granule < b.granule:
+			return -1
+		default:
+			return 1 // no pair is there twice
+		}
+	})
+	b := make([]byte, indexHead, indexHead+len(x.granules)*granuleEntry+(len(pairs)/pagePairs+1)*pageSize)
+	copy(b, indexMagic)
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(x.granules)))
+	binary.LittleEndian.PutUint64(b[16:], x.number)
+	binary.LittleEndian.PutUint64(b[24:], uint64(x.size))
+	binary.LittleEndian.PutUint64(b[32:], uint64(len(pairs)))
+	for _, g := range x.granules {
+		for _, n := range []int64{g.offset, g.end, g.earliest, g.latest} {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli()))
+	for page := range slices.Chunk(pairs, pagePairs) {
+		b = appendPage(b, page)
+	}
+	return b
+}
+
+func appendPage(b []byte, pairs []indexPair) []byte {
+	begin := len(b)
+	b = append(b, make([]byte, pageSize)...)
+	page := b[begin:]
+	binary.LittleEndian.PutUint32(page[4:], uint32(len(pairs)))
+	for i, p := range pairs {
+		binary.LittleEndian.PutUint64(page[pageHead+i*pairSize:], p.digest)
+		binary.LittleEndian.PutUint16(page[pageHead+i*pairSize+8:], p.granule)
+	}
+	binary.LittleEndian.PutUint32(page, crc32.Checksum(page[4:], castagnoli()))
+	return b
+}
+
+// write puts the index beside its segment, whole or not at all. It is not synced:
+// what a power cut leaves of it is found by its checksums and made again.
+func (x *segmentIndex) write(path string) error {
+	temporary := path + ".tmp"
+	if err := os.WriteFile(temporary, x.encode(), 0o600); err != nil {
+		return errors.Join(fmt.Errorf("write index: %w", err), os.Remove(temporary))
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	return nil
+}
+
+// indexFile is an index that is searched where it lies.
+type indexFile struct {
+	file     *os.File
+	granules []granule
+	pages    int64
+	at       int64 // where the pages begin
+	page     [pageSize]byte
+}
+
+// openIndex reads the head of a segment's index. errIndex means that it has to be
+// made again.
+func openIndex(path string, s segment) (*indexFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open index: %w", err)
+	}
+	x := &indexFile{file: f}
+	if err := x.readHead(s); err != nil {
+		_ = f.Close() // only read
+		return nil, fmt.Errorf("%w: %s: %w", errIndex, path, err)
+	}
+	return x, nil
+}
+
+func (x *indexFile) readHead(s segment) error {
+	info, err := x.file.Stat()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, indexHead)
+	if _, err := x.file.ReadAt(head, 0); err != nil {
+		return err
+	}
+	granules := int64(binary.LittleEndian.Uint32(head[12:]))
+	pairs := binary.LittleEndian.Uint64(head[32:])
+	x.at = indexHead + granules*granuleEntry
+	x.pages = (info.Size() - x.at) / pageSize
+	switch {
+	case string(head[:8]) != indexMagic || granules > maxGranules || x.at > info.Size():
+		return errHead
+	case binary.LittleEndian.Uint64(head[16:]) != s.number || int64(binary.LittleEndian.Uint64(head[24:])) > s.size:
+		return errors.New("it belongs to another segment")
+	case (info.Size()-x.at)%pageSize != 0 || pairs > uint64(x.pages*pagePairs) || int64(pairs) <= (x.pages-1)*pagePairs:
+		return errTorn
+	}
+	head = slices.Grow(head, int(granules)*granuleEntry)[:x.at]
+	if _, err := x.file.ReadAt(head[indexHead:], indexHead); err != nil {
+		return err
+	}
+	if crc32.Checksum(head[12:], castagnoli()) != binary.LittleEndian.Uint32(head[8:]) {
+		return errCheck
+	}
+	for b := head[indexHead:]; len(b) > 0; b = b[granuleEntry:] {
+		n := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
+		x.granules = append(x.granules, granule{offset: n(0), end: n(1), earliest: n(2), latest: n(3)})
+	}
+	return nil
+}
+
+// read reads a page and returns its pairs' bytes.
+func (x *indexFile) read(page int64) ([]byte, error) {
+	if _, err := x.file.ReadAt(x.page[:], x.at+page*pageSize); err != nil {
+		return nil, fmt.Errorf("%w: %w", errIndex, err)
+	}
+	n := binary.LittleEndian.Uint32(x.page[4:])
+	if crc32.Checksum(x.page[4:], castagnoli()) != binary.LittleEndian.Uint32(x.page[:]) || n == 0 || n > pagePairs {
+		return nil, fmt.Errorf("%w: page %d: %w", errIndex, page, errCheck)
+	}
+	return x.page[pageHead:][:n*pairSize], nil
+}
+
+// find returns the granules that may hold events of a key, in order.
+func (x *indexFile) find(digest uint64) (found []granule, err error) {
+	low, high := int64(0), x.pages // the first page that begins with digest or later
+	for low < high {
+		middle := (low + high) / 2
+		pairs, err := x.read(middle)
+		if err != nil {
+			return nil, err
+		}
+		if binary.LittleEndian.Uint64(pairs) < digest {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	for page := max(low-1, 0); page < x.pages; page++ {
+		pairs, err := x.read(page)
+		if err != nil {
+			return nil, err
+		}
+		for ; len(pairs) > 0; pairs = pairs[pairSize:] {
+			d, g := binary.LittleEndian.Uint64(pairs), int(binary.LittleEndian.Uint16(pairs[8:]))
+			switch {
+			case d > digest:
+				return found, nil
+			case d == digest && g < len(x.granules):
+				found = append(found, x.granules[g])
+			}
+		}
+	}
+	return found, nil
+}
+
+func (x *indexFile) close() { _ = x.file.Close() } // only read
