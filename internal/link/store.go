@@ -144,6 +144,7 @@ type Filter struct {
 	Workspace WorkspaceID // "" = all workspaces
 	Domain    *Domain
 	Status    Status
+	Since     ID   // only links with this id or a later one
 	Oldest    bool // by age, oldest first; default newest first
 }
 

@@ -101,7 +101,7 @@ func filterTag(f link.Filter) string {
 	if f.Domain != nil {
 		domain = "=" + string(*f.Domain)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %t", f.Workspace, domain, f.Status, f.Oldest))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %x %t", f.Workspace, domain, f.Status, f.Since, f.Oldest))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -81,6 +81,9 @@ func (w *listWalk) open(t *tx) error {
 		if !w.filter.Oldest {
 			lane.last = link.ID(bytes.Repeat([]byte{0xff}, len(link.ID{})))
 		}
+		if w.filter.Oldest && !w.filter.Since.IsZero() {
+			lane.last = listPosition{id: w.filter.Since}.neighbour(true)
+		}
 		if w.after != nil {
 			lane.last = w.after.neighbour(w.filter.Oldest)
 		}
@@ -181,12 +184,15 @@ func (w *listWalk) fill(t *tx, lane *listLane) error {
 		e.status, e.domain = link.Status(s.int()), link.Domain(s.text())
 		entries++
 		lane.last = e.at.id
-		if w.after == nil || w.before(*w.after, e.at) {
+		switch {
+		case bytes.Compare(e.at.id[:], w.filter.Since[:]) < 0:
+			lane.drained = true // only newest first comes here
+		case w.after == nil || w.before(*w.after, e.at):
 			lane.ahead = append(lane.ahead, e)
 		}
 		return s.damage()
 	}, lane.workspace, lane.last[:], int64(listChunk))
 	w.read += entries
-	lane.drained = entries < listChunk
+	lane.drained = lane.drained || entries < listChunk
 	return err
 }

@@ -1,6 +1,7 @@
 package linktest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -72,7 +73,7 @@ func parseListCursor(c link.Cursor, f link.Filter) (*listCursor, error) {
 		return nil, fmt.Errorf("list: cursor: %w: %w", link.ErrInvalid, err)
 	}
 	same := at.Filter.Workspace == f.Workspace && at.Filter.Status == f.Status && at.Filter.Oldest == f.Oldest &&
-		(at.Filter.Domain == nil) == (f.Domain == nil) && (f.Domain == nil || *at.Filter.Domain == *f.Domain)
+		at.Filter.Since == f.Since && (at.Filter.Domain == nil) == (f.Domain == nil) && (f.Domain == nil || *at.Filter.Domain == *f.Domain)
 	if !same {
 		return nil, fmt.Errorf("list: cursor of another filter: %w", link.ErrInvalid)
 	}
@@ -83,7 +84,8 @@ func matches(l link.Link, f link.Filter) bool {
 	return l.Status != link.Deleted &&
 		(f.Workspace == "" || l.Workspace == f.Workspace) &&
 		(f.Status == 0 || l.Status == f.Status) &&
-		(f.Domain == nil || l.Key.Domain == *f.Domain)
+		(f.Domain == nil || l.Key.Domain == *f.Domain) &&
+		bytes.Compare(l.ID[:], f.Since[:]) >= 0
 }
 
 // expiry is a position of Expired.

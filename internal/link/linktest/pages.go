@@ -117,6 +117,10 @@ func filters(t *testing.T, h Harness) {
 		{Domain: &none},
 		{Domain: &other, Workspace: "b", Status: link.Active},
 		{Workspace: "nobody"},
+		{Since: all[17].ID},
+		{Since: all[17].ID, Oldest: true, Status: link.Active},
+		{Since: all[39].ID, Workspace: "a"},
+		{Since: link.ID{0xff}, Oldest: true},
 	} {
 		var expected []link.Link
 		for _, l := range all {
@@ -143,7 +147,7 @@ func foreignCursors(t *testing.T, h Harness) {
 		t.Fatalf("first page: %q, %v", page.Next, err)
 	}
 	domain := link.Domain("")
-	for _, f := range []link.Filter{{Oldest: true}, {Workspace: "a"}, {Status: link.Active}, {Domain: &domain}} {
+	for _, f := range []link.Filter{{Oldest: true}, {Workspace: "a"}, {Status: link.Active}, {Domain: &domain}, {Since: link.ID{1}}} {
 		_, err := s.List(t.Context(), f, link.Page{Limit: 2, After: page.Next})
 		want(t, fmt.Sprintf("cursor used with %+v", f), err, link.ErrInvalid)
 	}
