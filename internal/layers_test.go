@@ -22,7 +22,7 @@ func layers() [][]string {
 		{"internal/server"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/importer"},
-		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/domains", "internal/abuse"},
+		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
 	}
 }
