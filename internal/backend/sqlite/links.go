@@ -31,6 +31,10 @@ type LinksConfig struct {
 	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
 
+	// Stored is called with the id of each new link once it is durable, also when its
+	// creator has gone home. It must not block. Nil = nobody listens.
+	Stored func(link.ID)
+
 	Log *slog.Logger // default none
 }
 
@@ -75,6 +79,7 @@ type Links struct {
 	closed   chan struct{}
 
 	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
+	created    []link.ID                  // owned by the writer's transactions
 }
 
 // The contracts that Links keeps.
@@ -117,7 +122,7 @@ func (s *Links) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.writer = newWriter(w, func() { clear(s.workspaces) })
+	s.writer = newWriter(w, s.forget, s.tell)
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
@@ -137,6 +142,27 @@ func (s *Links) start(ctx context.Context) error {
 	}
 	s.codes = codegen.NewPermutation(s.codeKey)
 	return s.skipStaleLeases(ctx)
+}
+
+// forget drops what a transaction that was rolled back has noted.
+func (s *Links) forget() {
+	clear(s.workspaces)
+	s.created = s.created[:0]
+}
+
+// tell tells of the links that a transaction has stored.
+func (s *Links) tell() {
+	for _, id := range s.created {
+		s.config.Stored(id)
+	}
+	s.created = s.created[:0]
+}
+
+// note remembers a link that a transaction stores.
+func (s *Links) note(id link.ID) {
+	if s.config.Stored != nil {
+		s.created = append(s.created, id)
+	}
 }
 
 // read lends f a reading connection. f must be short: nothing interrupts it.

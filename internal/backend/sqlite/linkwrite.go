@@ -38,6 +38,7 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 	}
 	if n, ok := s.place(l.Key.Code); ok && l.Minted {
 		if changed, err := t.exec(sqlInsertLink, insertArgs(n, workspace, &l)...); err != nil || changed == 1 {
+			s.note(l.ID)
 			return l, err
 		}
 	}
@@ -77,6 +78,7 @@ func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (link.Link, err
 	if _, err := t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), last+1); err != nil {
 		return link.Link{}, err
 	}
+	s.note(l.ID)
 	if l.Minted {
 		return l, nil
 	}

@@ -32,6 +32,7 @@ type writer struct {
 	conn      *conn
 	committed chan struct{} // capacity 1: told after commits; the checkpointer listens
 	forget    func()        // called after a rollback: what was read meanwhile never was
+	stored    func()        // called after a commit
 
 	mu      sync.Mutex
 	idle    sync.Cond  // on mu: running became false
@@ -53,8 +54,8 @@ type writeOp struct {
 	done  chan struct{}
 }
 
-func newWriter(c *conn, forget func()) *writer {
-	w := &writer{conn: c, forget: forget, committed: make(chan struct{}, 1)}
+func newWriter(c *conn, forget, stored func()) *writer {
+	w := &writer{conn: c, forget: forget, stored: stored, committed: make(chan struct{}, 1)}
 	w.idle.L = &w.mu
 	return w
 }
@@ -243,6 +244,7 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 			// fsync would answer for pages that the kernel has dropped.
 			return w.stopIf(resultCode(err) != codeShmSize, fmt.Errorf("commit may have happened: %w", err))
 		}
+		w.stored()
 		return nil
 	})
 	return failed, err
