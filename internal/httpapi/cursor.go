@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"curt/internal/link"
+	"curt/internal/search"
 )
 
 // macSize is how much of the HMAC a cursor carries: 128 bits are not forged.
@@ -22,27 +24,24 @@ const maxCursor = 1024
 type cursors struct{ key []byte }
 
 // seal returns the cursor that continues a walk of links, "" at its end.
-func (c cursors) seal(f link.Filter, next link.Cursor) string {
+func (c cursors) seal(f search.Filter, next link.Cursor) string {
 	return c.sealWalk(walkOf(f), string(next))
 }
 
 // open returns the position of a cursor that seal made for the same filter.
-func (c cursors) open(f link.Filter, sealed string) (link.Cursor, bool) {
+func (c cursors) open(f search.Filter, sealed string) (link.Cursor, bool) {
 	next, ok := c.openWalk(walkOf(f), sealed)
 	return link.Cursor(next), ok
 }
 
 // walkOf names a walk of links.
-func walkOf(f link.Filter) []string {
+func walkOf(f search.Filter) []string {
 	domain := "*" // no canonical host
 	if f.Domain != nil {
 		domain = string(*f.Domain)
 	}
-	oldest := byte(0)
-	if f.Oldest {
-		oldest = 1
-	}
-	return []string{"links", string(f.Workspace), domain, string([]byte{byte(f.Status), oldest})}
+	fixed := string([]byte{byte(f.Status), byte(f.State), byte(f.Order)})
+	return []string{"links", string(f.Workspace), domain, fixed, f.Tag, strings.Join(f.Words, " ")} // no word holds a space
 }
 
 // sealWalk returns the cursor that continues any walk, "" at its end. The first part

@@ -81,12 +81,6 @@ func nullInEnums(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// LinkList is a page of links.
-type LinkList struct {
-	Links      []Link `json:"links" nullable:"false"`
-	NextCursor string `json:"next_cursor,omitzero" doc:"Continues the walk; absent at its end."`
-}
-
 // linkOperations is what the API can do with one link and with the list of them.
 func (a *api) linkOperations(d describer) []*operation {
 	tag := map[string]*huma.Param{"ETag": header("The version of the link, in quotes.")}
@@ -137,16 +131,6 @@ func (a *api) linkOperations(d describer) []*operation {
 // createdHeaders are on the answer to every create.
 func createdHeaders() map[string]*huma.Param {
 	return map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
-}
-
-func listParams() []*huma.Param {
-	one, most := 1.0, 100.0
-	return []*huma.Param{
-		queryParam("cursor", "Where to go on: the next_cursor of the page before, with the same filters.", &huma.Schema{Type: huma.TypeString}),
-		queryParam("limit", "The most links of a page.", &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &most, Default: 50}),
-		queryParam("status", "Only links of this status.", &huma.Schema{Type: huma.TypeString, Enum: []any{"active", "disabled"}}),
-		queryParam("domain", "Only links of this domain.", &huma.Schema{Type: huma.TypeString}),
-	}
 }
 
 func (c *call) createLink() error {
@@ -293,62 +277,4 @@ func (c *call) deleteLink() error {
 	commonHeaders(c.w.Header())
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func (c *call) listLinks() error {
-	limit, err := c.integer("limit")
-	if err != nil {
-		return err
-	}
-	filter, err := c.filter()
-	if err != nil {
-		return err
-	}
-	page := link.Page{Limit: limit}
-	if sealed := c.query.Get("cursor"); sealed != "" {
-		after, ok := c.api.cursors.open(filter, sealed)
-		if !ok {
-			return badField("cursor", "is not a cursor of this list")
-		}
-		page.After = after
-	}
-	slice, err := c.api.links.List(c.r.Context(), c.who, filter, page)
-	if err != nil {
-		return err
-	}
-	return c.json(http.StatusOK, LinkList{Links: c.resources(slice.Links), NextCursor: c.api.cursors.seal(filter, slice.Next)})
-}
-
-// filter returns what the query asks for, among what the caller sees.
-func (c *call) filter() (link.Filter, error) {
-	var filter link.Filter
-	if !c.who.IsAdmin() {
-		filter.Workspace = c.who.Workspace
-	}
-	name, err := c.choice("status")
-	if err != nil {
-		return filter, err
-	}
-	filter.Status, _ = parseStatus(name) // the zero Status filters nothing
-	if c.query.Has("domain") {
-		domain, ok := c.api.links.Domain(c.query.Get("domain"))
-		if !ok {
-			return filter, badField("domain", "is no domain of this service")
-		}
-		filter.Domain = &domain
-	}
-	return filter, nil
-}
-
-func (c *call) resources(links []link.Link) []Link {
-	keys := make([]link.Key, len(links))
-	for i := range links {
-		keys[i] = links[i].Key
-	}
-	clicks := c.clicks(c.r.Context(), keys...)
-	shown := make([]Link, len(links))
-	for i := range links {
-		shown[i] = c.api.sites.resource(&links[i], c.now, clicks[i])
-	}
-	return shown
 }

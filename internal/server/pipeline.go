@@ -76,6 +76,7 @@ func (s *Server) support() []loop {
 		{"roll-ups", s.clicks.rollups.Run},
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
+		{"search", s.finder.indexer.Run},
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})

@@ -61,6 +61,7 @@ type Server struct {
 	issued  *cache.Issued
 	clicks  pipeline
 	keys    *auth.Keys
+	finder  finder
 
 	health      health
 	connections connections
@@ -98,6 +99,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.openClicks(ctx); err != nil {
+		return err
+	}
+	if err := s.openSearch(ctx); err != nil {
 		return err
 	}
 	s.register()

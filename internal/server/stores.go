@@ -30,7 +30,7 @@ func (s *Server) openLinks(ctx context.Context) error {
 	var err error
 	s.links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 		Path:        filepath.Join(s.config.Data, "curt.db"),
-		Synchronous: s.config.SQLiteSynchronous,
+		Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored,
 	})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Server) newCreator() (*shorten.Creator, error) {
 		return nil, &config.Error{Setting: "CURT_LIMITS", Value: s.config.Limits, Want: err.Error()}
 	}
 	return shorten.New(shorten.Config{
-		Store: s.links, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own, Once: s.links.Idempotency(),
+		Store: s.links, Index: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own, Once: s.links.Idempotency(),
 		Host: s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),

@@ -15,6 +15,7 @@ import (
 	"curt/internal/idempotency"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
+	"curt/internal/search"
 	"curt/internal/weburl"
 )
 
@@ -41,6 +42,9 @@ type Config struct {
 
 	// Once keeps what idempotency keys stand for; nil = requests with one are refused.
 	Once idempotency.Store
+	// Index finds links by words, tags and state; nil = such questions are answered
+	// by ErrUnavailable.
+	Index search.Index
 
 	// Own are the hosts of this service: no link may lead there.
 	Own *weburl.Hosts
@@ -76,6 +80,7 @@ type Config struct {
 type Creator struct {
 	// Set once in New.
 	store    link.Store
+	index    search.Index
 	codes    codegen.Generator
 	limits   ratelimit.Store
 	own      *weburl.Hosts
@@ -94,7 +99,7 @@ type Creator struct {
 // New returns a Creator.
 func New(cfg Config) *Creator {
 	c := &Creator{
-		store: cfg.Store, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
+		store: cfg.Store, index: cfg.Index, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),

@@ -48,11 +48,8 @@ func visible(who auth.Caller, l link.Link) bool {
 // List returns a page of the links that the caller sees; f.Workspace is the
 // caller's own, unless the caller is an admin, who sees all.
 func (c *Creator) List(ctx context.Context, who auth.Caller, f link.Filter, p link.Page) (link.Slice, error) {
-	if err := authorise(who, auth.LinksRead); err != nil {
+	if err := mayList(who); err != nil {
 		return link.Slice{}, err
-	}
-	if who.IsAnonymous() {
-		return link.Slice{}, auth.ErrUnauthenticated
 	}
 	if !who.IsAdmin() {
 		f.Workspace = who.Workspace
