@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -24,6 +23,9 @@ type FoldConfig struct {
 	MaxBytes int
 	// Paused keeps Fold from reading, for measurements: the log grows.
 	Paused bool
+	// Aside, if set, is called first in each of the two goroutines that compute for
+	// long, Run's and the writer's, so that they can be made to stand back.
+	Aside func()
 }
 
 // Fold counts what the log holds. It keeps the newest counts in memory, writes
@@ -90,11 +92,18 @@ func (f *Fold) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
+	f.standAside()
 	reader := f.cfg.Log.Read(state.Position)
 	defer reader.Close()
 	w := startWriter(ctx, f)
 	err := f.loop(ctx, reader, w)
 	return errors.Join(err, w.stop())
+}
+
+func (f *Fold) standAside() {
+	if f.cfg.Aside != nil {
+		f.cfg.Aside()
+	}
 }
 
 // load asks the store until it answers; ok is false when ctx ended first.
@@ -185,8 +194,9 @@ func (f *Fold) read(ctx context.Context, r *Reader) (caughtUp bool) {
 	return false
 }
 
-// foldSlice is how many events are counted between two pauses for others, readers
-// of statistics and redirects on the same core: about 30 µs.
+// foldSlice is how many events are counted between two pauses for readers of
+// statistics: about 30 µs. Nothing pauses for redirects: runtime.Gosched does not let
+// them in, because the scheduler takes what is ready before it looks at the network.
 const foldSlice = 32
 
 // foldBlock counts a block; afterwards the position is behind it.
@@ -196,7 +206,6 @@ func (f *Fold) foldBlock(ctx context.Context, b *Block) {
 	err := b.Events(func(e *Event) error {
 		if n++; n%foldSlice == 0 {
 			f.mu.Unlock()
-			runtime.Gosched()
 			f.mu.Lock()
 		}
 		f.active.add(e, f.agents)

@@ -32,6 +32,7 @@ func startWriter(ctx context.Context, f *Fold) *writer {
 	w := &writer{fold: f, jobs: make(chan *aggregate, 1), done: make(chan struct{}, 1), failed: make(chan error, 1)}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.ended.Go(func() {
+		f.standAside()
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(closingTime, w.cancel) })
 		defer stop()
 		for a := range w.jobs {

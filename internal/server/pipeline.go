@@ -49,6 +49,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: p.rollups, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
+		Aside: s.standAside,
 	})
 	return nil
 }
@@ -73,7 +74,7 @@ func (s *Server) support() []loop {
 		{"idempotency keys", idempotency.NewSweeper(s.links.Idempotency(), time.Now, s.log).Run},
 		{"cache", s.cache.Run},
 		{"keys", s.keys.Run},
-		{"roll-ups", s.clicks.rollups.Run},
+		{"roll-ups", s.aside(s.clicks.rollups.Run)},
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
 		{"search", s.finder.indexer.Run},

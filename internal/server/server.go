@@ -177,6 +177,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Run serves until ctx ends, then lets the traffic end, counts the last clicks and
 // closes everything. It returns nil when all of that worked. Call it once.
 func (s *Server) Run(ctx context.Context) error {
+	spareProcessors()
 	failed := make(chan error, 16) // one for each loop and listener: a send never waits
 	background := context.WithoutCancel(ctx)
 	fold := begin(background, failed, loop{"fold", s.clicks.fold.Run})

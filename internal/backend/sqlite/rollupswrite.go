@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"runtime"
 	"slices"
 
 	"curt/internal/clicks"
@@ -91,7 +90,6 @@ func (s *Rollups) applyIn(ctx context.Context, t *tx, b clicks.Batch) error {
 		if err := s.batch.apply(t, chunk); err != nil {
 			return err
 		}
-		runtime.Gosched() // redirects on the same core come first
 	}
 	_, err = t.exec(sqlSetState, int64(b.Generation), int64(b.Position.Segment), b.Position.Offset)
 	return err

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package server
+
+// lowerPriority is not implemented here: all threads are treated alike.
+func lowerPriority() error { return nil }
