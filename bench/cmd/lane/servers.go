@@ -152,7 +152,14 @@ func (b *bench) nginx(ctx context.Context, log string) (*process.Server, error) 
 	}
 	var lines strings.Builder
 	urls := traffic.NewURLs()
+	seen := map[string]bool{}
 	for i, code := range b.codes {
+		// nginx compares without case: the second link of such a pair leads to the first's.
+		if lower := strings.ToLower(code); seen[lower] {
+			continue
+		} else {
+			seen[lower] = true
+		}
 		_, _ = fmt.Fprintf(&lines, "/%s %q;\n", code, urls.Append(nil, uint64(i)))
 	}
 	conf := filepath.Join(folder, "nginx.conf")
