@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,42 @@ func FuzzCreate(f *testing.F) {
 		}
 		if strings.ContainsFunc(long, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			t.Errorf("%q leads to %q", body, long)
+		}
+	})
+}
+
+// FuzzSpellings: whatever the body, every other path that makes links answers 201
+// with a short link of ours, or a 4xx problem; never a 500.
+func FuzzSpellings(f *testing.F) {
+	paths := []string{"/api/v1/urls", "/shorten", "/v1/urls", "/v1/links"}
+	for i := range paths {
+		for _, h := range slices.Concat(badBodies(), badCreates()) {
+			if len(h.body) < 1000 && h.path == "" {
+				f.Add(byte(i), h.body)
+				f.Add(byte(i), inCamelCase(h.body))
+			}
+		}
+	}
+	for i, p := range designs() {
+		f.Add(byte(i), p.sent)
+	}
+	s := newService(f, func(p *parts) { p.store = forgetful{} })
+	f.Fuzz(func(t *testing.T, which byte, body string) {
+		got := s.do(t, "admin", http.MethodPost, paths[int(which)%len(paths)], body, "Content-Type: application/json")
+		if got.StatusCode != http.StatusCreated {
+			if got.StatusCode < 400 || got.StatusCode > 499 {
+				t.Errorf("%d for %q: %s", got.StatusCode, body, got.body)
+			}
+			got.problem(t)
+			return
+		}
+		made := got.json(t)
+		short, ok := made["short_url"].(string)
+		if !ok {
+			short, _ = made["shortUrl"].(string)
+		}
+		if u, err := weburl.Parse(short); err != nil || u.Href() != short {
+			t.Errorf("%q made %q (%v)", body, short, err)
 		}
 	})
 }

@@ -209,7 +209,7 @@ func TestHostileAnswersAreDescribed(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	seen := map[string]bool{}
-	for _, h := range slices.Concat(badBodies(), badCreates(), badFrames(), badChanges()) {
+	for _, h := range everyHostile() {
 		res, _ := exchange(t, server.Listener.Addr().String(), h)
 		if res == nil || res.StatusCode == http.StatusMethodNotAllowed || strings.Contains(h.path, "%zz") ||
 			strings.Contains(h.path, "//") || strings.Contains(h.path, "/.") { // the test's own mux would clean them
