@@ -12,7 +12,8 @@ import (
 
 // hostile are spellings that attackers, careless programs and browsers use: either
 // the normal form, or the rule that refuses them. TestBrowsersReadTheSame shows all
-// of them to Node, too.
+// of them to Node, too. The one rule that depends on who we are has its table in
+// own_test.go.
 var hostile = []struct {
 	raw  string
 	want string
@@ -273,7 +274,12 @@ func TestHostileSpellings(t *testing.T) {
 	if len(hostile) < 100 {
 		t.Errorf("only %d cases", len(hostile))
 	}
+	rules := map[error]int{
+		nil: 0, weburl.ErrEmpty: 0, weburl.ErrTooLong: 0, weburl.ErrEncoding: 0, weburl.ErrScheme: 0,
+		weburl.ErrCredentials: 0, weburl.ErrHost: 0, weburl.ErrPort: 0,
+	}
 	for _, c := range hostile {
+		rules[c.err]++
 		u, err := weburl.Parse(c.raw)
 		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) {
 			t.Errorf("%.100q: %v, want error %v (got %q)", c.raw, err, c.err, u.Href())
@@ -281,6 +287,11 @@ func TestHostileSpellings(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, u.Href()); diff != "" {
 			t.Errorf("%.100q (-want +got):\n%s", c.raw, diff)
+		}
+	}
+	for rule, cases := range rules {
+		if cases < 2 {
+			t.Errorf("%d cases hold the rule %v", cases, rule)
 		}
 	}
 }

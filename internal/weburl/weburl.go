@@ -17,8 +17,9 @@ type URL struct {
 	port uint16 // 0 = the scheme's default
 }
 
-// Parse reads a destination as a browser reads what is typed into its address
-// bar's link, and refuses what curt never redirects to:
+// Parse reads a destination as a browser reads a link, and refuses what curt never
+// redirects to. These are all rules for the URLs that a caller gives; the last is
+// [Hosts.Refuses], because it depends on who we are:
 //
 //	rule                                                           | error
 //	C0 controls and spaces at both ends, and tabs and line ends    |
@@ -33,13 +34,17 @@ type URL struct {
 //	  of labels of 1 to 63 of a-z 0-9 - _, at most 253 in all,     |
 //	  perhaps with a final dot                                     |
 //	the port is empty or 1 to 65535                                | ErrPort
+//	the host is none of ours, by whatever spelling and port:       | Hosts.Refuses
+//	  no name or address that we serve links on or listen on; and  |
+//	  no loopback, if that is where we listen                      |
 //
 // The host rule is stricter than the standard, which also takes names that DNS
 // cannot hold ("http://a..b/", "http://+1/"), and so is the port rule (0).
 //
 // The result is the serialisation of the standard: lower-case scheme and host,
 // hosts outside ASCII as A-labels, addresses in canonical form, default ports and
-// dot segments gone, and only bytes 0x21 to 0x7E, so that it is safe in a header.
+// dot segments gone, and only bytes 0x21 to 0x7E, so that it is safe in a header. A
+// final dot, a query, a fragment, escapes and their case stay as they came.
 // Parse of a result returns it unchanged. The cost is linear in len(raw).
 func Parse(raw string) (URL, error) {
 	if len(raw) > MaxLength {
