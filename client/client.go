@@ -76,6 +76,11 @@ func (p *Problem) Error() string {
 
 // call sends body (nil = none) as JSON and reads the answer into out (nil = none).
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	return c.send(ctx, method, path, query, nil, body, out)
+}
+
+// send is call with further headers.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, headers map[string]string, body, out any) error {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -94,6 +99,9 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}

@@ -19,6 +19,7 @@ type NewLink struct {
 	RedirectStatus int        `json:"redirect_status,omitempty"`
 	Title          string     `json:"title,omitempty"`
 	Tags           []string   `json:"tags,omitempty"`
+	Dedupe         bool       `json:"dedupe,omitempty"` // take an existing link that does the same
 }
 
 // Link is a link as the server describes it.

@@ -121,6 +121,7 @@ func (a *api) routes() (http.Handler, error) {
 		_, _ = w.Write(document) // the client is gone: nobody is left to tell
 	})
 	methods[documentPath] = []string{http.MethodGet}
+	delete(methods, bulkPath) // its other methods are those of a link with that code, which there is none
 	for path, allowed := range methods {
 		mux.HandleFunc(path, a.wrongMethod(allowed))
 	}
@@ -135,6 +136,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d), a.clicksOperation(d)},
 		compatOperations(d),
+		a.bulkOperations(d),
 		a.keyOperations(d),
 	)
 	for _, op := range all {

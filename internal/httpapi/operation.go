@@ -25,6 +25,7 @@ type operation struct {
 
 	scope     auth.Scope // what the caller must carry
 	anonymous bool       // a caller without a key may carry the scope
+	streams   bool       // serve reads the body itself
 	serve     func(*call) error
 }
 
@@ -49,7 +50,7 @@ func (a *api) run(op *operation, w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = c.parseQuery()
 	}
-	if err == nil && op.RequestBody != nil {
+	if err == nil && op.RequestBody != nil && !op.streams {
 		err = c.withBody(op.serve)
 	} else if err == nil {
 		err = op.serve(&c)

@@ -145,6 +145,21 @@ func (p Problem) about(field, detail string) Problem {
 // fail answers a request with the problem that err is. Failures of the server's
 // own are logged here, once, under an id that the answer repeats.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := a.explain(r, err)
+	h := w.Header()
+	switch p.Status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", auth.Challenge)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusTooManyRequests:
+		limitHeaders(h, err)
+	}
+	writeProblem(w, p)
+}
+
+// explain is problem, with a line in the log for failures of the server's own.
+func (a *api) explain(r *http.Request, err error) Problem {
 	p, known := a.problem(err)
 	level := slog.LevelWarn
 	if !known {
@@ -157,16 +172,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 			slog.Int("status", p.Status), slog.String("request_id", p.RequestID),
 			slog.String("method", r.Method), slog.String("route", r.Pattern), slog.Any("err", err))
 	}
-	h := w.Header()
-	switch p.Status {
-	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", auth.Challenge)
-	case http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
-	case http.StatusTooManyRequests:
-		limitHeaders(h, err)
-	}
-	writeProblem(w, p)
+	return p
 }
 
 func limitHeaders(h http.Header, err error) {

@@ -36,6 +36,8 @@ const (
 
 // Config is what [New] needs.
 type Config struct {
+	// Store may be a link.Deduper and a link.Batcher too; without them dedupe is
+	// refused, and MakeMany must not be called.
 	Store  link.Store
 	Codes  codegen.Generator
 	Limits ratelimit.Store
@@ -91,6 +93,7 @@ type Creator struct {
 	minted   func(link.Key)
 	ids      *link.IDs
 	dedupe   link.Deduper // nil = the store is none
+	batcher  link.Batcher
 	attempts *attempts
 	claims   idempotency.Store
 	metrics  *metrics
@@ -105,6 +108,7 @@ func New(cfg Config) *Creator {
 		attempts: newAttempts(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
+	c.batcher, _ = cfg.Store.(link.Batcher)
 	for _, d := range cfg.Domains {
 		c.domains[d] = struct{}{}
 	}

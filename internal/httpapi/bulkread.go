@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"curt/internal/shorten"
+)
+
+// readRows reads a BulkCreate from the request, a link at a time: what is in memory is
+// one link's text and the requests read so far. A link that is wrong becomes a row with
+// an error; an error is returned for what is no list of links, and nothing was done.
+func (c *call) readRows() ([]shorten.Row, error) {
+	if err := c.checkMedia(); err != nil {
+		return nil, err
+	}
+	if c.r.ContentLength > maxBulkBody {
+		return nil, tooBig(maxBulkBody)
+	}
+	// Names given twice and broken UTF-8 within a link are the link's own fault, which
+	// decode finds; here it is only seen where one link ends.
+	dec := jsontext.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, maxBulkBody),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	rows, err := readLinks(dec)
+	if err == nil {
+		err = atEnd(dec)
+	}
+	return rows, bulkError(err)
+}
+
+// readLinks reads the object around the list.
+func readLinks(dec *jsontext.Decoder) (rows []shorten.Row, err error) {
+	if err := open(dec, '{', "", "the body must be a JSON object"); err != nil {
+		return nil, err
+	}
+	given := false
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		switch {
+		case name != "links":
+			return nil, badField(clip(name), "is no field of this request")
+		case given:
+			return nil, badField(name, "is given twice")
+		}
+		given = true
+		if rows, err = readList(dec); err != nil {
+			return nil, err
+		}
+	}
+	if !given {
+		return nil, badField("links", "is required")
+	}
+	_, err = dec.ReadToken()
+	return rows, err
+}
+
+func readList(dec *jsontext.Decoder) ([]shorten.Row, error) {
+	if err := open(dec, '[', "links", "want an array"); err != nil {
+		return nil, err
+	}
+	rows := []shorten.Row{}
+	for dec.PeekKind() != ']' {
+		text, err := dec.ReadValue()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(rows) == shorten.MaxMany:
+			return nil, badField("links", fmt.Sprintf("want at most %d", shorten.MaxMany))
+		}
+		rows = append(rows, readRow(text))
+	}
+	_, err := dec.ReadToken()
+	return rows, err
+}
+
+// readRow reads one link as a request of its own would be read.
+func readRow(text []byte) (row shorten.Row) {
+	if len(text) > maxLinkBody {
+		row.Err = tooBig(maxLinkBody)
+		return row
+	}
+	var body LinkCreate
+	if row.Err = decode(text, &body); row.Err == nil {
+		row.Request = body.request()
+	}
+	return row
+}
+
+// open reads the beginning of an object or array, or says what else it wanted.
+func open(dec *jsontext.Decoder, kind jsontext.Kind, field, want string) error {
+	token, err := dec.ReadToken()
+	if err == nil && token.Kind() != kind {
+		return badField(field, want)
+	}
+	return err
+}
+
+func atEnd(dec *jsontext.Decoder) error {
+	switch _, err := dec.ReadToken(); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return badField("", "there is something behind the object")
+}
+
+// bulkError turns what the decoder met into a problem.
+func bulkError(err error) error {
+	if _, ok := errors.AsType[*refusal](err); ok || err == nil {
+		return err
+	}
+	switch {
+	case isTooLarge(err):
+		return tooBig(maxBulkBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &refusal{kind: kindSlow(), detail: "the body did not arrive in time"}
+	}
+	return badField("", "the body is not valid JSON, ended early or is badly framed")
+}

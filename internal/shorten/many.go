@@ -1,0 +1,148 @@
+package shorten
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/codegen"
+	"curt/internal/link"
+	"curt/internal/ratelimit"
+)
+
+// MaxMany is the most rows that MakeMany takes: one transaction of so many links
+// keeps others waiting for about 40 ms.
+const MaxMany = 1000
+
+// Row is one request of a batch on its way: what its caller made of it goes in, what
+// became of it comes out.
+type Row struct {
+	Request Request // without an idempotency key
+	Made    Made    // valid when Err is nil
+	Err     error   // set before MakeMany: the row is no request, and stays as it is
+
+	link link.Link
+	need codegen.Need
+}
+
+// MakeMany is Make for each row, in one durable write: later rows meet what earlier
+// ones made, so of rows that ask for one alias the first gets it, and a row that asks to
+// dedupe may be given the link of an earlier one. A row that fails leaves the others
+// alone. Each row that may become a link is one create to the caller's limit; a batch
+// that the limit cannot take is refused as a whole.
+//
+// The error is for the whole batch; then nothing is known to be stored. The verdict is
+// that of Request.Limit.
+func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, rows []Row) (*ratelimit.Verdict, error) {
+	if err := authorise(who, auth.LinksWrite); err != nil {
+		return nil, err
+	}
+	if who.IsAnonymous() {
+		return nil, auth.ErrUnauthenticated
+	}
+	if len(rows) > MaxMany {
+		return nil, invalid("links", "want at most %d", MaxMany)
+	}
+	drafted := c.draftMany(now, who, rows)
+	if len(drafted) == 0 {
+		return nil, nil
+	}
+	verdict, err := c.charge(ctx, now, who, len(drafted))
+	if err != nil {
+		return nil, err
+	}
+	waiting := c.findMany(ctx, now, drafted)
+	for round := 0; len(waiting) > 0; round++ {
+		next, err := c.storeMany(ctx, now, waiting)
+		if err != nil && round == 0 {
+			return nil, err
+		}
+		for _, r := range next {
+			if r.Err = err; err == nil && round == maxCodes {
+				r.Err = fmt.Errorf("%w: %d codes in a row were taken", link.ErrUnavailable, maxCodes)
+			}
+		}
+		if err != nil || round == maxCodes {
+			break
+		}
+		waiting = next
+	}
+	for _, r := range drafted {
+		if r.Err == nil {
+			c.tell(r.Made)
+		}
+	}
+	return verdict, nil
+}
+
+// draftMany drafts the links of all rows that may have one, and returns those rows.
+func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
+	var drafted []*Row
+	for i := range rows {
+		r := &rows[i]
+		if r.Err == nil {
+			r.link, r.Err = c.draft(now, who, &r.Request)
+		}
+		if r.Err == nil {
+			r.link.ID, r.Err = c.ids.New(now)
+		}
+		if r.Err == nil {
+			r.need = needOf(r.link)
+			drafted = append(drafted, r)
+		}
+	}
+	return drafted
+}
+
+// findMany answers the rows that ask to dedupe and find a link without a write, and
+// returns the others.
+func (c *Creator) findMany(ctx context.Context, now time.Time, rows []*Row) []*Row {
+	var waiting []*Row
+	for _, r := range rows {
+		if r.Request.Dedupe.Value && !r.Request.Alias.set() {
+			same, err := c.dedupe.FindSame(ctx, r.link, now)
+			if err == nil {
+				r.Made = Made{Link: same, Found: true}
+				continue
+			}
+			// The write will ask again, and know better why it cannot be done.
+		}
+		waiting = append(waiting, r)
+	}
+	return waiting
+}
+
+// storeMany gives codes to the rows that need one and stores them in one transaction.
+// It returns the rows whose code was taken, which try another; on an error, all.
+func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]*Row, error) {
+	entries := make([]link.Creation, len(rows))
+	for i, r := range rows {
+		if !r.Request.Alias.set() {
+			var err error
+			r.link.Minted = c.codes.Minted()
+			if r.link.Key.Code, err = c.code(ctx, &r.need); err != nil {
+				return rows, err
+			}
+		}
+		entries[i] = link.Creation{Link: r.link, Dedupe: r.Request.Dedupe.Value && !r.Request.Alias.set()}
+	}
+	results, err := persist(ctx, c, rows[0].link.Key, func() ([]link.Result, error) { return c.batcher.CreateMany(ctx, now, entries) })
+	if err != nil {
+		return rows, err
+	}
+	var taken []*Row
+	for i, r := range rows {
+		r.Made, r.Err = Made{Link: results[i].Link, Found: results[i].Found}, results[i].Err
+		switch {
+		case !errors.Is(r.Err, link.ErrExists):
+		case r.Request.Alias.set():
+			r.Made, r.Err = c.taken(ctx, now, r.link, &r.Request)
+		default:
+			c.burned(r.link.Key.Code)
+			taken = append(taken, r)
+		}
+	}
+	return taken, nil
+}
