@@ -65,7 +65,11 @@ func (c *conn) resolve(s *scratch) {
 		q.Accept = append(q.Accept, string(line))
 	}
 	v := c.lane.cfg.Visitors
-	out := v.Answer(c.lane.base, c.place, link.Code(h.code), q)
+	code := link.Code(h.code)
+	out := v.Answer(c.lane.base, c.place, code, q)
+	if v.Metered(out, code) {
+		out = v.Meter(c.lane.base, out, c.client(s))
+	}
 	s.outcome = out.Click
 	s.closing = h.closing || c.lane.leaving.Load()
 	s.out = v.AppendAnswer(s.out[:0], out, redirect.Wire{

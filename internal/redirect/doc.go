@@ -15,6 +15,7 @@
 //
 //	live                          the link's own 301, 302, 307, 308
 //	unknown, no code at all       404 not-found
+//	  too often from one network  429 rate-limited, Retry-After
 //	not yet                       404 not-yet-active, Retry-After
 //	expired, exhausted, disabled  302 to the fallback, else 410 expired, exhausted, disabled
 //	deleted                       410 deleted

@@ -26,6 +26,7 @@ type HandlerConfig struct {
 	StrictHost bool
 
 	Clients clientaddr.Rule // whose X-Forwarded-For is believed
+	Unknown *Budget         // of unknown codes; nil = no bound
 	Log     *slog.Logger    // nil = discard
 }
 
@@ -38,6 +39,7 @@ type Handler struct {
 	recorder Recorder
 	hosts    hosts
 	clients  clientaddr.Rule
+	budget   *Budget // nil = no bound
 	log      *slog.Logger
 	bodies   *bodies
 	values   values
@@ -59,7 +61,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	}
 	return &Handler{
 		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
-		clients: cfg.Clients, log: cfg.Log, bodies: b, values: newValues(b.csp),
+		clients: cfg.Clients, budget: cfg.Unknown, log: cfg.Log, bodies: b, values: newValues(b.csp),
 		visits: sync.Pool{New: func() any { return new(visit) }},
 	}, nil
 }
@@ -75,6 +77,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
 	place := h.At(r.Host)
 	out := h.Answer(r.Context(), place, code, q)
+	if h.Metered(out, code) {
+		out = h.Meter(r.Context(), out, h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]))
+	}
 	if h.write(w, r, out) && out.Click != 0 {
 		h.record(r, place, code, out.Click, flags)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"curt/internal/cache/cachetest"
 	"curt/internal/link"
+	"curt/internal/ratelimit"
 	"curt/internal/redirect"
 )
 
@@ -44,6 +45,7 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 		redirect.Warning: {"GET", "/warn"}, redirect.Blocked: {"GET", "/evil"}, redirect.Legal: {"GET", "/law"},
 		redirect.MethodNotAllowed: {"POST", "/live"}, redirect.URITooLong: {"GET", "/long?x=123456789"},
 		redirect.BrokenLink: {"GET", "/junk"}, redirect.Loop: {"GET", "/loop"}, redirect.Unavailable: {"GET", "/live"},
+		redirect.TooMany: {"GET", "/none"},
 	}
 }
 
@@ -51,12 +53,15 @@ func TestEveryProblemHasAPageAndADocument(t *testing.T) {
 	s, requests := everyProblem()
 	h := newHandler(t, redirect.HandlerConfig{}, s, &recorder{})
 	types := map[string]bool{}
-	for p := redirect.NotFound; p <= redirect.Loop; p++ {
+	for p := redirect.NotFound; p <= redirect.TooMany; p++ {
 		request, ok := requests[p]
 		if !ok {
 			t.Fatalf("%s is met by no request of this test", p.Type())
 		}
 		s.SetDown(nil)
+		if p == redirect.TooMany {
+			h = newHandler(t, redirect.HandlerConfig{Unknown: redirect.NewBudget(refuser{}, ratelimit.Per(1, time.Hour))}, s, &recorder{})
+		}
 		if p == redirect.Unavailable {
 			s.SetDown(errAway)
 		}

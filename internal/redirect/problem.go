@@ -28,6 +28,7 @@ const (
 	URITooLong
 	BrokenLink
 	Loop
+	TooMany
 
 	problems // how many there are
 )
@@ -71,6 +72,8 @@ func (p Problem) describe() description {
 		return description{500, "broken-link", "Broken link", "What is stored for this link is not an address that a browser may be sent to."}
 	case Loop:
 		return description{508, "loop", "Link leads in a circle", "This link leads back to the service that serves it, so following it would not end."}
+	case TooMany:
+		return description{429, "rate-limited", "Too many unknown links", "Too many links that do not exist were asked for from this network. Links that do exist go on working."}
 	case NoProblem, problems:
 	}
 	return description{500, "internal", http.StatusText(500), ""}

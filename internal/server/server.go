@@ -143,9 +143,13 @@ func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	budget, err := s.newBudget()
+	if err != nil {
+		return nil, err
+	}
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Log: s.log,
+		StrictHost: s.config.StrictHost, Clients: clients, Unknown: budget, Log: s.log,
 	})
 }
 

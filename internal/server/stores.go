@@ -84,6 +84,21 @@ func (s *Server) newCreator() (*shorten.Creator, error) {
 	}), nil
 }
 
+// newBudget bounds scans for codes; nil = no bound. Its counts are apart from those of
+// creates, so that a flood of scanners makes no limit of creates forget.
+func (s *Server) newBudget() (*redirect.Budget, error) {
+	if s.config.UnknownLimit == "off" {
+		return nil, nil
+	}
+	limit, err := ratelimit.Parse(s.config.UnknownLimit)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_UNKNOWN_LIMIT", Value: s.config.UnknownLimit, Want: err.Error() + ", or off"}
+	}
+	b := redirect.NewBudget(ratelimit.NewMemory(), limit)
+	s.metrics.Counter("curt_unknown_refused_total", "Unknown codes answered 429 because their network asked for too many.", b.Refused)
+	return b, nil
+}
+
 // newKeys finds the admin key: set, in a file that was named, or in the data
 // folder, where the first start writes it.
 func (s *Server) newKeys(ctx context.Context) (*auth.Keys, error) {

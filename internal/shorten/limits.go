@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,17 +21,12 @@ type Plans map[auth.Plan][]ratelimit.Limit
 func DefaultPlans() Plans {
 	const day = 24 * time.Hour
 	return Plans{
-		auth.PlanAnonymous:  {limit(10, time.Minute)},
-		auth.PlanFree:       {limit(10, time.Minute), limit(100, time.Hour)},
-		auth.PlanVerified:   {limit(100, time.Minute)},
-		auth.PlanRegistered: {limit(10_000, day)},
+		auth.PlanAnonymous:  {ratelimit.Per(10, time.Minute)},
+		auth.PlanFree:       {ratelimit.Per(10, time.Minute), ratelimit.Per(100, time.Hour)},
+		auth.PlanVerified:   {ratelimit.Per(100, time.Minute)},
+		auth.PlanRegistered: {ratelimit.Per(10_000, day)},
 		auth.PlanDefault:    nil,
 	}
-}
-
-// limit allows n in each period, all at once if need be.
-func limit(n int, period time.Duration) ratelimit.Limit {
-	return ratelimit.Limit{Count: n, Period: period, Burst: n}
 }
 
 // With returns the plans with some of them replaced, as an operator writes it:
@@ -70,7 +64,7 @@ func parseLimits(text string) ([]ratelimit.Limit, error) {
 	}
 	var limits []ratelimit.Limit
 	for entry := range strings.SplitSeq(text, "+") {
-		l, err := ParseLimit(strings.TrimSpace(entry))
+		l, err := ratelimit.Parse(strings.TrimSpace(entry))
 		if err != nil {
 			return nil, err
 		}
@@ -80,19 +74,6 @@ func parseLimits(text string) ([]ratelimit.Limit, error) {
 		limits = append(limits, l)
 	}
 	return limits, nil
-}
-
-// ParseLimit reads a limit such as "100/h": a count from 1 to 1,000,000,000 in a
-// second, minute, hour or day, all of which may come at once.
-func ParseLimit(text string) (ratelimit.Limit, error) {
-	const most = 1_000_000_000 // more than one process can answer in a day
-	count, unit, _ := strings.Cut(text, "/")
-	periods := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
-	n, err := strconv.ParseUint(count, 10, 31)
-	if err != nil || n == 0 || n > most || periods[unit] == 0 {
-		return ratelimit.Limit{}, fmt.Errorf("%q: want a count and s, m, h or d, such as 100/h", text)
-	}
-	return limit(int(n), periods[unit]), nil
 }
 
 // charge spends n creates of the caller's limits, all of them or none, in one
