@@ -40,6 +40,7 @@ type conn struct {
 	waking        sync.Mutex // guards the read deadline, which only wakes
 	asleepForGood bool       // guarded by waking; nobody may wake it any more
 
+	greeted bool // it was at net/http; set before run
 	lingers bool // the last answer's client did not ask for the end
 }
 
@@ -138,15 +139,17 @@ func (c *conn) run() {
 		}
 		c.lane.conns.remove(c, !kept)
 	}()
-	early, ok := c.greet()
-	if !ok {
-		return
+	if !c.greeted {
+		early, ok := c.greet()
+		if !ok {
+			return
+		}
+		if early != nil { // h2
+			kept = !c.give(early)
+			return
+		}
+		c.enter(fresh)
 	}
-	if early != nil { // h2
-		kept = !c.give(early)
-		return
-	}
-	c.enter(fresh)
 	c.raw = newRawConn(c)
 	kept = !c.serve()
 	if c.lingers {
@@ -158,7 +161,7 @@ func (c *conn) run() {
 // reports true.
 func (c *conn) serve() (given bool) {
 	s, _ := c.lane.pool.Get().(*scratch)
-	b, err := c.own, error(nil) // what came behind a PROXY header
+	b, err := c.own, error(nil) // what came behind a PROXY header, or what net/http left
 	if len(b) > 0 {
 		c.look(s, b)
 	}

@@ -85,33 +85,6 @@ func TestConnectionCloseIsHonoured(t *testing.T) {
 	}
 }
 
-// A connection that asked for something else stays at
-// net/http, until fifty plain requests in a row send it back.
-func TestHandedOverConnectionsComeBack(t *testing.T) {
-	r := start(t, true)
-	nc := r.dial(t)
-	page := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-	roundTrip(t, nc, page)
-	for range 49 {
-		if a := roundTrip(t, nc, live); a.Close {
-			t.Fatal("sent back too early")
-		}
-	}
-	roundTrip(t, nc, page) // the row begins again
-	for i := range 50 {
-		if a := roundTrip(t, nc, live); a.Close != (i == 49) {
-			t.Fatalf("plain request %d: close %v", i+1, a.Close)
-		}
-	}
-	if b := rest(t, nc); b != "" {
-		t.Errorf("%q behind the last answer", b)
-	}
-	if s := r.lane.Stats(); s.Handed != 1 {
-		t.Errorf("%d connections handed over", s.Handed)
-	}
-	eventually(t, "net/http's connection is counted out", func() bool { return r.lane.Stats().Foreign == 0 })
-}
-
 func TestLongHeads(t *testing.T) {
 	r := start(t, true)
 	head := func(n int) string {

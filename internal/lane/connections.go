@@ -141,6 +141,18 @@ func (s *connections) back(c *conn, lingers bool) bool {
 	return true
 }
 
+// home is back for a connection that the lane goes on with as c.
+func (s *connections) home(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreign--
+	if s.ended {
+		return false
+	}
+	s.open.put(c)
+	return true
+}
+
 // gone forgets one that lingered.
 func (s *connections) gone(c *conn) {
 	s.mu.Lock()

@@ -169,7 +169,7 @@ func FuzzTheLaneAnswersAsNetHTTPDoes(f *testing.F) {
 	on, off := start(f, true), start(f, false)
 	f.Fuzz(func(t *testing.T, sent []byte, seed uint64) {
 		if len(sent) > 8<<10 || strings.Count(string(sent), "\n") > 100 {
-			return // long heads and homesick connections have tests of their own
+			return // long heads have tests of their own
 		}
 		compare(t, on, off, string(sent), seed)
 	})

@@ -21,9 +21,8 @@
 // redirect.Handler and written by the lane.
 //
 // Any other head of HTTP/1.x that RFC 9112 allows goes to net/http with every byte
-// read so far, and the connection with it, for good. A handed-over connection that
-// then serves 50 lane-shaped requests in a row is answered "Connection: close", so
-// that a proxy's pool finds back.
+// read so far, and the connection with it. It comes back with the next request of the
+// lane's shape that comes alone (homeward.go).
 //
 // # What is refused
 //

@@ -2,7 +2,9 @@ package lane
 
 import (
 	"errors"
+	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,9 +14,14 @@ import (
 // handed is an HTTP/1.1 connection at net/http.
 type handed struct {
 	replay
-	lane   *Lane
-	tcp    net.Conn
-	streak int // lane-shaped requests in a row; owned by the handler
+	lane    *Lane
+	tcp     net.Conn
+	peer    netip.Addr
+	trusted bool
+
+	answered atomic.Bool            // a request without a body was, and nothing came since
+	alone    bool                   // guarded by reading; the last bytes ended a head and held nothing else
+	home     atomic.Pointer[[]byte] // what the lane is to go on with; nil = net/http goes on
 
 	reading sync.Mutex   // held by whoever reads, so that lingering waits for net/http's reader
 	closed  atomic.Bool  // Close was called
@@ -29,7 +36,13 @@ func (h *handed) Read(p []byte) (int, error) {
 	if h.closed.Load() {
 		return 0, net.ErrClosed
 	}
+	if h.home.Load() != nil {
+		return 0, io.EOF
+	}
 	n, err := h.replay.Read(p)
+	if n > 0 && h.homesick(p[:n]) {
+		return 0, io.EOF
+	}
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // net/http interrupts its reads by deadlines
 		h.ended.Store(true)
 	}
@@ -51,6 +64,9 @@ func (h *handed) Write(p []byte) (int, error) {
 func (h *handed) Close() error {
 	if h.closed.Swap(true) {
 		return net.ErrClosed
+	}
+	if b := h.home.Load(); b != nil {
+		return h.goHome(*b)
 	}
 	answered := h.lane.clock.now()-h.wrote.Load() <= lingerTime.Milliseconds()
 	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn}

@@ -5,11 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
-
-	"curt/internal/link"
 )
 
 // handover is the listener that an http.Server accepts from. A connection is always
@@ -60,7 +56,7 @@ func (c *conn) give(nc net.Conn) bool {
 
 // over wraps the connection with the bytes that the lane read of it.
 func (c *conn) over(b []byte) net.Conn {
-	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, lane: c.lane, tcp: c.tcp}
+	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, lane: c.lane, tcp: c.tcp, peer: c.peer, trusted: c.trusted}
 	if t, ok := c.nc.(*tls.Conn); ok {
 		return &handedTLS{handed: h, tls: t}
 	}
@@ -106,11 +102,6 @@ type handedTLS struct {
 // ConnectionState returns the state of the handshake that the lane did.
 func (h *handedTLS) ConnectionState() tls.ConnectionState { return h.tls.ConnectionState() }
 
-// homesick is how many lane-shaped requests in a row a handed-over connection serves
-// before it is asked to come back as a new one: a proxy that pools connections would
-// otherwise keep it at net/http for good because of one health check.
-const homesick = 50
-
 // connKey is the context key of a handed-over connection. It is the only way from a
 // request to its connection that net/http has.
 type connKey struct{}
@@ -126,24 +117,18 @@ func (l *Lane) ConnContext(ctx context.Context, nc net.Conn) context.Context {
 	return ctx
 }
 
-// Handler sends connections back that ask for what the lane does better. It is the
-// outermost handler of that http.Server.
+// Handler tells handed-over connections when a request of theirs is answered, so that
+// they know when they are between two. It is the outermost handler of that
+// http.Server.
 func (l *Lane) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connKey{}).(*handed); ok {
-			if !l.expressShape(r) {
-				c.streak = 0
-			} else if c.streak++; c.streak >= homesick {
-				w.Header().Set("Connection", "close")
-			}
+		c, ok := r.Context().Value(connKey{}).(*handed)
+		if ok {
+			c.answered.Store(false)
 		}
 		next.ServeHTTP(w, r)
+		if ok && r.ContentLength == 0 {
+			c.answered.Store(true)
+		}
 	})
-}
-
-// expressShape is head.parse's judgement of a request that net/http has parsed.
-func (l *Lane) expressShape(r *http.Request) bool {
-	code, ok := strings.CutPrefix(r.URL.Path, "/")
-	return ok && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.ContentLength == 0 &&
-		link.ValidCode(code) && !slices.Contains(l.cfg.Pages, code)
 }

@@ -27,7 +27,7 @@ func TestExpiryIsExact(t *testing.T) {
 	if err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("create: %d %s %v", a.Status, a.Body, err)
 	}
-	c = s.MustDial(t) // the first one is net/http's now, and would be sent back after 50 redirects
+	c = s.MustDial(t) // the first one is net/http's now
 	live, dead := 0, 0
 	for end := expires.Add(100 * time.Millisecond); time.Now().Before(end); {
 		asked := time.Now()
