@@ -14,10 +14,6 @@ import (
 const (
 	// gapMissing is how long "unknown" is believed while changes may be missed.
 	gapMissing = time.Second
-	// limitedFresh is how long a link with a bound of clicks is believed: visitors
-	// who spend ask the store anyway, and those who do not (HEAD, robots) must not
-	// be shown for minutes where an exhausted link led.
-	limitedFresh = time.Second
 	// refreshAt is the part of an entry's freshness after which a reader asks for a
 	// refresh, so that a link in use never falls due.
 	refreshAt = 0.8
@@ -75,12 +71,14 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 
 // freshness is Config.Fresh ±10 %, and not past the link's expiry: the state at the
 // expiry is computed by whoever reads the target, but an owner who moved the date
-// is heard at the latest then.
+// is heard at the latest then. A link with a bound of clicks is never fresh: visitors
+// who spend one ask the store anyway, and those who do not (HEAD, prefetches, bots)
+// must not be shown where a link led once its last click is spent.
 func (c *Tiered) freshness(t link.Target, now time.Time) int64 {
-	fresh := float64(c.cfg.Fresh) * (0.9 + 0.2*rand.Float64())
 	if t.Limited {
-		fresh = min(fresh, float64(limitedFresh))
+		return 0
 	}
+	fresh := float64(c.cfg.Fresh) * (0.9 + 0.2*rand.Float64())
 	if left := t.Expires - now.UnixMilli(); t.Expires != 0 && left > 0 {
 		fresh = min(fresh, float64(left)*float64(time.Millisecond))
 	}
