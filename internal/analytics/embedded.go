@@ -100,12 +100,19 @@ func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, 
 	if life.FirstSeen == 0 {
 		return sums, nil // never seen: every range is zero
 	}
+	if s.From.IsZero() && s.To.IsZero() {
+		sums.Counts = life.Counts // also what clocks have put after now
+		if sums.VisitorDays, err = v.visitorDays(ctx, time.UnixMilli(life.FirstSeen), now); err != nil {
+			return Totals{}, fmt.Errorf("totals: %w", err)
+		}
+		return sums, nil
+	}
 	r, err := s.resolve(quarter, time.UnixMilli(life.FirstSeen), now)
 	if err != nil {
 		return Totals{}, err
 	}
 	perDay := map[uint32]*clicks.Visitors{}
-	life, err = v.read(ctx, clicks.WantVisitors, buckets(r), func(row clicks.BucketDelta) {
+	_, err = v.read(ctx, clicks.WantVisitors, buckets(r), func(row clicks.BucketDelta) {
 		sums.Add(row.Rollup.Counts)
 		d := clicks.BucketAt(clicks.Day, row.Bucket.Start()).Ordinal
 		if perDay[d] == nil {
@@ -118,9 +125,6 @@ func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, 
 	}
 	for _, visitors := range perDay {
 		sums.VisitorDays += visitors.Count()
-	}
-	if s.From.IsZero() && s.To.IsZero() {
-		sums.Counts = life.Counts // the same, and also what clocks have put after now
 	}
 	return sums, nil
 }
@@ -185,12 +189,12 @@ func (e *Embedded) Series(ctx context.Context, s Scope, step Step, now time.Time
 		wide := span{r.from.Truncate(quarter), r.to.Add(quarter - time.Minute).Truncate(quarter)}
 		_, err = v.read(ctx, 0, quarters(nil, wide), sums.addMinutes)
 	} else {
-		_, err = v.read(ctx, clicks.WantVisitors, cover(r, starts), sums.addRow)
+		err = sums.count(ctx, &v, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("series: %w", err)
 	}
-	return sums.finish(), nil
+	return sums.points, nil
 }
 
 // series sums rows up by step.
@@ -219,16 +223,6 @@ func (s *series) at(t time.Time) int {
 	return i
 }
 
-func (s *series) addRow(row clicks.BucketDelta) {
-	i := s.at(row.Bucket.Start())
-	if i < 0 {
-		return
-	}
-	s.points[i].Clicks += row.Rollup.Clicks
-	s.points[i].Humans += row.Rollup.Humans
-	s.visitors[i].Merge(row.Rollup.Visitors)
-}
-
 func (s *series) addMinutes(row clicks.BucketDelta) {
 	for _, m := range row.Rollup.Minutes {
 		if i := s.at(row.Bucket.Start().Add(time.Duration(m.Index) * time.Minute)); i >= 0 {
@@ -236,13 +230,6 @@ func (s *series) addMinutes(row clicks.BucketDelta) {
 			s.points[i].Humans += m.Humans
 		}
 	}
-}
-
-func (s *series) finish() []Point {
-	for i := range s.points {
-		s.points[i].Visitors = s.visitors[i].Count()
-	}
-	return s.points
 }
 
 // Top implements Reader.

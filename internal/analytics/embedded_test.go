@@ -103,6 +103,43 @@ func TestScripts(t *testing.T) {
 			})
 		})
 	}
+	t.Run("without digests", func(t *testing.T) {
+		analyticstest.Run(t, "analyticstest/testdata", func(t *testing.T) analyticstest.System {
+			s := open(t, new(clickstest.Memory), 50*time.Millisecond)
+			return analyticstest.System{Reader: s, Load: s.load}
+		})
+	})
+}
+
+// A year of a busy link by days that begin at other times than UTC's: the clicks
+// are all there, the visitors are too many; by days of UTC they are counted.
+func TestVisitorsThatAreTooManyAreNotCounted(t *testing.T) {
+	store := rollups(t)
+	first := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	fillYear(t, store, first, 30, 1500)
+	r := analytics.NewEmbedded(store, clicks.NewFold(clicks.FoldConfig{}))
+	zone, err := analytics.ParseZone("Asia/Kolkata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := first.AddDate(0, 0, 30)
+	for _, z := range []*time.Location{zone, time.UTC} {
+		scope := analytics.Scope{Key: link.Key{Code: "hot"}, From: first, To: now, Zone: z}
+		points, err := r.Series(t.Context(), scope, analytics.Day, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum uint64
+		for _, p := range points {
+			sum += p.Clicks
+			if p.Uncounted != (z == zone) || p.Uncounted == (p.Visitors > 0) {
+				t.Errorf("%v: %+v", z, p)
+			}
+		}
+		if sum != 30*96*1500 {
+			t.Errorf("%v: %d clicks", z, sum)
+		}
+	}
 }
 
 // While batches are committed as fast as they can, every answer must be between

@@ -114,7 +114,10 @@ type Point struct {
 	// Visitors are the different ones of the step; 0 for Minute, which does not
 	// keep them. A step over midnight UTC may count a visitor twice.
 	Visitors uint64
-	Complete bool // no more clicks can come
+	// Uncounted means that Visitors is 0 because there are too many to count for one
+	// answer; it is never so for UTC days.
+	Uncounted bool
+	Complete  bool // no more clicks can come
 }
 
 // Row is one value of a dimension.

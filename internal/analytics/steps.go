@@ -120,21 +120,6 @@ func quarters(spans []clicks.Span, r span) []clicks.Span {
 	})
 }
 
-// cover returns the buckets of a series: those of each step, neighbours joined.
-func cover(r span, starts []time.Time) []clicks.Span {
-	var spans []clicks.Span
-	for i := range starts[:len(starts)-1] {
-		for _, s := range buckets(clip(r, starts[i], starts[i+1])) {
-			if n := len(spans); n > 0 && spans[n-1].Granularity == s.Granularity && spans[n-1].Last+1 == s.First {
-				spans[n-1].Last = s.Last
-				continue
-			}
-			spans = append(spans, s)
-		}
-	}
-	return spans
-}
-
 func clip(r span, from, to time.Time) span {
 	c := span{from.UTC(), to.UTC()}
 	if c.from.Before(r.from) {

@@ -43,7 +43,7 @@ func (a *aggregate) delta(s *summer, i int32) LinkDelta {
 			r.Add(q.summed)
 		}
 		r.Counts = q.counts.counts()
-		d.Buckets = append(d.Buckets, BucketDelta{Bucket{Quarter, q.ordinal}, r})
+		d.Buckets = append(d.Buckets, BucketDelta{Bucket: Bucket{Quarter, q.ordinal}, Rollup: r})
 		if q.next == 0 {
 			break
 		}
@@ -70,7 +70,7 @@ func withDays(quarters []BucketDelta) []BucketDelta {
 		day := BucketAt(Day, q.Bucket.Start())
 		i := slices.IndexFunc(quarters[n:], func(d BucketDelta) bool { return d.Bucket == day })
 		if i < 0 {
-			quarters = append(quarters, BucketDelta{day, q.Rollup})
+			quarters = append(quarters, BucketDelta{Bucket: day, Rollup: q.Rollup})
 			continue
 		}
 		sum := quarters[n+i].Rollup.clone()

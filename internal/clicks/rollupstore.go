@@ -58,13 +58,16 @@ type Batch struct {
 type LinkDelta struct {
 	Key     link.Key
 	Total   Total
-	Buckets []BucketDelta // each bucket once
+	Buckets []BucketDelta // each bucket once; days are the sums of their quarters
 }
 
 // BucketDelta is what happened to a link in one bucket.
 type BucketDelta struct {
 	Bucket Bucket
 	Rollup *Rollup
+	// Digest is what a store keeps of a day besides; nil in deltas, of quarters,
+	// and where the store has none.
+	Digest *DayDigest
 }
 
 // Want names the costly parts of a row.

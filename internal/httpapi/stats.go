@@ -36,7 +36,7 @@ type StatsPoint struct {
 	Start    time.Time `json:"start"`
 	Clicks   uint64    `json:"clicks"`
 	Humans   uint64    `json:"humans"`
-	Visitors uint64    `json:"visitors"`
+	Visitors *uint64   `json:"visitors" doc:"Different people; 0 for minutes; null where they are too many to count. Days of UTC are always counted."`
 	Complete bool      `json:"complete" doc:"No click of this step is still on its way."`
 }
 
@@ -219,7 +219,10 @@ func shown(k link.Key, t analytics.Totals, series []analytics.Point) Stats {
 		Series: make([]StatsPoint, len(series)), Top: map[string][]StatsValue{},
 	}
 	for i, p := range series {
-		s.Series[i] = StatsPoint(p)
+		s.Series[i] = StatsPoint{Start: p.Start, Clicks: p.Clicks, Humans: p.Humans, Complete: p.Complete}
+		if !p.Uncounted {
+			s.Series[i].Visitors = &series[i].Visitors
+		}
 	}
 	return s
 }

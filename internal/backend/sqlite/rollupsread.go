@@ -142,7 +142,13 @@ func readRange(t *tx, query string, first, last int64, found *clicks.Stored) err
 			return err
 		}
 		r := &clicks.Rollup{Counts: row.counts}
-		if r.Minutes, err = clicks.DecodeMinutes(row.minutes); err != nil {
+		b := clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r}
+		if b.Bucket.Granularity == clicks.Day {
+			b.Digest, err = clicks.DecodeDay(row.minutes)
+		} else {
+			r.Minutes, err = clicks.DecodeMinutes(row.minutes)
+		}
+		if err != nil {
 			return fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
 		}
 		if r.Dimensions, err = clicks.DecodeDimensions(row.dimensions); err != nil {
@@ -151,7 +157,7 @@ func readRange(t *tx, query string, first, last int64, found *clicks.Stored) err
 		if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
 			return fmt.Errorf("visitors of roll-up %d: %w", row.id, err)
 		}
-		found.Rows = append(found.Rows, clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r})
+		found.Rows = append(found.Rows, b)
 		return nil
 	}, first, last)
 }

@@ -15,9 +15,10 @@ import (
 type batchBuffers struct {
 	statements statements
 	args       []any
-	numbers    []int64     // links.n per delta of the chunk
-	rows       []rollupRow // of the chunk, by id
-	packed     []byte      // new packed columns of the chunk
+	numbers    []int64         // links.n per delta of the chunk
+	rows       []rollupRow     // of the chunk, by id
+	quarters   []clicks.Minute // of the chunk's days
+	packed     []byte          // new packed columns of the chunk
 }
 
 // rollupRow is one row of the chunk under way.
@@ -25,6 +26,7 @@ type rollupRow struct {
 	id                            int64
 	delta                         *clicks.Rollup
 	day                           bool
+	quarters                      []clicks.Minute // of a day's delta
 	counts                        clicks.Counts
 	minutes, dimensions, visitors []byte
 	merged                        bool // the stored row was there and is included
@@ -108,7 +110,7 @@ func (b *batchBuffers) drop() {
 // apply adds one chunk: the links' totals, which gives their numbers; then the rows
 // that are there are read, merged and put back with the new ones.
 func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
-	b.numbers, b.rows, b.packed = b.numbers[:0], b.rows[:0], b.packed[:0]
+	b.numbers, b.rows, b.packed, b.quarters = b.numbers[:0], b.rows[:0], b.packed[:0], b.quarters[:0]
 	for n := range portions(len(chunk)) {
 		if err := b.addTotals(t, chunk[len(b.numbers):][:n]); err != nil {
 			return err
@@ -116,10 +118,11 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 	}
 	for i := range chunk {
 		for _, d := range chunk[i].Buckets {
-			b.rows = append(b.rows, rollupRow{
-				id: rollupID(b.numbers[i], d.Bucket), delta: d.Rollup, day: d.Bucket.Granularity == clicks.Day,
-				counts: d.Rollup.Counts,
-			})
+			row := rollupRow{id: rollupID(b.numbers[i], d.Bucket), delta: d.Rollup, counts: d.Rollup.Counts}
+			if row.day = d.Bucket.Granularity == clicks.Day; row.day {
+				row.quarters = b.quartersOf(chunk[i].Buckets, d.Bucket)
+			}
+			b.rows = append(b.rows, row)
 		}
 	}
 	slices.SortFunc(b.rows, func(x, y rollupRow) int { return compareID(x, y.id) })
@@ -134,6 +137,21 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 		at += n
 	}
 	return nil
+}
+
+// quartersOf returns the clicks of a day's quarters, by index.
+func (b *batchBuffers) quartersOf(buckets []clicks.BucketDelta, day clicks.Bucket) []clicks.Minute {
+	begin := len(b.quarters)
+	for _, q := range buckets {
+		if q.Bucket.Granularity == clicks.Quarter && q.Bucket.Ordinal/quartersPerDay == day.Ordinal && q.Rollup.Clicks > 0 {
+			b.quarters = append(b.quarters, clicks.Minute{
+				Index: uint8(q.Bucket.Ordinal % quartersPerDay), Clicks: q.Rollup.Clicks, Humans: q.Rollup.Humans,
+			})
+		}
+	}
+	quarters := b.quarters[begin:len(b.quarters):len(b.quarters)]
+	slices.SortFunc(quarters, func(x, y clicks.Minute) int { return int(x.Index) - int(y.Index) })
+	return quarters
 }
 
 // portions yields the sizes of the statements that take n rows: powers of two, so
@@ -221,6 +239,10 @@ func (b *batchBuffers) pack(r, stored *rollupRow) (err error) {
 		return err
 	}
 	r.visitors, err = b.packed1(clicks.MergeVisitors(b.packed, stored.visitors, &r.delta.Visitors))
+	if err != nil || !r.day {
+		return err
+	}
+	r.minutes, err = b.packed1(clicks.MergeDay(b.packed, stored.minutes, r.quarters, r.visitors))
 	return err
 }
 
