@@ -156,6 +156,8 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 		{78, "CURT_CODE_LENGTH=3", []string{"serve", "--code-length=3"}},
 		{78, "CURT_CACHE=redis://x", []string{"serve", "--cache=redis://x"}},
 		{78, "listn", []string{"serve", "--config=" + file}},
+		{78, `CURT_LIMITS=gold=1/m: "gold" is no plan`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--limits=gold=1/m"}},
+		{78, `CURT_UNKNOWN_LIMIT=often: "often": want a count`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--unknown-limit=often"}},
 		{78, "CURT_ADMIN_KEY", []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--admin-key=short"}},
 		{1, "CURT_LISTEN=192.0.2.1:80", []string{"serve", "--listen=192.0.2.1:80", "--data=" + folder}},
 	} {
