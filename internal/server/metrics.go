@@ -9,6 +9,8 @@ func (s *Server) register() {
 		func() uint64 { return p.capture.Stats().Clicks })
 	m.Counter("curt_clicks_untagged_total", "Clicks whose visitor is unknown because there was no day key.",
 		func() uint64 { return p.capture.Stats().Untagged })
+	m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
+	m.Counter("curt_click_batches_total", "Batches of counts written to clicks.db.", func() uint64 { return p.fold.Stats().Batches })
 	m.Counter("curt_click_log_append_errors_total", "Writes to the click log that failed; the clicks wait in the ring.",
 		func() uint64 { return p.log.Stats().AppendErrors })
 	m.Counter("curt_click_log_sync_errors_total", "Fsyncs of the click log that failed.",
@@ -59,6 +61,7 @@ func (s *Server) countLane() {
 		func() float64 { return float64(l.Stats().Foreign) })
 	m.Counter("curt_lane_accepted_total", "Connections accepted.", func() uint64 { return l.Stats().Accepted })
 	m.Counter("curt_lane_handed_over_total", "Connections given to net/http.", func() uint64 { return l.Stats().Handed })
+	m.Counter("curt_lane_taken_back_total", "Connections taken back from net/http.", func() uint64 { return l.Stats().Returned })
 	m.Counter("curt_lane_refused_total", "Connections for which there was no room.", func() uint64 { return l.Stats().Refused })
 	m.Counter("curt_lane_evicted_total", "Idle connections closed to make room.", func() uint64 { return l.Stats().Evicted })
 	m.Counter("curt_lane_late_total", "Connections closed because they were slow or idle.", func() uint64 { return l.Stats().Late })

@@ -26,11 +26,13 @@ import (
 )
 
 type config struct {
-	curt, against, floor, temp, only, fold, profile string
-	rounds, links, conns, idle                      int
-	window                                          time.Duration
-	rate                                            float64
-	zipf, mixed                                     bool
+	curt, against, floor, temp, fold, profile string
+	only                                      []string // empty = all
+	rounds, links, conns, idle                int
+	window                                    time.Duration
+	rate                                      float64
+	zipf, mixed, table                        bool
+	mixedFor                                  time.Duration
 }
 
 func main() {
@@ -41,7 +43,7 @@ func main() {
 	flag.StringVar(&c.against, "against", "", "another binary of curt to compare with")
 	flag.StringVar(&c.floor, "floor", "", "the binary of floor/floor.c")
 	flag.StringVar(&c.temp, "temp", os.TempDir(), "folder for data and configuration")
-	flag.StringVar(&c.only, "only", "", "servers to measure, separated by commas; empty = all")
+	only := flag.String("only", "", "servers to measure, separated by commas; empty = all")
 	flag.IntVar(&c.rounds, "rounds", 7, "turns of each server")
 	flag.IntVar(&c.links, "links", 100_000, "codes that are asked for")
 	flag.IntVar(&c.conns, "conns", 64, "keep-alive connections")
@@ -49,10 +51,15 @@ func main() {
 	flag.BoolVar(&c.zipf, "zipf", false, "popularity by Zipf's law instead of uniform")
 	flag.Float64Var(&c.rate, "rate", 0, "arrivals a second of an open loop, for latency; 0 = closed loop")
 	flag.StringVar(&c.fold, "fold", "pause", "CURT_FOLD")
-	flag.BoolVar(&c.mixed, "mixed", false, "1 % of links that were never asked for, 0.1 % of requests for net/http, on the same connections")
+	flag.BoolVar(&c.mixed, "mix", false, "1 % of links that were never asked for, 1 % that do not exist and 0.1 % calls of the API, on the same connections")
+	flag.BoolVar(&c.table, "table", false, "take every figure with its bar, and nothing else")
+	flag.DurationVar(&c.mixedFor, "mixed", 20*time.Second, "with -table: length of the mixed load before it is compared")
 	flag.IntVar(&c.idle, "idle", 0, "measure the memory of so many idle connections to curt, and nothing else")
 	flag.StringVar(&c.profile, "profile", "", "file for a CPU profile of curt under this load")
 	flag.Parse()
+	if *only != "" {
+		c.only = strings.Split(*only, ",")
+	}
 	if err := run(ctx, c, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/cmd/lane:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to undo
@@ -66,6 +73,7 @@ type server struct {
 	micros  []float64 // CPU per answer, of each round
 	rate    []float64
 	p99     []float64 // µs
+	memory  []float64 // bytes, resident
 }
 
 func run(ctx context.Context, c config, out io.Writer) (err error) {
@@ -77,6 +85,9 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 	b, err := newBench(ctx, c, folder)
 	if err != nil {
 		return err
+	}
+	if c.table {
+		return b.figures(ctx, out)
 	}
 	servers, err := b.start(ctx)
 	defer func() {
@@ -96,7 +107,8 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 		return err
 	}
 	if c.idle > 0 {
-		return b.idle(ctx, servers[0], out)
+		_, err := b.idle(ctx, servers[0], out)
+		return err
 	}
 	for round := range c.rounds {
 		for _, s := range servers {
@@ -118,11 +130,15 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 
 // turn loads one server for a window.
 func (b *bench) turn(ctx context.Context, s *server, round int) error {
+	return b.turnOf(ctx, s, round, b.cfg.window)
+}
+
+func (b *bench) turnOf(ctx context.Context, s *server, round int, window time.Duration) error {
 	var clocks [2]time.Duration
 	var failed error
 	o, err := load.Run(ctx, load.Plan{
 		Streams: []load.Stream{b.redirects(s.process.Addr, b.cfg.conns, b.cfg.rate)},
-		Warmup:  300 * time.Millisecond, Measure: b.cfg.window, Seed: uint64(round),
+		Warmup:  300 * time.Millisecond, Measure: window, Seed: uint64(round),
 		Mark: func(begins bool) {
 			cpu, err := process.CPU(s.process.PID)
 			failed = errors.Join(failed, err)
@@ -139,6 +155,11 @@ func (b *bench) turn(ctx context.Context, s *server, round int) error {
 	if err := o.Wrong(); err != nil {
 		return err
 	}
+	resident, err := process.RSS(s.process.PID)
+	if err != nil {
+		return err
+	}
+	s.memory = append(s.memory, float64(resident))
 	s.micros = append(s.micros, float64((clocks[1]-clocks[0]).Nanoseconds())/1000/float64(o.Answered()))
 	s.rate = append(s.rate, o.PerSecond(0))
 	s.p99 = append(s.p99, float64(o.Streams[0].Latency.Quantile(0.99).Nanoseconds())/1000)

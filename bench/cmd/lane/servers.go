@@ -30,14 +30,15 @@ type bench struct {
 	codes  []string
 	admin  string // of the first curt
 	copies int    // of the store, so far
-	cold   int    // links that nobody asked for yet
+	cold   int    // links beside codes, for misses
+	asked  int    // of them, so far
 }
 
 func newBench(ctx context.Context, c config, folder string) (*bench, error) {
 	b := &bench{cfg: c, folder: folder}
 	var err error
-	if c.mixed {
-		b.cold = 2 * c.links
+	if c.mixed || c.table {
+		b.cold = int(1000 * (c.mixedFor + time.Minute).Seconds()) // 1 % of 100,000/s
 	}
 	if b.links, err = fill.Fill(ctx, filepath.Join(folder, "links"), c.links+b.cold, os.Stderr); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (b *bench) start(ctx context.Context) (servers []*server, err error) {
 		{"floor", b.floor},
 		{"net/http", func(ctx context.Context) (*process.Server, error) { return b.other(ctx, b.cfg.curt, "off") }},
 	} {
-		if b.cfg.only != "" && !slices.Contains(strings.Split(b.cfg.only, ","), s.name) || s.name == "against" && b.cfg.against == "" {
+		if len(b.cfg.only) > 0 && !slices.Contains(b.cfg.only, s.name) || s.name == "against" && b.cfg.against == "" {
 			continue
 		}
 		p, err := s.start(ctx)
@@ -79,21 +80,22 @@ func (b *bench) start(ctx context.Context) (servers []*server, err error) {
 	return servers, nil
 }
 
-// curt is started with folding held back: capture is part of a redirect, folding is
-// measured by itself.
+// curt is started with folding held back, unless -fold says otherwise: capture is part
+// of a redirect.
 func (b *bench) curt(ctx context.Context, binary, lane, data string) (*process.Server, error) {
 	admin, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if b.admin == "" {
+	if data == b.links.Folder {
 		b.admin = admin.String()
 	}
 	return process.Start(ctx, process.Command{
 		Path: binary, Args: []string{"serve"}, Core: 0, Ready: "/readyz",
 		Env: []string{
 			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin.String(), "CURT_DATA=" + data,
-			"CURT_LANE=" + lane, "CURT_FOLD=" + b.cfg.fold,
+			"CURT_LANE=" + lane, "CURT_FOLD=" + b.cfg.fold, "CURT_ADMIN_KEY=" + adminKey,
+			"CURT_UNKNOWN_LIMIT=off", // all visitors have one address
 		},
 	})
 }
@@ -118,6 +120,9 @@ func (b *bench) floor(ctx context.Context) (*process.Server, error) {
 		Path: b.cfg.floor, Args: []string{strconv.Itoa(int(addr.Port()))}, Core: 0, Ready: "/readyz",
 	})
 }
+
+// adminKey is the key of every curt that is measured.
+const adminKey = "curt_bench_0123456789abcdefghijklmnop"
 
 // nginxConfig answers from a map, as one would build a shortener of nginx. One
 // process, so that its CPU time is all there is.
@@ -196,8 +201,9 @@ func (b *bench) redirects(addr netip.AddrPort, conns int, rate float64) load.Str
 		zipf = traffic.NewZipf(len(b.codes))
 	}
 	host := " HTTP/1.1\r\nHost: localhost:" + strconv.Itoa(int(addr.Port()))
+	want := http.StatusFound
 	return load.Stream{
-		Name: "redirects", Addr: addr, Conns: conns, Rate: rate, Want: http.StatusFound,
+		Name: "redirects", Addr: addr, Conns: conns, Rate: rate, Wants: func() int { return want },
 		Next: func(r []byte) []byte {
 			i := 0
 			if zipf != nil {
@@ -206,7 +212,8 @@ func (b *bench) redirects(addr netip.AddrPort, conns int, rate float64) load.Str
 				i = random.IntN(len(b.codes))
 			}
 			v := visitors.Draw(random)
-			r = append(b.target(append(r, "GET /"...), b.codes[i], random), host...)
+			r, want = b.target(append(r, "GET /"...), b.codes[i], random)
+			r = append(r, host...)
 			r = append(r, browserFields...)
 			r = field(r, "\r\nUser-Agent: ", v.UserAgent)
 			r = field(r, "\r\nReferer: ", v.Referrer)
@@ -216,26 +223,29 @@ func (b *bench) redirects(addr netip.AddrPort, conns int, rate float64) load.Str
 	}
 }
 
-// target appends a code, or with mixed now and then one that is in no cache, or the
-// same code in a spelling that the lane leaves to net/http.
-func (b *bench) target(r []byte, code string, random *rand.Rand) []byte {
-	if b.cfg.mixed {
-		switch n := random.IntN(1000); {
-		case n < 10 && b.cold > 0:
-			b.cold--
-			code = string(b.links.Code(b.cfg.links + b.cold))
-		case n == 10:
-			return fmt.Appendf(r, "%%%02X%s", code[0], code[1:])
-		}
+// target appends a code, or with mixed one that is in no cache (1 %), one that was never
+// made (1 %), or a call of the API (0.1 %), and returns the status that answers it.
+func (b *bench) target(r []byte, code string, random *rand.Rand) ([]byte, int) {
+	if !b.cfg.mixed {
+		return append(r, code...), http.StatusFound
 	}
-	return append(r, code...)
+	switch n := random.IntN(1000); {
+	case n < 10:
+		b.asked = (b.asked + 1) % b.cold
+		return append(r, b.links.Code(b.cfg.links+b.asked)...), http.StatusFound
+	case n < 20:
+		return fmt.Appendf(r, "x%09x", random.Uint64()>>28), http.StatusNotFound
+	case n == 20:
+		return append(append(append(r, "api/v1/links/"...), code...), " HTTP/1.1\r\nAuthorization: Bearer "+adminKey+"\r\nX-Was:"...), http.StatusOK
+	}
+	return append(r, code...), http.StatusFound
 }
 
 // idle prints what connections cost that had an answer and wait.
-func (b *bench) idle(ctx context.Context, s *server, out io.Writer) (err error) {
+func (b *bench) idle(ctx context.Context, s *server, out io.Writer) (each float64, err error) {
 	before, err := process.RSS(s.process.PID)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var all []net.Conn
 	defer func() {
@@ -247,24 +257,24 @@ func (b *bench) idle(ctx context.Context, s *server, out io.Writer) (err error) 
 	for i := range b.cfg.idle {
 		nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.process.Addr.String())
 		if err != nil {
-			return fmt.Errorf("open connection %d: %w", i, err)
+			return 0, fmt.Errorf("open connection %d: %w", i, err)
 		}
 		all = append(all, nc)
 		request := "GET /" + b.codes[i%len(b.codes)] + " HTTP/1.1\r\nHost: localhost" + browserFields + "\r\n\r\n"
 		if _, err := io.WriteString(nc, request); err != nil {
-			return fmt.Errorf("ask on connection %d: %w", i, err)
+			return 0, fmt.Errorf("ask on connection %d: %w", i, err)
 		}
 		if _, err := nc.Read(answer); err != nil {
-			return fmt.Errorf("answer on connection %d: %w", i, err)
+			return 0, fmt.Errorf("answer on connection %d: %w", i, err)
 		}
 	}
 	after, err := process.RSS(s.process.PID)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = fmt.Fprintf(out, "%d idle connections: %.2f KiB each; %d MiB before, %d MiB after\n",
-		b.cfg.idle, float64(after-before)/float64(b.cfg.idle)/1024, before>>20, after>>20)
-	return err
+	each = float64(after-before) / float64(b.cfg.idle)
+	_, err = fmt.Fprintf(out, "%d idle connections: %.2f KiB each; %d MiB before, %d MiB after\n", b.cfg.idle, each/1024, before>>20, after>>20)
+	return each, err
 }
 
 func field(b []byte, name string, value []byte) []byte {
@@ -279,6 +289,7 @@ func (b *bench) warm(ctx context.Context, servers []*server) error {
 	for _, s := range servers {
 		i := 0
 		stream := b.redirects(s.process.Addr, b.cfg.conns, 0)
+		stream.Want, stream.Wants = http.StatusFound, nil
 		host := " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 		stream.Next = func(r []byte) []byte {
 			i = (i + 1) % len(b.codes)

@@ -23,6 +23,7 @@ type conn struct {
 	head   head
 
 	busy     bool
+	want     int           // the status of a right answer
 	failed   error         // of the write; the request gets no answer
 	due      time.Duration // when the request should have been sent, since the run began
 	measured bool          // it belongs to the window

@@ -18,6 +18,9 @@ func (e *engine) send(c *conn, due time.Duration) {
 		e.unanswered++
 	}
 	c.out = e.plan.Streams[c.stream].Next(c.out[:0])
+	if c.want = e.plan.Streams[c.stream].Want; e.plan.Streams[c.stream].Wants != nil {
+		c.want = e.plan.Streams[c.stream].Wants()
+	}
 	if c.measured && e.open(c.stream) {
 		e.results[c.stream].Late.Record(e.now() - due)
 	}
@@ -55,7 +58,7 @@ func (e *engine) readable(id int) error {
 // answered counts a whole answer.
 func (e *engine) answered(c *conn, now time.Duration) {
 	r := &e.results[c.stream]
-	if want := e.plan.Streams[c.stream].Want; c.head.status != want {
+	if c.head.status != c.want {
 		if r.Example == "" {
 			r.Example = string(c.in[:c.n])
 		}

@@ -20,6 +20,10 @@ type Stream struct {
 	// Next appends one whole request to b and returns it. It is called once for
 	// each request, on the generator's thread; it must be quick.
 	Next func(b []byte) []byte
+
+	// Wants, if set, returns the status that answers what Next made last, in place of
+	// Want.
+	Wants func() int
 }
 
 // Plan is one run.
