@@ -72,6 +72,37 @@ func (c *Client) Get(ctx context.Context, code string) (Link, error) {
 	return l, err
 }
 
+// ListQuery chooses links and their order; zero fields leave it to the server.
+type ListQuery struct {
+	Cursor string // NextCursor of the page before, with the same other fields
+	Limit  int    // 1–100; a page may have fewer links before the end
+	Text   string // words, each found whole or as a beginning
+	Tag    string
+	Status string // active or disabled
+	State  string // live, not_yet, expired, exhausted, disabled, warning, blocked or legal
+	Domain string
+	Sort   string // -created_at, created_at or -clicks
+}
+
+// Find returns a page of the links that a query chooses.
+func (c *Client) Find(ctx context.Context, query ListQuery) (Page, error) {
+	q := url.Values{}
+	if query.Limit > 0 {
+		q.Set("limit", strconv.Itoa(query.Limit))
+	}
+	for name, v := range map[string]string{
+		"cursor": query.Cursor, "q": query.Text, "tag": query.Tag, "status": query.Status, "state": query.State,
+		"domain": query.Domain, "sort": query.Sort,
+	} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	var p Page
+	err := c.call(ctx, http.MethodGet, "/api/v1/links", q, nil, &p)
+	return p, err
+}
+
 // Update changes the fields named in patch, by their JSON names.
 func (c *Client) Update(ctx context.Context, code string, patch map[string]any) (Link, error) {
 	var l Link
@@ -86,16 +117,7 @@ func (c *Client) Delete(ctx context.Context, code string) error {
 
 // List returns up to limit links (1–100; 0 = the server's choice) after the cursor.
 func (c *Client) List(ctx context.Context, cursor string, limit int) (Page, error) {
-	q := url.Values{}
-	if cursor != "" {
-		q.Set("cursor", cursor)
-	}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	var p Page
-	err := c.call(ctx, http.MethodGet, "/api/v1/links", q, nil, &p)
-	return p, err
+	return c.Find(ctx, ListQuery{Cursor: cursor, Limit: limit})
 }
 
 func linkPath(code string) string { return "/api/v1/links/" + url.PathEscape(code) }

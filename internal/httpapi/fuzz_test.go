@@ -130,3 +130,24 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// FuzzSearch: whatever is asked, the answer is 200 or a 400 problem.
+func FuzzSearch(f *testing.F) {
+	for _, q := range []string{"", "a", "ÄÖ\u0301 東京", strings.Repeat("a ", 200), "\xff", "a\x00b", "-+-", strings.Repeat("x", 300)} {
+		f.Add(q, "tag", "live")
+		f.Add("word", q, "live")
+		f.Add("word", "tag", q)
+	}
+	s := newService(f, func(p *parts) { p.index = filledIndex(f) })
+	s.create(f, "admin", `{"long_url":"http://example.com/a"}`)
+	f.Fuzz(func(t *testing.T, q, tag, state string) {
+		for name, v := range map[string]string{"q": q, "tag": tag, "state": state} {
+			got := s.do(t, "admin", http.MethodGet, collection+"?"+name+"="+url.QueryEscape(v), "")
+			if got.StatusCode == http.StatusBadRequest {
+				got.problem(t)
+			} else if got.StatusCode != http.StatusOK {
+				t.Errorf("%s=%q: got %d: %s", name, v, got.StatusCode, got.body)
+			}
+		}
+	})
+}

@@ -40,7 +40,7 @@ func listParams() []*huma.Param {
 		queryParam("status", "Only links of this status.", &huma.Schema{Type: huma.TypeString, Enum: []any{"active", "disabled"}}),
 		queryParam("state", "Only links that visitors meet in this state now.", &huma.Schema{Type: huma.TypeString, Enum: named}),
 		queryParam("domain", "Only links of this domain.", &huma.Schema{Type: huma.TypeString}),
-		queryParam("sort", "By creation, newest or oldest first.", enumSchema("-created_at", "created_at")),
+		queryParam("sort", "By creation, newest or oldest first, or most clicked first.", enumSchema("-created_at", "created_at", "-clicks")),
 	}
 }
 
@@ -115,6 +115,8 @@ func (c *call) choices(f *search.Filter) error {
 		return err
 	case order == "created_at":
 		f.Order = search.Oldest
+	case order == "-clicks":
+		f.Order = search.MostClicked
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ import (
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/ratelimit"
+	"curt/internal/search"
+	"curt/internal/search/searchtest"
 	"curt/internal/shorten"
 	"curt/internal/weburl"
 )
@@ -50,6 +52,7 @@ type parts struct {
 	httpapi.Config
 
 	store   link.Store
+	index   search.Index // nil = there is none
 	callers authtest.Callers
 }
 
@@ -81,7 +84,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		tb.Fatal(err)
 	}
 	p.Links = shorten.New(shorten.Config{
-		Store: p.store, Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
+		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})
 	if s.Handler, err = httpapi.New(p.Config); err != nil {
@@ -260,9 +263,15 @@ func (s service) create(tb testing.TB, key, body string) map[string]any {
 // stored returns how many links the store holds.
 func (s service) stored(tb testing.TB) int {
 	tb.Helper()
+	return len(s.links(tb))
+}
+
+// links returns what the store holds.
+func (s service) links(tb testing.TB) []link.Link {
+	tb.Helper()
 	slice, err := s.store.List(tb.Context(), link.Filter{}, link.Page{Limit: link.MaxPage})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return len(slice.Links)
+	return slice.Links
 }

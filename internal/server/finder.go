@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/search"
 )
@@ -13,6 +14,7 @@ import (
 type finder struct {
 	index   *sqlite.Search
 	indexer *search.Indexer // nil until there is one
+	ranker  *search.Ranker  // set before Fold runs
 }
 
 // stored is told by the link store, from its first write on.
@@ -22,7 +24,29 @@ func (f *finder) stored(id link.ID) {
 	}
 }
 
-// openSearch opens search.db and puts the indexer on it.
+// counted is what Fold writes to: the roll-ups, and word of which links they are of.
+type counted struct {
+	clicks.RollupStore
+
+	finder *finder
+}
+
+// Apply implements clicks.RollupStore.
+func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
+	if err := c.RollupStore.Apply(ctx, b); err != nil {
+		return err
+	}
+	var keys []link.Key
+	for chunk := range b.Links {
+		for i := range chunk {
+			keys = append(keys, chunk[i].Key)
+		}
+	}
+	c.finder.ranker.Counted(keys, b.Generation)
+	return nil
+}
+
+// openSearch opens search.db and puts the indexer and the ranker on it.
 func (s *Server) openSearch(ctx context.Context) (err error) {
 	f := &s.finder
 	f.index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(s.config.Data, "search.db"), Log: s.log})
@@ -33,5 +57,6 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 	f.indexer = search.NewIndexer(search.IndexerConfig{
 		Links: s.links, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks }, Log: s.log,
 	})
+	f.ranker = search.NewRanker(s.links, s.clicks.rollups, f.index, s.log)
 	return nil
 }

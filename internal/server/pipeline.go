@@ -48,7 +48,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	}
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
-		Log: p.log, Store: p.rollups, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
+		Log: p.log, Store: counted{p.rollups, &s.finder}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
 		Aside: s.standAside,
 	})
 	return nil
@@ -78,6 +78,7 @@ func (s *Server) support() []loop {
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
 		{"search", s.finder.indexer.Run},
+		{"ranking", s.finder.ranker.Run},
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})

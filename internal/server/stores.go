@@ -77,7 +77,7 @@ func (s *Server) newCreator() (*shorten.Creator, error) {
 		return nil, &config.Error{Setting: "CURT_LIMITS", Value: s.config.Limits, Want: err.Error()}
 	}
 	return shorten.New(shorten.Config{
-		Store: s.links, Index: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own, Once: s.links.Idempotency(),
+		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own, Once: s.links.Idempotency(),
 		Host: s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),

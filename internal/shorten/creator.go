@@ -47,6 +47,8 @@ type Config struct {
 	// Index finds links by words, tags and state; nil = such questions are answered
 	// by ErrUnavailable.
 	Index search.Index
+	// Ranking knows the order of links by clicks; nil = as Index.
+	Ranking search.Ranking
 
 	// Own are the hosts of this service: no link may lead there.
 	Own *weburl.Hosts
@@ -83,6 +85,7 @@ type Creator struct {
 	// Set once in New.
 	store    link.Store
 	index    search.Index
+	ranking  search.Ranking
 	codes    codegen.Generator
 	limits   ratelimit.Store
 	own      *weburl.Hosts
@@ -102,7 +105,7 @@ type Creator struct {
 // New returns a Creator.
 func New(cfg Config) *Creator {
 	c := &Creator{
-		store: cfg.Store, index: cfg.Index, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
+		store: cfg.Store, index: cfg.Index, ranking: cfg.Ranking, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),

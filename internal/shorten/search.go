@@ -69,6 +69,9 @@ func (c *Creator) search(ctx context.Context, now time.Time, f search.Filter, p 
 	case p.Limit < 1 || p.Limit > link.MaxPage:
 		return slice, fmt.Errorf("limit %d: %w", p.Limit, link.ErrInvalid)
 	}
+	if f.Order == search.MostClicked {
+		return c.mostClicked(ctx, now, &f, p)
+	}
 	page := search.Page{Oldest: f.Order == search.Oldest}
 	if page.From, err = parsePosition(p.After); err != nil {
 		return slice, err

@@ -1,10 +1,15 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/link/linktest"
 	"curt/internal/search"
 	"curt/internal/search/searchtest"
 )
@@ -41,4 +46,68 @@ func TestSearch(t *testing.T) {
 			return open(t, paths[x])
 		},
 	})
+}
+
+func TestSearchRanking(t *testing.T) {
+	searchtest.RunRanking(t, func(t testing.TB) search.Ranking { return searchFile(t, filepath.Join(t.TempDir(), "search.db")) })
+}
+
+// Whatever is damaged, an open succeeds, and a question is answered or refused.
+func TestSearchDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "search.db")
+	x := searchFile(t, path)
+	for n := range 30 {
+		var docs []search.Document
+		for i := range 40 {
+			l := alias(n*40 + i)
+			l.ID[14], l.ID[15] = byte(n), byte(i)
+			docs = append(docs, search.NewDocument(&l))
+		}
+		if err := x.Apply(t.Context(), search.Batch{Docs: docs}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	intact, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	noticed := 0
+	for range 120 {
+		spoilt := bytes.Clone(intact)
+		spoilt[random.IntN(len(spoilt))] ^= 1 << random.IntN(8)
+		for _, suffix := range []string{"-wal", "-shm"} {
+			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, spoilt, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x, err := sqlite.OpenSearch(t.Context(), sqlite.SearchConfig{Path: path, SegmentDocs: 600})
+		if err != nil {
+			noticed++ // a schema that nobody wrote: the operator is told
+			continue
+		}
+		for _, f := range []search.Filter{{Words: []string{"alias"}}, {Workspace: "default"}} {
+			if _, err := x.Find(t.Context(), f.Query(linktest.Epoch()), search.Page{Limit: 2000}); err != nil {
+				noticed++
+				if !errors.Is(err, search.ErrUnavailable) {
+					t.Errorf("a damaged page: %v", err)
+				}
+			}
+		}
+		if err := x.Reset(t.Context()); err != nil {
+			t.Errorf("reset: %v", err)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if noticed == 0 {
+		t.Error("no damage was noticed, so nothing was tried")
+	}
 }

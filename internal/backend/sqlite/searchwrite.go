@@ -38,6 +38,9 @@ func (s *Search) Apply(ctx context.Context, b search.Batch) error {
 				state = state.with(nil, g)
 			}
 		}
+		if err == nil {
+			err = unrank(t, b.Gone)
+		}
 		if err != nil {
 			return state, err
 		}

@@ -1,0 +1,80 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"curt/internal/search"
+	"curt/internal/search/searchtest"
+)
+
+// filledIndex is an index that has read everything there was.
+func filledIndex(tb testing.TB) *searchtest.Memory {
+	tb.Helper()
+	m := searchtest.NewMemory()
+	if err := m.Apply(tb.Context(), search.Batch{Position: search.Position{Filled: true}}); err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func TestListRefusesBadQuestions(t *testing.T) {
+	s := newService(t, func(p *parts) { p.index = filledIndex(t) })
+	for name, values := range map[string][]string{
+		"q":     {"", "+", "\x00", "\xff", strings.Repeat("a", 257), "a b c d e f g h i j k", strings.Repeat("w ", 1000)},
+		"tag":   {"", "a\nb", "\xff", strings.Repeat("t", 65)},
+		"state": {"", "deleted", "LIVE", "live,expired"},
+		"sort":  {"", "clicks", "-clicks ", "title"},
+	} {
+		for _, v := range values {
+			if name == "q" && v == strings.Repeat("w ", 1000) {
+				v = strings.Join(strings.Split(strings.Repeat("x", 1000), ""), " ")
+			}
+			p := s.do(t, "admin", http.MethodGet, collection+"?"+name+"="+url.QueryEscape(v), "").want(t, http.StatusBadRequest).problem(t)
+			if v != "" && p["field"] != name && !strings.Contains(p["detail"].(string), name) {
+				t.Errorf("%s=%q blames %v", name, v, p)
+			}
+		}
+	}
+}
+
+// A cursor belongs to its question.
+func TestListCursorsAreBoundToTheQuestion(t *testing.T) {
+	index := filledIndex(t)
+	s := newService(t, func(p *parts) { p.index = index })
+	batch := search.Batch{Position: search.Position{Filled: true}}
+	for range 3 {
+		s.create(t, "admin", `{"long_url":"http://example.com/word","tags":["a","b"]}`)
+	}
+	for _, l := range s.links(t) {
+		batch.Docs = append(batch.Docs, search.NewDocument(&l))
+	}
+	if err := index.Apply(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	first := s.do(t, "admin", http.MethodGet, collection+"?q=word&tag=a&limit=2", "").want(t, http.StatusOK).json(t)
+	cursor, _ := first["next_cursor"].(string)
+	if cursor == "" {
+		t.Fatalf("no cursor: %v", first)
+	}
+	for question, status := range map[string]int{
+		"q=word&tag=a": 200, "q=WORD&tag=a": 200, "q=wor&tag=a": 400, "q=word&tag=b": 400, "q=word": 400, "tag=a": 400, "": 400,
+		"q=word&tag=a&sort=created_at": 400, "q=word&tag=a&state=live": 400, "q=word&tag=a&sort=-clicks": 400,
+	} {
+		s.do(t, "admin", http.MethodGet, collection+"?"+question+"&cursor="+cursor, "").want(t, status)
+	}
+	s.do(t, "acme", http.MethodGet, collection+"?q=word&tag=a&cursor="+cursor, "").want(t, http.StatusBadRequest)
+}
+
+// Without an index, and before it is filled, such lists are 503, and others go on.
+func TestListsWithoutTheIndex(t *testing.T) {
+	for name, index := range map[string]search.Index{"none": nil, "not filled": searchtest.NewMemory()} {
+		s := newService(t, func(p *parts) { p.index = index })
+		if got := s.do(t, "admin", http.MethodGet, collection+"?q=a", ""); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d", name, got.StatusCode)
+		}
+		s.do(t, "admin", http.MethodGet, collection, "").want(t, http.StatusOK)
+	}
+}
