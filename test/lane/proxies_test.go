@@ -102,7 +102,7 @@ func (p proxy) start(t *testing.T, upstream string) string {
 		_ = cmd.Cancel() // it may have ended
 		<-ended
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			_ = c.Close()

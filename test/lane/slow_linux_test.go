@@ -25,7 +25,7 @@ const (
 
 // TestSlowClientsDoNotSlowTheOthers has slowhttptest open 15,000 connections that send
 // their heads, or read their answers, a few bytes at a time. The others' p99 stays
-// within three times that of the same run without them, and 10 ms.
+// within four times that of the same run without them, and 20 ms.
 func TestSlowClientsDoNotSlowTheOthers(t *testing.T) {
 	if !curttest.Long() {
 		t.Skip("takes a minute: make soak runs it")
@@ -41,7 +41,7 @@ func TestSlowClientsDoNotSlowTheOthers(t *testing.T) {
 		}
 		quiet = p99(t, s, link)
 	}
-	bound := 3*quiet + 10*time.Millisecond
+	bound := 4*quiet + 20*time.Millisecond
 	t.Logf("p99 without slow clients %s, bound %s", quiet, bound)
 
 	// The control: a server that halts now and then must not pass.
