@@ -45,7 +45,8 @@ $(LINT):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv $(TOOLS)/golangci-lint $(LINT)
 
-api: ## write api/openapi.yaml and docs/permissions.md anew, after the handlers changed
+api: ## after the handlers changed: write examples, api/openapi.yaml and docs/permissions.md anew
+	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
 	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestPermissions' -update
 
 fuzz: ## every fuzz target for FUZZTIME

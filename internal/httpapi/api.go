@@ -15,7 +15,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"github.com/go-json-experiment/json"
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
@@ -96,13 +95,20 @@ func New(cfg Config) (http.Handler, error) {
 	return a.routes()
 }
 
-// routes puts every operation on a mux, and behind them the answers for paths and
-// methods that are none.
+// routes puts every operation and every document on a mux, and behind them the
+// answers for paths and methods that are none.
 func (a *api) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
 	described := describe(mux)
+	records, err := loadRecordings()
+	if err != nil {
+		return nil, err
+	}
 	methods := map[string][]string{}
-	for _, op := range a.operations(described.OpenAPI().Components.Schemas) {
+	operations := a.operations(described.OpenAPI().Components.Schemas)
+	for _, op := range operations {
+		records.show(op)
+		op.Security = op.secured()
 		described.OpenAPI().AddOperation(&op.Operation)
 		described.Adapter().Handle(&op.Operation, func(ctx huma.Context) {
 			r, w := humago.Unwrap(ctx)
@@ -110,17 +116,14 @@ func (a *api) routes() (http.Handler, error) {
 		})
 		methods[op.Path] = append(methods[op.Path], op.Method)
 	}
-	document, err := json.Marshal(described.OpenAPI(), json.Deterministic(true))
+	documents, err := a.documents(described.OpenAPI(), operations)
 	if err != nil {
-		return nil, fmt.Errorf("describe the API: %w", err)
+		return nil, err
 	}
-	const documentPath = "/api/openapi.json"
-	mux.HandleFunc("GET "+documentPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(document) // the client is gone: nobody is left to tell
-	})
-	methods[documentPath] = []string{http.MethodGet}
+	for path, serve := range documents {
+		mux.HandleFunc("GET "+path, serve)
+		methods[path] = []string{http.MethodGet}
+	}
 	delete(methods, bulkPath) // its other methods are those of a link with that code, which there is none
 	for path, allowed := range methods {
 		mux.HandleFunc(path, a.wrongMethod(allowed))
@@ -164,7 +167,7 @@ func (a *api) wrongMethod(allowed []string) http.HandlerFunc {
 }
 
 func (a *api) noRoute(w http.ResponseWriter, r *http.Request) {
-	a.fail(w, r, &refusal{kind: kindNoRoute(), detail: "the API is described at /api/openapi.json"})
+	a.fail(w, r, &refusal{kind: kindNoRoute(), detail: "the API is described at " + docsPath})
 }
 
 // cleanPaths answers paths that the mux would redirect to their clean form: one

@@ -46,6 +46,9 @@ func (a *api) bulkOperations(d describer) []*operation {
 			Responses: d.answers(207, "A result for each link.", BulkResults{}, nil, 408, 413, 415, 429, 507),
 		},
 		scope: auth.LinksWrite, streams: true, serve: (*call).createLinks,
+		examples: []example{
+			{name: "two", summary: "One is made, one refused", body: `{"links":[{"long_url":"https://example.com/a"},{"long_url":"https://example.com/b","custom_alias":"api"}]}`},
+		},
 	}}
 }
 

@@ -29,6 +29,7 @@ type spelling struct {
 	path, name string
 	body       *huma.RequestBody
 	created    *huma.Schema
+	examples   []example
 	create     func(*call) error
 	stats      any // what the statistics are answered as
 	serveStats func(*call) error
@@ -38,25 +39,27 @@ func spellings(d describer) []spelling {
 	oneOf := func(a, b any) *huma.Schema {
 		return &huma.Schema{OneOf: []*huma.Schema{d.schema(a), d.schema(b)}}
 	}
+	snake := example{name: "snake_case", body: `{"long_url":"https://example.com/very/long/path?q=1","custom_alias":"my-link"}`}
+	camel := example{name: "camelCase", body: `{"longUrl":"https://example.com/very/long/path?q=1","customAlias":"my-link"}`}
 	return []spelling{
 		{
 			path: "/api/v1/urls", name: "urls", body: jsonBody(oneOf(LinkCreate{}, CamelCreate{})),
-			created: oneOf(URLsLink{}, URLsCamelLink{}), create: (*call).createURLs,
+			created: oneOf(URLsLink{}, URLsCamelLink{}), create: (*call).createURLs, examples: []example{snake, camel},
 			stats: URLsStats{}, serveStats: (*call).urlsStats,
 		},
 		{
 			path: shortenPath, name: "shorten", body: jsonBody(d.schema(LinkCreate{})),
-			created: d.schema(ShortenLink{}), create: (*call).createShorten,
+			created: d.schema(ShortenLink{}), create: (*call).createShorten, examples: []example{snake},
 			stats: V1URLsStats{}, serveStats: (*call).v1URLsStats,
 		},
 		{
 			path: v1Prefix + "urls", name: "v1-urls", body: jsonBody(d.schema(LinkCreate{})),
-			created: d.schema(V1URLsLink{}), create: (*call).createV1URLs,
+			created: d.schema(V1URLsLink{}), create: (*call).createV1URLs, examples: []example{snake},
 			stats: V1URLsStats{}, serveStats: (*call).v1URLsStats,
 		},
 		{
 			path: v1Prefix + "links", name: "v1-links", body: jsonBody(d.schema(CamelCreate{})),
-			created: d.schema(V1LinksLink{}), create: (*call).createV1Links,
+			created: d.schema(V1LinksLink{}), create: (*call).createV1Links, examples: []example{camel},
 			stats: V1LinksStats{}, serveStats: (*call).v1LinksStats,
 		},
 	}
@@ -75,7 +78,7 @@ func Serves(r *http.Request) bool {
 	if p == shortenPath {
 		return r.Method != http.MethodGet && r.Method != http.MethodHead
 	}
-	return strings.HasPrefix(p, apiPrefix) || strings.HasPrefix(p, v1Prefix) || strings.HasPrefix(p, shortenPath+"/")
+	return strings.HasPrefix(p, apiPrefix) || strings.HasPrefix(p, problemsPrefix) || strings.HasPrefix(p, v1Prefix) || strings.HasPrefix(p, shortenPath+"/")
 }
 
 // compatOperations makes three operations of each spelling.
@@ -95,7 +98,7 @@ func (s spelling) operations(d describer) []*operation {
 				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
 				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, s.created),
 			},
-			scope: auth.LinksWrite, anonymous: true, serve: s.create,
+			scope: auth.LinksWrite, anonymous: true, examples: s.examples, serve: s.create,
 		},
 		{
 			Operation: huma.Operation{

@@ -61,7 +61,7 @@ type KeyList struct {
 // made keys would let whoever stole it stay after it was revoked.
 func (a *api) keyOperations(d describer) []*operation {
 	id := &huma.Param{
-		Name: "id", In: "path", Required: true, Description: "The id of the key.",
+		Name: "id", In: "path", Required: true, Description: "The id of the key.", Example: "019e830c-2e00-7a51-8c3e-5f0b6d2a9c41",
 		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
 	}
 	made := map[string]*huma.Param{"Location": header("The path of the key in this API.")}
@@ -73,6 +73,9 @@ func (a *api) keyOperations(d describer) []*operation {
 				Responses: d.answers(201, "The key, with its secret.", NewKey{}, made, 408, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).createKey,
+			examples: []example{
+				{name: "workspace", summary: "For a workspace of its own", body: `{"name":"CI","scopes":["links:read","links:write"],"workspace_id":"web","expires_at":"2027-01-01T00:00:00Z"}`},
+			},
 		},
 		{
 			Operation: huma.Operation{
@@ -102,6 +105,7 @@ func (a *api) keyOperations(d describer) []*operation {
 				Parameters: []*huma.Param{id}, Responses: d.answers(200, "The key, with its new secret.", NewKey{}, nil, 404, 408, 409, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).rotateKey,
+			examples: []example{{name: "overlap", summary: "The secret before goes on for an hour", body: `{"overlap":3600}`}},
 		},
 	}
 }

@@ -92,6 +92,12 @@ func (a *api) linkOperations(d describer) []*operation {
 				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, d.schema(Link{})),
 			},
 			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
+			examples: []example{
+				{name: "plain", summary: "Only an address", body: `{"long_url":"https://example.com/a/long/path?q=1"}`},
+				{name: "all", summary: "With a code of its own, for a day, 100 clicks", body: `{"long_url":"https://example.com/sale","custom_alias":"sale",` +
+					`"expires_in":86400,"max_clicks":100,"fallback_url":"https://example.com/over","title":"Sale","tags":["spring"],"redirect_status":302}`},
+				{name: "refused", summary: "An address that is none", body: `{"long_url":"javascript:alert(1)"}`},
+			},
 		},
 		{
 			Operation: huma.Operation{
@@ -116,6 +122,9 @@ func (a *api) linkOperations(d describer) []*operation {
 				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 507),
 			},
 			scope: auth.LinksWrite, serve: (*call).changeLink,
+			examples: []example{
+				{name: "change", summary: "Another address, and no title", body: `{"long_url":"https://example.com/new","title":null}`},
+			},
 		},
 		{
 			Operation: huma.Operation{

@@ -78,7 +78,7 @@ func header(description string) *huma.Param {
 
 func codeParam() *huma.Param {
 	return &huma.Param{
-		Name: "code", In: "path", Required: true, Description: "The code of the link; case matters.",
+		Name: "code", In: "path", Required: true, Description: "The code of the link; case matters.", Example: "manual",
 		Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^[A-Za-z0-9_-]{1,64}$"},
 	}
 }
@@ -89,7 +89,7 @@ func domainParam() *huma.Param {
 
 func ifMatchParam() *huma.Param {
 	return &huma.Param{
-		Name: "If-Match", In: "header", Description: `Do it only while the link has this ETag.`,
+		Name: "If-Match", In: "header", Description: `Do it only while the link has this ETag.`, Example: `"1"`,
 		Schema: &huma.Schema{Type: huma.TypeString},
 	}
 }

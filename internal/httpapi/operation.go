@@ -26,7 +26,17 @@ type operation struct {
 	scope     auth.Scope // what the caller must carry
 	anonymous bool       // a caller without a key may carry the scope
 	streams   bool       // serve reads the body itself
+	examples  []example  // at least one where there is a body
 	serve     func(*call) error
+}
+
+// secured says what the caller must carry, in the description's words.
+func (op *operation) secured() []map[string][]string {
+	secured := []map[string][]string{{keyScheme: {string(op.scope)}}}
+	if op.anonymous {
+		secured = append(secured, map[string][]string{})
+	}
+	return secured
 }
 
 // call is one request on its way through its operation.

@@ -22,7 +22,7 @@ import (
 // Problem is the answer to every request that failed (RFC 9457). Type is stable
 // and relative to the instance.
 type Problem struct {
-	Type      string `json:"type" doc:"What kind of problem this is; stable." example:"/problems/invalid-request"`
+	Type      string `json:"type" doc:"What kind of problem this is; stable."`
 	Title     string `json:"title" doc:"The same for every problem of the type."`
 	Status    int    `json:"status" doc:"The HTTP status."`
 	Detail    string `json:"detail,omitzero" doc:"What was wrong this time."`
@@ -47,6 +47,7 @@ func kindTooBig() kind  { return kind{"body-too-large", 413, "The body is too la
 func kindMedia() kind   { return kind{"unsupported-media-type", 415, "The body is not JSON"} }
 func kindOrigin() kind  { return kind{"cross-site", 403, "Cross-site requests may not change anything"} }
 func kindHost() kind    { return kind{"misdirected", 421, "This host is another's"} }
+func kindLimited() kind { return kind{"rate-limited", 429, "Too many requests"} }
 func kindServer() kind  { return kind{"internal", 500, "The server failed"} }
 
 // mapping says which problem an error is. detail is for the public; errors with a
@@ -107,7 +108,7 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		return r.kind.problem().about(r.field, r.detail), true
 	}
 	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
-		p = kind{"rate-limited", 429, "Too many requests"}.problem()
+		p = kindLimited().problem()
 		p.Detail = "the limit of creates is reached, wait as long as Retry-After says"
 		return p, true
 	}

@@ -82,6 +82,27 @@ func (p Problem) describe() description {
 // Type returns the problem's type, such as "/problems/expired".
 func (p Problem) Type() string { return "/problems/" + p.describe().name }
 
+// Problems lists all problems, for those who document them.
+func Problems() []Problem {
+	var all []Problem
+	for p := NotFound; p < problems; p++ {
+		all = append(all, p)
+	}
+	return all
+}
+
+// Name is the last segment of the type.
+func (p Problem) Name() string { return p.describe().name }
+
+// Status is the HTTP status that it is answered with.
+func (p Problem) Status() int { return p.describe().status }
+
+// Title names the problem for people.
+func (p Problem) Title() string { return p.describe().title }
+
+// Detail explains the problem in full sentences.
+func (p Problem) Detail() string { return p.describe().detail }
+
 // problemOf maps the states that are no redirect.
 func problemOf(s link.State) Problem {
 	switch s {

@@ -1,0 +1,288 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// docs is what docs.html shows: the same description that programs get, in the order
+// in which people read.
+type docs struct {
+	Description string
+	Groups      []docsGroup
+	Schemas     []docsSchema
+	Problems    []problemType
+}
+
+type docsGroup struct {
+	Name       string
+	Operations []docsOperation
+}
+
+type docsOperation struct {
+	ID, Method, Path, Summary, Description string
+	Scope                                  string
+	Anonymous                              bool
+	Parameters                             []docsParameter
+	Bodies                                 []docsBody
+	Answers                                []docsAnswer
+	Examples                               []docsExample
+}
+
+type docsParameter struct {
+	Name, In, Description string
+	Required              bool
+	Type                  docsType
+}
+
+type docsBody struct {
+	Media string
+	Type  docsType
+}
+
+type docsAnswer struct {
+	Status, Description string
+	Headers             []docsHeader
+	Bodies              []docsBody
+}
+
+type docsHeader struct{ Name, Description string }
+
+type docsExample struct{ Name, Summary, Request, Answer string }
+
+type docsSchema struct {
+	Name   string
+	Type   docsType // of a schema that is no object
+	Fields []docsField
+}
+
+type docsField struct {
+	Name, Description string
+	Required          bool
+	Type              docsType
+}
+
+// docsType is a type in words; Refs are the schemas that it names.
+type docsType struct {
+	Text string
+	Refs []string
+}
+
+func docsOf(described *huma.OpenAPI, operations []*operation, problems []problemType) docs {
+	d := docs{Description: described.Info.Description, Problems: problems}
+	for _, op := range operations {
+		name := "links"
+		if len(op.Tags) > 0 {
+			name = op.Tags[0]
+		}
+		i := slices.IndexFunc(d.Groups, func(g docsGroup) bool { return g.Name == name })
+		if i < 0 {
+			i = len(d.Groups)
+			d.Groups = append(d.Groups, docsGroup{Name: name})
+		}
+		d.Groups[i].Operations = append(d.Groups[i].Operations, operationDocs(op))
+	}
+	schemas := described.Components.Schemas.Map()
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
+		d.Schemas = append(d.Schemas, docsSchemaOf(name, schemas[name]))
+	}
+	return d
+}
+
+func operationDocs(op *operation) docsOperation {
+	d := docsOperation{
+		ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
+		Scope: string(op.scope), Anonymous: op.anonymous, Examples: docsExamples(op),
+	}
+	for _, p := range op.Parameters {
+		d.Parameters = append(d.Parameters, docsParameter{p.Name, p.In, p.Description, p.Required, typeOf(p.Schema)})
+	}
+	if op.RequestBody != nil {
+		d.Bodies = docsBodies(op.RequestBody.Content)
+	}
+	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
+		r := op.Responses[status]
+		answer := docsAnswer{Status: status, Description: r.Description, Bodies: docsBodies(r.Content)}
+		for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+			answer.Headers = append(answer.Headers, docsHeader{name, r.Headers[name].Description})
+		}
+		d.Answers = append(d.Answers, answer)
+	}
+	return d
+}
+
+func docsBodies(content map[string]*huma.MediaType) (all []docsBody) {
+	for _, media := range slices.Sorted(maps.Keys(content)) {
+		all = append(all, docsBody{media, typeOf(content[media].Schema)})
+	}
+	return all
+}
+
+func docsSchemaOf(name string, s *huma.Schema) docsSchema {
+	d := docsSchema{Name: name}
+	if len(s.Properties) == 0 {
+		d.Type = typeOf(s)
+		return d
+	}
+	for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[field]
+		d.Fields = append(d.Fields, docsField{field, p.Description, slices.Contains(s.Required, field), typeOf(p)})
+	}
+	return d
+}
+
+// typeOf puts a schema into words.
+func typeOf(s *huma.Schema) docsType {
+	var t docsType
+	if s == nil {
+		return t
+	}
+	words := []string{t.name(s)}
+	if s.Format != "" {
+		words = append(words, s.Format)
+	}
+	words = append(words, bounds(s)...)
+	if len(s.Enum) > 0 {
+		var values []string
+		for _, v := range s.Enum {
+			if v != nil {
+				values = append(values, fmt.Sprint(v))
+			}
+		}
+		words = append(words, "one of "+strings.Join(values, ", "))
+	}
+	if s.Default != nil {
+		words = append(words, fmt.Sprintf("default %v", s.Default))
+	}
+	if s.Nullable {
+		words = append(words, "or null")
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	t.Text = strings.Join(words, ", ")
+	return t
+}
+
+// name returns the type alone and notes what it refers to.
+func (t *docsType) name(s *huma.Schema) string {
+	switch {
+	case s.Ref != "":
+		t.Refs = append(t.Refs, s.Ref[strings.LastIndex(s.Ref, "/")+1:])
+		return ""
+	case len(s.OneOf) > 0:
+		for _, one := range s.OneOf {
+			t.name(one)
+		}
+		return "one of"
+	case s.Type == huma.TypeArray && s.Items != nil:
+		return "array of " + t.orRef(s.Items)
+	case s.Type == huma.TypeObject:
+		if values, ok := s.AdditionalProperties.(*huma.Schema); ok {
+			return "object of " + t.orRef(values)
+		}
+	}
+	return s.Type
+}
+
+func (t *docsType) orRef(s *huma.Schema) string {
+	if name := t.name(s); name != "" {
+		return name
+	}
+	return "…"
+}
+
+func bounds(s *huma.Schema) (words []string) {
+	for _, b := range []struct {
+		word string
+		n    *float64
+	}{{"at least", s.Minimum}, {"at most", s.Maximum}} {
+		if b.n != nil {
+			words = append(words, b.word+" "+strconv.FormatFloat(*b.n, 'f', -1, 64))
+		}
+	}
+	for _, b := range []struct {
+		word string
+		n    *int
+	}{
+		{"at least %d characters", s.MinLength},
+		{"at most %d characters", s.MaxLength},
+		{"at least %d items", s.MinItems},
+		{"at most %d items", s.MaxItems},
+	} {
+		if b.n != nil {
+			words = append(words, fmt.Sprintf(b.word, *b.n))
+		}
+	}
+	if s.Pattern != "" {
+		words = append(words, "like "+s.Pattern)
+	}
+	return words
+}
+
+// docsExamples writes the examples as they go over the wire.
+func docsExamples(op *operation) (all []docsExample) {
+	for _, e := range op.shown() {
+		d := docsExample{Name: e.name, Summary: e.summary, Request: op.Method + " " + exampleTarget(op) + "\n"}
+		if !op.anonymous {
+			d.Request += "Authorization: Bearer curt_…\n"
+		}
+		for _, p := range op.Parameters {
+			if p.In == "header" && p.Example != nil {
+				d.Request += fmt.Sprintf("%s: %v\n", p.Name, p.Example)
+			}
+		}
+		if e.body != "" {
+			d.Request += "Content-Type: application/json\n\n" + indented([]byte(e.body))
+		}
+		for status, r := range op.Responses {
+			for _, content := range r.Content {
+				if said := content.Examples[e.name]; said != nil {
+					value, _ := said.Value.(json.RawMessage)
+					n, _ := strconv.Atoi(status)
+					d.Answer = status + " " + http.StatusText(n) + "\n\n" + indented(value)
+				}
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// exampleTarget is the path and query that the parameters' examples make.
+func exampleTarget(op *operation) string {
+	target, query := op.Path, []string(nil)
+	for _, p := range op.Parameters {
+		switch {
+		case p.Example == nil:
+		case p.In == "path":
+			target = strings.ReplaceAll(target, "{"+p.Name+"}", fmt.Sprint(p.Example))
+		case p.In == "query":
+			query = append(query, fmt.Sprintf("%s=%v", p.Name, p.Example))
+		}
+	}
+	if len(query) > 0 {
+		target += "?" + strings.Join(query, "&")
+	}
+	return target
+}
+
+// indented writes JSON for people; a JSON string, which stands for a body that is no
+// JSON, is that body.
+func indented(text []byte) string {
+	var body string
+	if json.Unmarshal(text, &body) == nil {
+		return body
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return string(text)
+	}
+	return b.String()
+}
