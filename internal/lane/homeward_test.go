@@ -30,7 +30,7 @@ func comeBack(t *testing.T, r *rig, nc net.Conn, returned uint64) int {
 			t.Fatalf("answer %d is %+v", n, a)
 		}
 		if r.lane.Stats().Returned == returned {
-			at(t, r, returned, returned)
+			eventually(t, "the hand-over before it is counted", func() bool { return r.lane.Stats().Handed == returned })
 			return n
 		}
 	}
