@@ -48,10 +48,12 @@ func fillYear(b testing.TB, store clicks.RollupStore, first time.Time, days int,
 		}
 		deltas = append(deltas, clicks.BucketDelta{Bucket: clicks.BucketAt(clicks.Day, day), Rollup: sum})
 		total := clicks.Total{Counts: sum.Counts, FirstSeen: day.UnixMilli(), LastClicked: day.Add(23 * time.Hour).UnixMilli()}
-		err := store.Apply(b.Context(), clicks.Batch{State: clicks.State{Generation: uint64(d) + 1, Position: clicks.Position{Segment: uint64(d) + 1}},
+		err := store.Apply(b.Context(), clicks.Batch{
+			State: clicks.State{Generation: uint64(d) + 1, Position: clicks.Position{Segment: uint64(d) + 1}},
 			Links: func(yield func([]clicks.LinkDelta) bool) {
 				yield([]clicks.LinkDelta{{Key: link.Key{Code: "hot"}, Total: total, Buckets: deltas}})
-			}})
+			},
+		})
 		if err != nil {
 			b.Fatal(err)
 		}
