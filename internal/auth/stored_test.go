@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,13 +212,12 @@ func (broken) Find(context.Context, auth.Sum) (auth.Found, error) {
 type touched struct {
 	*authtest.Memory
 
-	calls, failures int
+	calls, failures atomic.Int32
 }
 
 func (s *touched) Touch(ctx context.Context, used map[link.ID]time.Time) error {
-	s.calls++
-	if s.failures > 0 {
-		s.failures--
+	s.calls.Add(1)
+	if s.failures.Add(-1) >= 0 {
 		return link.ErrUnavailable
 	}
 	return s.Memory.Touch(ctx, used)
@@ -225,7 +225,8 @@ func (s *touched) Touch(ctx context.Context, used map[link.ID]time.Time) error {
 
 func TestLastUseIsWrittenBehindAndAtMostOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &touched{Memory: authtest.NewMemory(), failures: 1}
+		store := &touched{Memory: authtest.NewMemory()}
+		store.failures.Store(1)
 		r := ring{newKeys(t, auth.KeysConfig{AdminKey: key, Store: store}), store.Memory}
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
@@ -244,7 +245,7 @@ func TestLastUseIsWrittenBehindAndAtMostOnceAMinute(t *testing.T) {
 		}
 		began := time.Now()
 		r.accepts(t, "first use", secret, began)
-		if store.calls != 0 {
+		if store.calls.Load() != 0 {
 			t.Error("a request waited for the write")
 		}
 		time.Sleep(11 * time.Second)
@@ -255,15 +256,15 @@ func TestLastUseIsWrittenBehindAndAtMostOnceAMinute(t *testing.T) {
 			}
 			return got.Used.Sub(began)
 		}
-		if store.calls != 2 || used() >= time.Second || used() < 0 {
-			t.Errorf("%d writes, used %v after the first use; want one that failed and its repetition", store.calls, used())
+		if store.calls.Load() != 2 || used() >= time.Second || used() < 0 {
+			t.Errorf("%d writes, used %v after the first use; want one that failed and its repetition", store.calls.Load(), used())
 		}
 		for range 300 {
 			r.accepts(t, "steady use", secret, time.Now())
 			time.Sleep(time.Second)
 		}
-		if store.calls < 5 || store.calls > 8 {
-			t.Errorf("%d writes in five minutes, want one each", store.calls)
+		if store.calls.Load() < 5 || store.calls.Load() > 8 {
+			t.Errorf("%d writes in five minutes, want one each", store.calls.Load())
 		}
 		time.Sleep(time.Hour)
 		r.accepts(t, "last use", secret, time.Now())
