@@ -62,8 +62,10 @@ func TestMostClicked(t *testing.T) {
 	for _, n := range []int{50, 3000} {
 		c, _, _, ranks := library(t, n)
 		for _, f := range []search.Filter{
-			{Order: search.MostClicked}, {Order: search.MostClicked, Words: []string{"word1"}},
-			{Order: search.MostClicked, State: link.StateExpired}, {Order: search.MostClicked, Status: link.Active},
+			{Order: search.MostClicked},
+			{Order: search.MostClicked, Words: []string{"word1"}},
+			{Order: search.MostClicked, State: link.StateExpired},
+			{Order: search.MostClicked, Status: link.Active},
 		} {
 			for _, who := range []auth.Caller{admin(), member("acme", auth.LinksRead)} {
 				var want []link.Link
