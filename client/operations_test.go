@@ -1,0 +1,78 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"curt/client"
+)
+
+// calls has a method of the Client for each operation of the API.
+func calls(ctx context.Context, c *client.Client) map[string]func() error {
+	return map[string]func() error{
+		"create-link":  func() error { _, err := c.Create(ctx, client.NewLink{}); return err },
+		"create-links": func() error { _, err := c.CreateMany(ctx, nil); return err },
+		"list-links":   func() error { _, err := c.Find(ctx, client.ListQuery{}); return err },
+		"get-link":     func() error { _, err := c.Get(ctx, "x"); return err },
+		"change-link":  func() error { _, err := c.Update(ctx, "x", nil); return err },
+		"delete-link":  func() error { return c.Delete(ctx, "x") },
+		"link-stats":   func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
+		"link-clicks":  func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
+		"create-key":   func() error { _, err := c.CreateKey(ctx, client.NewKey{}); return err },
+		"list-keys":    func() error { _, err := c.ListKeys(ctx, "", "", 0); return err },
+		"get-key":      func() error { _, err := c.GetKey(ctx, "x"); return err },
+		"rotate-key":   func() error { _, err := c.RotateKey(ctx, "x", time.Hour); return err },
+		"revoke-key":   func() error { return c.RevokeKey(ctx, "x") },
+	}
+}
+
+// Every operation that api/openapi.yaml describes has its method, which sends that
+// method to that path. The spellings of published designs are for programs that exist.
+func TestClientCoversTheAPI(t *testing.T) {
+	text, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described struct {
+		Paths map[string]map[string]struct {
+			OperationID string   `yaml:"operationId"`
+			Tags        []string `yaml:"tags"`
+		} `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(text, &described); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Method + " " + r.URL.Path
+		w.WriteHeader(http.StatusTeapot)
+	})
+	methods, covered := calls(t.Context(), c), 0
+	for path, operations := range described.Paths {
+		for method, op := range operations {
+			if slices.Contains(op.Tags, "compatibility") {
+				continue
+			}
+			call := methods[op.OperationID]
+			if call == nil {
+				t.Errorf("the client has no method for %s (%s %s)", op.OperationID, method, path)
+				continue
+			}
+			covered++
+			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x").Replace(path)
+			if err := call(); err == nil || got != want {
+				t.Errorf("%s: the client asked %s (%v), want %s", op.OperationID, got, err, want)
+			}
+		}
+	}
+	if covered != len(methods) {
+		t.Errorf("%d of %d methods have their operation", covered, len(methods))
+	}
+}
