@@ -30,7 +30,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	s := curttest.Start(t, curttest.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "run", "http://"+s.Addr+"/api/openapi.json", //nolint:gosec // our own tool
+	cmd := exec.CommandContext(ctx, program, "run", "http://"+s.Addr+"/api/openapi.json",
 		"--header", "Authorization: Bearer "+curttest.Key, "--seed", seed, "--max-time", budget, "--max-examples", examples,
 		"--phases", "examples,coverage,fuzzing", "--workers", "2", "--generation-database", "none", "--no-color",
 		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance")
