@@ -14,7 +14,7 @@ FUZZTIME  ?= 30s
 # missing says so, and fails when CI=true.
 PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4
 
-.PHONY: run build test check fuzz bench fmt soak api
+.PHONY: run build test check fuzz bench fmt soak api docs
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -48,6 +48,9 @@ $(LINT):
 api: ## after the handlers changed: write examples, api/openapi.yaml and docs/permissions.md anew
 	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
 	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestPermissions' -update
+
+docs: ## write docs/configuration.md anew, after a setting changed
+	$(GO) test ./internal/config -run TestDocument -update
 
 fuzz: ## every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

@@ -1,38 +1,37 @@
-// Package config declares every setting of `curt serve` once. The struct's tags
-// give the flag, the environment variable, the key of the TOML file and the help;
-// Validate says what is wrong, in one line a problem.
+// Package config declares every setting of `curt serve` once, in [Config]. The
+// struct's tags give the flag, the environment variable, the key of the TOML file,
+// the help and docs/configuration.md. [Flags] reads them, and refuses what it does
+// not know; [Config.Validate] says what is wrong, in one line a problem.
 //
 // Only cmd and server import this package: everything below takes its own small
 // configuration, so that it can be used and tested without this one.
 package config
 
 import (
-	"fmt"
-	"net"
-	"net/netip"
-	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // Config is what an operator may set. Flags win over the environment, which wins
-// over the file.
+// over the file. The tag secret hides a value wherever it would be shown; only a
+// setting with the tag empty may be set to nothing, which is then as good as unset:
+// elsewhere an empty value is a variable that somebody forgot to fill.
 type Config struct {
 	Listen         string        `default:"127.0.0.1:8080" env:"CURT_LISTEN" help:"Address that serves links and the API."`
-	APIListen      string        `name:"api-listen" env:"CURT_API_LISTEN" help:"Address of the API. Unset: it answers beside the links; set: only there."`
-	AdminListen    string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Address of metrics, health and pprof; never give it to strangers. Empty: none."`
+	APIListen      string        `name:"api-listen" env:"CURT_API_LISTEN" help:"Address of the API. Unset: it answers beside the links; set: only there." empty:"none"`
+	AdminListen    string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Address of metrics, health and pprof; never give it to strangers. Empty: none." empty:"none"`
 	Data           string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder of the databases, the click log and the admin key."`
-	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT."`
-	Domains        []string      `env:"CURT_DOMAINS" help:"Further hosts that serve links, separated by commas."`
+	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT." empty:"none"`
+	Domains        []string      `env:"CURT_DOMAINS" help:"Further hosts that serve links, separated by commas." empty:"none"`
 	StrictHost     bool          `env:"CURT_STRICT_HOST" help:"Answer 404 to hosts that are not configured, instead of the default domain."`
-	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, at least 27 characters that begin with curt_. Unset: made at the first start and written to DATA/admin.key."`
+	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, at least 27 characters that begin with curt_. Unset: made at the first start and written to DATA/admin.key." secret:""`
 	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
-	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none."`
+	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
 	UnknownLimit   string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may ask for before it is answered 429, or off."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
-	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas."`
+	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
 	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
 	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener; above it those that are idle longest are closed. The limit of descriptors may lower it."`
@@ -44,132 +43,75 @@ type Config struct {
 	FoldInterval   time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often counted clicks are written to the database."`
 	ClickLogMax    Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Bound of the click log on disk."`
 	RawRetention   Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"How long raw clicks are kept, as 30d or 720h."`
-	GeoIP          string        `name:"geoip" env:"CURT_GEOIP" type:"path" help:"File of places, any .mmdb; read anew when it changes. Unset: countries and cities are unknown."`
+	GeoIP          string        `name:"geoip" default:"" env:"CURT_GEOIP" type:"path" help:"File of places, any .mmdb; read anew when it changes. Unset: countries and cities are unknown." empty:"none"`
 	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
 	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
 
 	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite."`
-	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links."`
-	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only."`
-	Events    string `env:"CURT_EVENTS" help:"Click events. Unset: in this process."`
-	Analytics string `env:"CURT_ANALYTICS" help:"Store of statistics. Unset: DATA/clicks.db."`
-	Archive   string `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none."`
-	IDs       string `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store."`
+	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`
+	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only." empty:"none"`
+	Events    string `env:"CURT_EVENTS" help:"Click events. Unset: in this process." empty:"none"`
+	Analytics string `env:"CURT_ANALYTICS" help:"Store of statistics. Unset: DATA/clicks.db." empty:"none"`
+	Archive   string `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none." empty:"none"`
+	IDs       string `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store." empty:"none"`
 	Writes    string `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
 	Codes     string `default:"range" env:"CURT_CODES" help:"How codes are made: range, random, or hash of where the link leads."`
 
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
-	SQLiteSynchronous string `default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
+	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
 }
 
-// maxConnections is what a machine with 5 GB to spare could hold idle.
-const maxConnections = 1_000_000
+// Hidden stands for the value of a secret.
+const Hidden = "***"
 
-// Error is a setting that the operator has to put right.
+// Error is a setting that the operator has to put right. It is one line, whatever
+// the value is.
 type Error struct {
 	Setting string // the environment variable, or what names the setting
-	Value   string // hidden for secrets
+	Value   string // [Hidden] for secrets
 	Want    string // what would be right
+	Origin  string // where it is set, if Setting does not say it; "" = it does
 }
 
 // Error returns one line.
-func (e *Error) Error() string { return fmt.Sprintf("%s=%s: %s", e.Setting, e.Value, e.Want) }
-
-// Validate returns one error for each setting that is wrong, each naming the
-// setting, its value and what would be right.
-func (c Config) Validate() []error {
-	var errs []error
-	bad := func(name string, value any, want string) {
-		errs = append(errs, &Error{name, fmt.Sprint(value), want})
+func (e *Error) Error() string {
+	text := e.Setting + "=" + printable(e.Value) + ": " + strings.Join(strings.Fields(e.Want), " ")
+	if e.Origin != "" {
+		text += " (" + e.Origin + ")"
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		bad("CURT_LISTEN", c.Listen, "want host:port, such as 127.0.0.1:8080 or :8080")
-	}
-	if _, _, err := net.SplitHostPort(c.AdminListen); c.AdminListen != "" && err != nil {
-		bad("CURT_ADMIN_LISTEN", c.AdminListen, "want host:port, such as 127.0.0.1:9090, or nothing")
-	}
-	if _, _, err := net.SplitHostPort(c.APIListen); c.APIListen != "" && err != nil {
-		bad("CURT_API_LISTEN", c.APIListen, "want host:port, such as 127.0.0.1:8081, or nothing")
-	}
-	if c.BaseURL != "" {
-		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
-			u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			bad("CURT_BASE_URL", redact(c.BaseURL), "want http://host or https://host without a path")
-		}
-	}
-	if c.CodeLength < 4 || c.CodeLength > 10 {
-		bad("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
-	}
-	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
-		bad("CURT_MAX_CONNECTIONS", c.MaxConnections, "want 1 to 1000000")
-	}
-	for _, p := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(p); err != nil {
-			bad("CURT_TRUSTED_PROXIES", p, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
-		}
-	}
-	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
-		bad("CURT_PROXY_PROTOCOL", c.ProxyProtocol, "set CURT_TRUSTED_PROXIES too: nobody else's PROXY header is believed")
-	}
-	if c.AdminKey != "" && c.AdminKeyFile != "" {
-		bad("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
-	}
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		bad("CURT_TLS_CERT", c.TLSCert, "certificate and key go together; set both or neither")
-	}
-	for name, d := range map[string]time.Duration{"CURT_DRAIN_DELAY": c.DrainDelay, "CURT_DRAIN_LIMIT": c.DrainLimit} {
-		if d < 0 || d > 10*time.Minute {
-			bad(name, d, "want 0 to 10m")
-		}
-	}
-	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > 10*time.Minute {
-		bad("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
-	}
-	if c.ClickLogMax < 128<<20 {
-		bad("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB or more (two segments)")
-	}
-	if c.CacheSize < 1<<20 {
-		bad("CURT_CACHE_SIZE", c.CacheSize, "want 1MiB or more")
-	}
-	return append(errs, c.choices()...)
+	return text
 }
 
-// choices checks the settings that name one of a few values. Backends that the
-// design names and this release does not have stop the start here.
-func (c Config) choices() []error {
-	var errs []error
-	for _, s := range []struct {
-		name, value string
-		allowed     []string
-	}{
-		{"CURT_LANE", c.Lane, []string{"on", "off"}},
-		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
-		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
-		{"CURT_LINKS", c.Links, []string{"sqlite"}},
-		{"CURT_WRITES", c.Writes, []string{"sync"}},
-		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
-		{"CURT_ACCOUNTS", c.Accounts, nil},
-		{"CURT_CACHE", c.Cache, nil},
-		{"CURT_EVENTS", c.Events, nil},
-		{"CURT_ANALYTICS", c.Analytics, nil},
-		{"CURT_ARCHIVE", c.Archive, nil},
-		{"CURT_IDS", c.IDs, nil},
-		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
-	} {
-		switch {
-		case len(s.allowed) == 0 && s.value != "":
-			errs = append(errs, &Error{s.name, redact(s.value), "this release has only the embedded one; unset it"})
-		case len(s.allowed) > 0 && !slices.Contains(s.allowed, s.value):
-			errs = append(errs, &Error{s.name, redact(s.value), "want " + strings.Join(s.allowed, " or ")})
-		}
+// printable bounds a value and quotes it if it would break the line.
+func printable(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
 	}
-	return errs
-}
-
-// redact hides the password of a URL.
-func redact(s string) string {
-	if u, err := url.Parse(s); err == nil {
-		return u.Redacted()
+	if q := strconv.Quote(s); q != `"`+s+`"` {
+		return q
 	}
 	return s
+}
+
+// redact hides what stands before the last @ and behind the first ?, where URLs
+// have their passwords. It looks at no syntax: a wrong URL must not show one either.
+func redact(s string) string {
+	if before, after, ok := cutLast(s, "@"); ok {
+		scheme, _, found := strings.Cut(before, "://")
+		if s = Hidden + "@" + after; found {
+			s = scheme + "://" + s
+		}
+	}
+	if before, _, ok := strings.Cut(s, "?"); ok {
+		s = before + "?" + Hidden
+	}
+	return s
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }

@@ -2,9 +2,11 @@ package config_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -59,9 +61,20 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--cache-size=12", "CURT_CACHE_SIZE", "12"},
 		{"--log-level=loud", "CURT_LOG_LEVEL", "loud"},
 		{"--links=dynamodb://table", "CURT_LINKS", "dynamodb://table"},
-		{"--cache=redis://:secret@x", "CURT_CACHE", "redis://:xxxxx@x"},
+		{"--cache=redis://:secret@x", "CURT_CACHE", "redis://***@x"},
 		{"--writes=queued", "CURT_WRITES", "queued"},
 		{"--codes=snowflake", "CURT_CODES", "snowflake"},
+		{"--listen=127.0.0.1:99999", "CURT_LISTEN", "99999"},
+		{"--listen=:http", "CURT_LISTEN", ":http"},
+		{"--admin-listen=127.0.0.1:8080", "CURT_ADMIN_LISTEN", "127.0.0.1:8080"},
+		{"--base-url=https://x:0", "CURT_BASE_URL", "https://x:0"},
+		{"--domains=a.example,b.example,a.example", "CURT_DOMAINS", "a.example"},
+		{"--raw-retention=0d", "CURT_RAW_RETENTION", "0s"},
+		{"--cache-size=2TiB", "CURT_CACHE_SIZE", "2TiB"},
+		{"--tls-key=/x.pem", "CURT_TLS_KEY", "/x.pem"},
+		{"--events=kafka://h/t?password=secret", "CURT_EVENTS", "kafka://h/t?***"},
+		{"--events=kafka://u:sec%secret/@h", "CURT_EVENTS", "kafka://***@h"},
+		{"--links=a\nb", "CURT_LINKS", "a\nb"},
 	} {
 		cfg, err := parse(t, c.args)
 		if err != nil {
@@ -75,6 +88,16 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		}
 		if strings.Contains(errors.Join(errs...).Error(), "secret") {
 			t.Errorf("%s: the password is shown", c.args)
+		}
+	}
+}
+
+func TestAnErrorIsOneLine(t *testing.T) {
+	for _, value := range []string{"a\nb", "\x1b[2J", "\xff", strings.Repeat("é", 100_000), `"`} {
+		e := &config.Error{Setting: "CURT_X", Value: value, Want: "two\nlines", Origin: "from a test"}
+		text := e.Error()
+		if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) || len(text) > 500 || !utf8.ValidString(text) {
+			t.Errorf("%q is not one short line of text", text)
 		}
 	}
 }

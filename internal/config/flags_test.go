@@ -1,0 +1,176 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"curt/internal/config"
+)
+
+// command is curt with one command that takes settings.
+type command struct {
+	Serve struct{ config.Flags } `cmd:""`
+}
+
+// read reads settings as curt does; the file's text is put into a file.
+func read(t *testing.T, file string, args ...string) (config.Flags, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "curt.toml")
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return readFile(t, name, args...)
+}
+
+func readFile(t interface {
+	Helper()
+	Fatal(args ...any)
+}, name string, args ...string,
+) (config.Flags, error) {
+	t.Helper()
+	var c command
+	p, err := kong.New(&c, kong.Exit(func(int) { t.Fatal("asked to exit") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Parse(append([]string{"serve", "--config=" + name}, args...))
+	return c.Serve.Flags, err
+}
+
+func TestTheFileSetsEveryType(t *testing.T) {
+	f, err := read(t, `
+listen = "127.0.0.1:1"
+domains = ["a.example", "b.example"]
+trusted_proxies = []
+strict_host = true
+anonymous = false
+code_length = 9
+drain_limit = "7s"
+click_log_max = 268435456
+cache_size = "1MiB"
+raw_retention = "2d"
+base_url = ""
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{f.Listen, f.Domains, len(f.TrustedProxies), f.StrictHost, *f.Anonymous, f.CodeLength, f.DrainLimit.String(), f.ClickLogMax.String(), f.CacheSize.String(), f.RawRetention.String(), f.BaseURL, f.Lane}
+	want := []any{"127.0.0.1:1", []string{"a.example", "b.example"}, 0, true, false, 9, "7s", "256MiB", "1MiB", "2d", "", "on"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
+	for file, want := range map[string]string{
+		"lane = \"on\"\n\nlistn = \"x\"\n":            "listn=x: no such setting; the nearest is listen (set in FILE, line 3)",
+		"Lane = \"on\"\n":                             "Lane=on: no such setting; the nearest is lane (set in FILE, line 1)",
+		"zzzzzzzz = 1\n":                              "zzzzzzzz=1: no such setting; see curt serve --help (set in FILE, line 1)",
+		"admin_kye = \"curt_secret\"\n":               "admin_kye=***: no such setting; the nearest is admin_key (set in FILE, line 1)",
+		"admin_key = 123456\n":                        "admin_key=***: want a text in quotes (set in FILE, line 1)",
+		"[serve]\nlane = \"on\"\n":                    "serve=map[lane:on]: no such setting",
+		"lane.x = 1\n":                                "lane=map[x:1]: want a text in quotes (set in FILE, line 1)",
+		"\"code_length\" = \"7\"\n":                   "code_length=7: want a whole number, without quotes (set in FILE, line 1)",
+		"code_length = 7\ncode_length = 7\n":          "CURT_CONFIG=FILE: line 2: toml: key code_length is already defined",
+		"lane = on\n":                                 "CURT_CONFIG=FILE: line 1: ",
+		"domains = [\"a,b\"]\n":                       "domains=[a,b]: want a list",
+		"domains = [1]\n":                             "domains=[1]: want a list",
+		"domains = \"a.example\"\n":                   "domains=a.example: want a list",
+		"drain_limit = \"soon\"\n":                    "drain_limit=soon: expected duration",
+		"drain_limit = 5\n":                           "drain_limit=5: want a time in quotes",
+		"listen = \"a\\u0000b\"\n":                    `listen="a\x00b": want text without NUL`,
+		"lane = \"\"\n":                               "lane=: set, but to nothing",
+		"data = 1979-05-27\n":                         "data=1979-05-27: want a text in quotes",
+		"config = \"other.toml\"\n":                   "config=other.toml: no such setting",
+		"x = 1 # " + strings.Repeat("long ", 300_000): "CURT_CONFIG=FILE: FILE is larger than 1 MiB",
+	} {
+		name := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readFile(t, name)
+		if err == nil || !errors.As(err, new(*config.Error)) || !strings.HasPrefix(strings.ReplaceAll(err.Error(), name, "FILE"), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.60q: got %v, want %s", file, err, want)
+		}
+	}
+}
+
+func TestSeveralMistakesAreToldAtOnce(t *testing.T) {
+	t.Setenv("CURT_LISTN", "x")
+	t.Setenv("CURT_CODE_LENGTH", "seven")
+	_, err := read(t, "lane = 1\n", "--fold=on", "--fold=pause")
+	if err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("got %v, want four lines", err)
+	}
+}
+
+func TestUnknownVariablesAreToldWithTheNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"CURT_LISTN": "CURT_LISTEN", "CURT_BASEURL": "CURT_BASE_URL", "CURT_GEO_IP": "CURT_GEOIP", "CURT_": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "x")
+			_, err := read(t, "")
+			if err == nil || !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), "the nearest is "+want) == (want != "") {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// What config print writes is a file that sets the same.
+func TestPrintedSettingsAreAFile(t *testing.T) {
+	dir := t.TempDir()
+	text := rapid.StringMatching(`[ -~é\t]{1,20}`)
+	rapid.Check(t, func(r *rapid.T) {
+		args := []string{
+			"--listen=" + text.Draw(r, "listen"), "--base-url=" + text.Draw(r, "url"), "--limits=" + text.Draw(r, "limits"),
+			"--domains=" + rapid.StringMatching(`[a-z]{1,3}(,[a-z"]{1,3}){0,2}`).Draw(r, "domains"),
+			"--cache-size=" + config.Size(rapid.Int64Range(0, 1<<50).Draw(r, "size")).String(),
+			"--drain-limit=" + rapid.SampledFrom([]string{"0s", "1ms", "1h0m1s"}).Draw(r, "limit"),
+			"--anonymous=" + rapid.SampledFrom([]string{"true", "false"}).Draw(r, "anonymous"), "--admin-listen=",
+		}
+		name := filepath.Join(dir, "curt.toml")
+		write := func(text string) {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				r.Fatal(err)
+			}
+		}
+		write("")
+		first, err := readFile(r, name, args...)
+		if err != nil {
+			r.Fatal(err)
+		}
+		printed, err := first.TOML()
+		if err != nil {
+			r.Fatal(err)
+		}
+		write(printed)
+		second, err := readFile(r, name)
+		if err != nil {
+			r.Fatalf("%v in\n%s", err, printed)
+		}
+		if d := cmp.Diff(first.Config, second.Config); d != "" {
+			r.Fatalf("%s\n%s", d, printed)
+		}
+	})
+}
+
+func TestPrintingShowsNoSecret(t *testing.T) {
+	f, err := read(t, "code_length = 8\n", "--admin-key=hunter2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := f.TOML()
+	if err != nil || strings.Contains(text, "hunter2") || !strings.Contains(text, "# admin_key = \"***\" # set by --admin-key\n") ||
+		!strings.Contains(text, "code_length = 8 # set in ") || !strings.Contains(text, "lane = \"on\" # default\n") || strings.Contains(text, "synchronous") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds that no other sentence explains.
+const (
+	maxConnections = 1_000_000 // what a machine with 5 GB to spare could hold idle
+	maxCache       = 1 << 40
+	maxClickLog    = 1 << 50
+	maxWait        = 10 * time.Minute
+)
+
+// problems collects what is wrong.
+type problems []error
+
+// add notes a setting whose value may be shown, but for passwords in URLs.
+func (p *problems) add(name string, value any, want string) {
+	*p = append(*p, &Error{Setting: name, Value: redact(fmt.Sprint(value)), Want: want})
+}
+
+// Validate returns one error for each setting that is wrong, each naming the
+// setting, its value and what would be right. It looks at the settings alone: what
+// needs other packages, a file or the machine is the server's to find out, before it
+// touches anything.
+func (c Config) Validate() []error {
+	var p problems
+	c.addresses(&p)
+	c.names(&p)
+	c.together(&p)
+	c.numbers(&p)
+	c.choices(&p)
+	return p
+}
+
+// addresses checks the listeners.
+func (c Config) addresses(p *problems) {
+	listens := []struct{ name, value, want string }{
+		{"CURT_LISTEN", c.Listen, "want host:port, such as 127.0.0.1:8080 or :8080"},
+		{"CURT_API_LISTEN", c.APIListen, "want host:port, such as 127.0.0.1:8081, or nothing"},
+		{"CURT_ADMIN_LISTEN", c.AdminListen, "want host:port, such as 127.0.0.1:9090, or nothing"},
+	}
+	for i, l := range listens {
+		if l.value == "" && i > 0 {
+			continue
+		}
+		if !isListenAddress(l.value) {
+			p.add(l.name, l.value, l.want)
+			continue
+		}
+		for _, before := range listens[:i] {
+			if before.value == l.value && !strings.HasSuffix(l.value, ":0") {
+				p.add(l.name, l.value, before.name+" is the same; each listener needs an address of its own")
+			}
+		}
+	}
+}
+
+// isListenAddress reports whether text is host:port with a port from 0 to 65535,
+// where the host may be missing. Names of services are refused: which port they are
+// depends on the machine.
+func isListenAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false
+	}
+	if host == "" {
+		return true
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`).MatchString(host) && // a name
+		strings.ContainsFunc(host, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }) // 1.2.3.256 is none
+}
+
+// names checks what the server is called, and whom it believes.
+func (c Config) names(p *problems) {
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || !isPort(u) ||
+			strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			p.add("CURT_BASE_URL", c.BaseURL, "want http://host or https://host without a path")
+		}
+	}
+	for i, d := range c.Domains {
+		if slices.Contains(c.Domains[:i], d) {
+			p.add("CURT_DOMAINS", d, "given twice")
+		}
+	}
+	for _, t := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(t); err != nil {
+			p.add("CURT_TRUSTED_PROXIES", t, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
+		}
+	}
+}
+
+// isPort reports whether a URL has no port or a possible one.
+func isPort(u *url.URL) bool {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return !strings.HasSuffix(u.Host, ":") && (u.Port() == "" || (err == nil && n > 0))
+}
+
+// together checks settings that contradict each other.
+func (c Config) together(p *problems) {
+	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
+		p.add("CURT_PROXY_PROTOCOL", c.ProxyProtocol, "set CURT_TRUSTED_PROXIES too: nobody else's PROXY header is believed")
+	}
+	if c.AdminKey != "" && c.AdminKeyFile != "" {
+		p.add("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
+	}
+	switch {
+	case c.TLSCert != "" && c.TLSKey == "":
+		p.add("CURT_TLS_CERT", c.TLSCert, "certificate and key go together; set CURT_TLS_KEY too")
+	case c.TLSCert == "" && c.TLSKey != "":
+		p.add("CURT_TLS_KEY", c.TLSKey, "certificate and key go together; set CURT_TLS_CERT too")
+	}
+}
+
+// numbers checks sizes, counts and times.
+func (c Config) numbers(p *problems) {
+	if c.CodeLength < 4 || c.CodeLength > 10 {
+		p.add("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
+	}
+	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
+		p.add("CURT_MAX_CONNECTIONS", c.MaxConnections, "want 1 to 1000000")
+	}
+	if c.DrainDelay < 0 || c.DrainDelay > maxWait {
+		p.add("CURT_DRAIN_DELAY", c.DrainDelay, "want 0s to 10m")
+	}
+	if c.DrainLimit < 0 || c.DrainLimit > maxWait {
+		p.add("CURT_DRAIN_LIMIT", c.DrainLimit, "want 0s to 10m")
+	}
+	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > maxWait {
+		p.add("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
+	}
+	if c.ClickLogMax < 128<<20 || c.ClickLogMax > maxClickLog {
+		p.add("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB (two segments) to 1024TiB")
+	}
+	if c.RawRetention < Days(time.Second) {
+		p.add("CURT_RAW_RETENTION", c.RawRetention, "want 1s or more, such as 30d")
+	}
+	if c.CacheSize < 1<<20 || c.CacheSize > maxCache {
+		p.add("CURT_CACHE_SIZE", c.CacheSize, "want 1MiB to 1TiB")
+	}
+}
+
+// choices checks the settings that name one of a few values. Backends that the
+// design names and this release does not have stop the start here.
+func (c Config) choices(p *problems) {
+	for _, s := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"CURT_LANE", c.Lane, []string{"on", "off"}},
+		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
+		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+		{"CURT_LINKS", c.Links, []string{"sqlite"}},
+		{"CURT_WRITES", c.Writes, []string{"sync"}},
+		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
+		{"CURT_ACCOUNTS", c.Accounts, nil},
+		{"CURT_CACHE", c.Cache, nil},
+		{"CURT_EVENTS", c.Events, nil},
+		{"CURT_ANALYTICS", c.Analytics, nil},
+		{"CURT_ARCHIVE", c.Archive, nil},
+		{"CURT_IDS", c.IDs, nil},
+		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
+	} {
+		switch {
+		case len(s.allowed) == 0 && s.value != "":
+			p.add(s.name, s.value, "this release has only the embedded one; unset it")
+		case len(s.allowed) > 0 && !slices.Contains(s.allowed, s.value):
+			p.add(s.name, s.value, "want "+strings.Join(s.allowed, " or "))
+		}
+	}
+}
