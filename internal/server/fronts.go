@@ -69,6 +69,18 @@ func (s *Server) bind(ctx context.Context) error {
 	return nil
 }
 
+// addresses are where the server listens, for its log.
+func (s *Server) addresses() []any {
+	attrs := []any{slog.String("addr", s.Addr().String())}
+	if s.bound.api != nil {
+		attrs = append(attrs, slog.String("api_addr", s.bound.api.Addr().String()))
+	}
+	if s.bound.admin != nil {
+		attrs = append(attrs, slog.String("admin_addr", s.bound.admin.Addr().String()))
+	}
+	return attrs
+}
+
 // stand puts the handlers behind the listeners. The public one is the lane's, which
 // hands over to net/http, or net/http's own with CURT_LANE=off.
 func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler) error {

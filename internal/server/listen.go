@@ -22,9 +22,19 @@ const (
 	maxHead     = 12 << 10
 )
 
-// listen binds an address.
+// lookupBound is how long the name of an address may take to look up: a start ends
+// within a second.
+const lookupBound = 500 * time.Millisecond
+
+// listen binds an address. A name that cannot be found is a wrong setting; an address
+// that is taken, or not this machine's yet, is not: it may be right a moment later.
 func listen(ctx context.Context, setting, address string) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupBound)
+	defer cancel()
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.As(err, new(*net.DNSError)) || errors.As(err, new(*net.AddrError)) {
+		return nil, &config.Error{Setting: setting, Value: address, Want: err.Error()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", setting, address, err)
 	}
@@ -39,18 +49,6 @@ func closeOnce(l net.Listener) func() error {
 		}
 		return nil
 	}
-}
-
-// certificate reads the listener's certificate; nil without one.
-func certificate(cfg config.Config) (*tls.Config, error) {
-	if cfg.TLSCert == "" {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error()}
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // httpServer bounds what a client may do to a listener.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"curt/internal/config"
 )
 
 // errLocked: another process has the data folder.
@@ -17,12 +19,12 @@ var errLocked = errors.New("another curt uses this folder")
 // dies. Closing the file ends the lock.
 func lockFolder(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
+		return nil, unusable(folder, fmt.Errorf("make the data folder: %w", err))
 	}
 	name := filepath.Join(folder, "lock")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
+		return nil, unusable(folder, fmt.Errorf("open the lock: %w", err))
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -31,4 +33,13 @@ func lockFolder(folder string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", folder, err), f.Close())
 	}
 	return f, nil
+}
+
+// unusable makes a wrong setting of an error about the data folder, unless the disk
+// is to blame.
+func unusable(folder string, err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EIO) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return err
+	}
+	return &config.Error{Setting: "CURT_DATA", Value: folder, Want: err.Error()}
 }

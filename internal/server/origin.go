@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,6 +58,9 @@ func originOf(cfg config.Config, listening net.Addr) (origin, error) {
 		if err != nil {
 			return origin{}, &config.Error{Setting: "CURT_DOMAINS", Value: name, Want: err.Error()}
 		}
+		if d == o.host || slices.Contains(o.domains, d) {
+			return origin{}, &config.Error{Setting: "CURT_DOMAINS", Value: name, Want: "given twice, or the host of CURT_BASE_URL: want further hosts, each once"}
+		}
 		o.domains = append(o.domains, d)
 	}
 	return o, nil
@@ -66,6 +70,9 @@ func originOf(cfg config.Config, listening net.Addr) (origin, error) {
 func domain(name string) (link.Domain, error) {
 	host, port := name, ""
 	if h, p, err := net.SplitHostPort(name); err == nil {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return "", fmt.Errorf("want a port from 1 to 65535, %q has none", name)
+		}
 		host, port = h, ":"+p
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {

@@ -8,7 +8,6 @@ import (
 	"curt/internal/backend/mmdb"
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
-	"curt/internal/config"
 	"curt/internal/idempotency"
 )
 
@@ -42,9 +41,9 @@ func (s *Server) openClicks(ctx context.Context) error {
 	s.closers = append(s.closers, p.log.Close)
 	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log})
 	p.ring = clicks.NewRing(clicks.RingConfig{})
-	geo, err := s.openPlaces(ctx)
-	if err != nil {
-		return err
+	var geo clicks.Geo
+	if p.places = s.ready.places; p.places != nil {
+		geo = p.places
 	}
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
@@ -52,19 +51,6 @@ func (s *Server) openClicks(ctx context.Context) error {
 		Aside: s.standAside,
 	})
 	return nil
-}
-
-// openPlaces opens the file of places; nil when none is set.
-func (s *Server) openPlaces(ctx context.Context) (clicks.Geo, error) {
-	if s.config.GeoIP == "" {
-		return nil, nil //nolint:nilnil // no map is no failure
-	}
-	var err error
-	s.clicks.places, err = mmdb.Open(ctx, mmdb.Config{Path: s.config.GeoIP, Log: s.log})
-	if err != nil {
-		return nil, &config.Error{Setting: "CURT_GEOIP", Value: s.config.GeoIP, Want: err.Error()}
-	}
-	return s.clicks.places, nil
 }
 
 // support are the loops that serve all others, and therefore end last.

@@ -40,6 +40,7 @@ type Options struct {
 // Server is one running instance. Its fields are set in New.
 type Server struct {
 	config  config.Config
+	ready   prepared
 	version string
 	log     *slog.Logger
 	metrics *telemetry.Metrics
@@ -68,9 +69,10 @@ type Server struct {
 	closers     []func() error // in the order opened
 }
 
-// New opens everything and binds the listeners. The config must be valid. An error
-// that the operator can put right is a [*config.Error]; whatever was opened is
-// closed again. New starts nothing: until Run, connections wait.
+// New opens everything and binds the listeners. The config must be valid by its own
+// rules; whatever else can be wrong about it is found before the data folder or an
+// address is touched. An error that the operator can put right is a [*config.Error];
+// whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{config: cfg, version: o.Version, log: o.Log, metrics: telemetry.New(o.Version)}
 	if err := s.open(ctx); err != nil {
@@ -80,6 +82,10 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) error {
+	var err error
+	if s.ready, err = prepare(ctx, s.config, s.log); err != nil {
+		return err
+	}
 	lock, err := lockFolder(s.config.Data)
 	if err != nil {
 		return err
@@ -111,19 +117,7 @@ func (s *Server) open(ctx context.Context) error {
 // compose builds the handlers on top of the stores, and puts them behind their
 // listeners.
 func (s *Server) compose(ctx context.Context) error {
-	certs, err := certificate(s.config)
-	if err != nil {
-		return err
-	}
-	var trusted []netip.Prefix
-	for _, p := range s.config.TrustedProxies {
-		prefix, err := netip.ParsePrefix(p)
-		if err != nil {
-			return &config.Error{Setting: "CURT_TRUSTED_PROXIES", Value: p, Want: err.Error()}
-		}
-		trusted = append(trusted, prefix)
-	}
-	clients := clientaddr.New(trusted...)
+	clients := clientaddr.New(s.ready.trusted...)
 	visitors, err := s.visitors(clients)
 	if err != nil {
 		return err
@@ -132,7 +126,7 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.stand(ctx, certs, clients, visitors, programs)
+	return s.stand(ctx, s.ready.certs, clients, visitors, programs)
 }
 
 // visitors is the handler of every path that is no route.
@@ -143,22 +137,16 @@ func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	budget, err := s.newBudget()
-	if err != nil {
-		return nil, err
-	}
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Unknown: budget, Log: s.log,
+		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log,
 	})
 }
 
 // programs is the handler of the API.
 func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Handler, error) {
-	creator, err := s.newCreator()
-	if err != nil {
-		return nil, err
-	}
+	creator := s.newCreator()
+	var err error
 	if s.keys, err = s.newKeys(ctx); err != nil {
 		return nil, err
 	}
@@ -189,8 +177,8 @@ func (s *Server) Run(ctx context.Context) error {
 	support := begin(background, failed, s.support()...)
 	sweep := s.accept(background, failed)
 	s.health.started.Store(true)
-	s.log.InfoContext(ctx, "listening", slog.String("addr", s.Addr().String()),
-		slog.String("base_url", s.origin.base), slog.String("version", s.version), slog.Int("pid", os.Getpid()))
+	s.log.InfoContext(ctx, "listening", append(s.addresses(),
+		slog.String("base_url", s.origin.base), slog.String("version", s.version), slog.Int("pid", os.Getpid()))...)
 	var err error
 	select {
 	case <-ctx.Done():

@@ -8,16 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"curt/internal/auth"
 	"curt/internal/backend/sqlite"
 	"curt/internal/cache"
 	"curt/internal/codegen"
-	"curt/internal/config"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
@@ -71,62 +68,42 @@ func (s *Server) newCache() error {
 
 // newCreator makes the write path. Every change is announced to the cache before
 // its writer hears of it.
-func (s *Server) newCreator() (*shorten.Creator, error) {
-	plans, err := shorten.DefaultPlans().With(s.config.Limits)
-	if err != nil {
-		return nil, &config.Error{Setting: "CURT_LIMITS", Value: s.config.Limits, Want: err.Error()}
-	}
+func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
-		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(), Plans: plans, Own: s.own, Once: s.links.Idempotency(),
+		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
+		Plans: s.ready.plans, Own: s.own, Once: s.links.Idempotency(),
 		Host: s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),
-	}), nil
+	})
 }
 
 // newBudget bounds scans for codes; nil = no bound. Its counts are apart from those of
 // creates, so that a flood of scanners makes no limit of creates forget.
-func (s *Server) newBudget() (*redirect.Budget, error) {
-	if s.config.UnknownLimit == "off" {
-		return nil, nil
+func (s *Server) newBudget() *redirect.Budget {
+	if s.ready.unknown == nil {
+		return nil
 	}
-	limit, err := ratelimit.Parse(s.config.UnknownLimit)
-	if err != nil {
-		return nil, &config.Error{Setting: "CURT_UNKNOWN_LIMIT", Value: s.config.UnknownLimit, Want: err.Error() + ", or off"}
-	}
-	b := redirect.NewBudget(ratelimit.NewMemory(), limit)
+	b := redirect.NewBudget(ratelimit.NewMemory(), *s.ready.unknown)
 	s.metrics.Counter("curt_unknown_refused_total", "Unknown codes answered 429 because their network asked for too many.", b.Refused)
-	return b, nil
+	return b
 }
 
-// newKeys finds the admin key: set, in a file that was named, or in the data
-// folder, where the first start writes it.
+// newKeys takes the admin key that is set, or the one in the data folder, where the
+// first start writes it.
 func (s *Server) newKeys(ctx context.Context) (*auth.Keys, error) {
 	var anonymous []auth.Scope
 	if allowed := s.config.Anonymous; (allowed != nil && *allowed) || (allowed == nil && s.origin.loopback) {
 		anonymous = append(anonymous, auth.LinksWrite)
 	}
-	key, setting := s.config.AdminKey, "CURT_ADMIN_KEY"
-	switch {
-	case key != "":
-	case s.config.AdminKeyFile != "":
-		setting = "CURT_ADMIN_KEY_FILE"
-		text, err := os.ReadFile(s.config.AdminKeyFile)
-		if err != nil {
-			return nil, &config.Error{Setting: setting, Value: s.config.AdminKeyFile, Want: err.Error()}
-		}
-		key = strings.TrimSpace(string(text))
-	default:
+	key := s.ready.adminKey
+	if key == "" {
 		var err error
 		if key, err = s.ownKey(ctx); err != nil {
 			return nil, err
 		}
 	}
-	keys, err := auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous, Store: s.links.Keys(), Log: s.log})
-	if err != nil {
-		return nil, &config.Error{Setting: setting, Value: "(hidden)", Want: err.Error()}
-	}
-	return keys, nil
+	return auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous, Store: s.links.Keys(), Log: s.log})
 }
 
 func (s *Server) ownKey(ctx context.Context) (string, error) {

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/backend/mmdb"
+	"curt/internal/config"
+	"curt/internal/ratelimit"
+	"curt/internal/shorten"
+)
+
+// prepared are the settings as the parts want them, every file among them read. It
+// is made before anything is opened, so that a wrong setting leaves nothing behind.
+type prepared struct {
+	trusted  []netip.Prefix
+	certs    *tls.Config // nil = no TLS
+	plans    shorten.Plans
+	unknown  *ratelimit.Limit // nil = off
+	adminKey string           // "" = the data folder's
+	places   *mmdb.Database   // nil = CURT_GEOIP is unset
+}
+
+// prepare reads the settings that [config.Config.Validate] cannot judge. It writes
+// nothing, and each error is a [*config.Error].
+func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepared, err error) {
+	for _, step := range []func() error{
+		func() (err error) { p.trusted, err = trustedProxies(cfg); return err },
+		func() error { return checkNames(cfg) },
+		func() (err error) { p.plans, err = plans(cfg); return err },
+		func() (err error) { p.unknown, err = unknownLimit(cfg); return err },
+		func() (err error) { p.certs, err = certificate(cfg); return err },
+		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
+		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
+	} {
+		if err := step(); err != nil {
+			return prepared{}, err
+		}
+	}
+	return p, nil
+}
+
+func trustedProxies(cfg config.Config) ([]netip.Prefix, error) {
+	var trusted []netip.Prefix
+	for _, text := range cfg.TrustedProxies {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, &config.Error{Setting: "CURT_TRUSTED_PROXIES", Value: text, Want: err.Error()}
+		}
+		trusted = append(trusted, prefix)
+	}
+	return trusted, nil
+}
+
+// checkNames reads the names of this server as originOf will when it listens; the
+// address stands in for the one that is bound then.
+func checkNames(cfg config.Config) error {
+	standIn := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	o, err := originOf(cfg, standIn)
+	if err != nil {
+		return err
+	}
+	_, err = o.ownHosts(standIn)
+	return err
+}
+
+func plans(cfg config.Config) (shorten.Plans, error) {
+	p, err := shorten.DefaultPlans().With(cfg.Limits)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_LIMITS", Value: cfg.Limits, Want: err.Error()}
+	}
+	return p, nil
+}
+
+func unknownLimit(cfg config.Config) (*ratelimit.Limit, error) {
+	if cfg.UnknownLimit == "off" {
+		return nil, nil //nolint:nilnil // off is no failure
+	}
+	limit, err := ratelimit.Parse(cfg.UnknownLimit)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_UNKNOWN_LIMIT", Value: cfg.UnknownLimit, Want: err.Error() + ", or off"}
+	}
+	return &limit, nil
+}
+
+// certificate reads the listener's certificate; nil without one.
+func certificate(cfg config.Config) (*tls.Config, error) {
+	if cfg.TLSCert == "" {
+		return nil, nil //nolint:nilnil // no TLS is no failure
+	}
+	cert, err := config.ReadFile(cfg.TLSCert)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error()}
+	}
+	key, err := config.ReadFile(cfg.TLSKey)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_KEY", Value: cfg.TLSKey, Want: err.Error()}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error() + " (the key is " + cfg.TLSKey + ")"}
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// adminKey returns the key that is set, or in the file that is named; "" if neither.
+func adminKey(cfg config.Config) (string, error) {
+	key, setting, value := cfg.AdminKey, "CURT_ADMIN_KEY", config.Hidden
+	if cfg.AdminKeyFile != "" {
+		setting, value = "CURT_ADMIN_KEY_FILE", cfg.AdminKeyFile
+		text, err := config.ReadFile(cfg.AdminKeyFile)
+		if err != nil {
+			return "", &config.Error{Setting: setting, Value: value, Want: err.Error()}
+		}
+		key = strings.TrimSpace(string(text))
+	} else if key == "" {
+		return "", nil
+	}
+	if err := auth.CheckKey(key); err != nil {
+		return "", &config.Error{Setting: setting, Value: value, Want: err.Error()}
+	}
+	return key, nil
+}
+
+// places opens the file of places; nil when none is set.
+func places(ctx context.Context, cfg config.Config, log *slog.Logger) (*mmdb.Database, error) {
+	if cfg.GeoIP == "" {
+		return nil, nil //nolint:nilnil // no map is no failure
+	}
+	d, err := mmdb.Open(ctx, mmdb.Config{Path: cfg.GeoIP, Log: log})
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_GEOIP", Value: cfg.GeoIP, Want: err.Error()}
+	}
+	return d, nil
+}
+
+// validity says what a certificate is for, and until when; an error when it is not
+// valid now.
+func validity(certs *tls.Config, now time.Time) (string, error) {
+	leaf := certs.Certificates[0].Leaf
+	if now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return "", fmt.Errorf("valid from %s to %s, and not now", leaf.NotBefore.Format(time.DateOnly), leaf.NotAfter.Format(time.DateOnly))
+	}
+	return strings.Join(leaf.DNSNames, ", ") + " until " + leaf.NotAfter.Format(time.DateOnly), nil
+}
