@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -23,6 +25,7 @@ var version = "unknown"
 // cli is the command line; each command has its file.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Config  configCmd  `cmd:"" help:"Show or check the settings of the server."`
 	Shorten shortenCmd `cmd:"" help:"Make short links."`
 	Stats   statsCmd   `cmd:"" help:"Show the clicks of a link."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -44,28 +47,50 @@ func main() {
 // 2 wrong usage, 78 wrong configuration (EX_CONFIG of sysexits.h).
 func run(ctx context.Context, args []string, t terminal) int {
 	parser, err := kong.New(&cli{}, kong.Name("curt"), kong.Description("A URL shortener that loses nothing."),
-		kong.Writers(t.out, t.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
-		kong.Configuration(tomlFile))
+		kong.Writers(t.out, t.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
 	if err != nil {
 		return fail(t, err)
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		if code := fail(t, err); code != 1 {
-			return code
-		}
-		return 2
+		return misuse(t, err)
 	}
 	return fail(t, command.Run())
 }
 
-// fail prints an error as one line and returns the exit code that it stands for.
+// misuse is fail for arguments: a setting with a wrong value is 78, whether it stands
+// on the command line or elsewhere.
+func misuse(t terminal, err error) int {
+	var usage *kong.ParseError
+	if errors.As(err, &usage) && takesSettings(usage.Context) {
+		if wrong := config.WrongFlag(err, usage.Context.Args); wrong != nil {
+			err = wrong
+		}
+	}
+	if code := fail(t, err); code != 1 {
+		return code
+	}
+	return 2
+}
+
+// takesSettings reports whether the command that was being read has the flags of
+// the server.
+func takesSettings(c *kong.Context) bool {
+	if c.Selected() == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "config" })
+}
+
+// fail prints an error, several that are joined as a line each, and returns the exit code that it stands for.
 func fail(t terminal, err error) int {
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintf(t.err, "curt: %v\n", err)
-	if errors.As(err, new(*config.Error)) {
+	for line := range strings.Lines(err.Error()) {
+		_, _ = fmt.Fprintf(t.err, "curt: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	if errors.As(err, new(*config.Error)) || errors.As(err, new(wrongSettings)) {
 		return 78
 	}
 	return 1

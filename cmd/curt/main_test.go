@@ -159,6 +159,9 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 		{78, `CURT_LIMITS=gold=1/m: "gold" is no plan`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--limits=gold=1/m"}},
 		{78, `CURT_UNKNOWN_LIMIT=often: "often": want a count`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--unknown-limit=often"}},
 		{78, "CURT_ADMIN_KEY", []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--admin-key=short"}},
+		{78, "--code-length=abc", []string{"serve", "--code-length", "abc"}},
+		{2, "unknown flag --code-lenth", []string{"serve", "--code-lenth=7"}},
+		{78, "CURT_LISTEN=nowhere.invalid:80", []string{"serve", "--listen=nowhere.invalid:80", "--data=" + folder}},
 		{1, "CURT_LISTEN=192.0.2.1:80", []string{"serve", "--listen=192.0.2.1:80", "--data=" + folder}},
 	} {
 		code, _, errs := curt(t.Context(), c.args...)

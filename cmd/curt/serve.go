@@ -2,31 +2,27 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-
-	"github.com/alecthomas/kong"
 
 	"curt/internal/config"
 	"curt/internal/server"
 )
 
 type serveCmd struct {
-	File kong.ConfigFlag `name:"config" env:"CURT_CONFIG" help:"TOML file of settings: the flags' names with underscores."`
-	config.Config
+	config.Flags
 }
 
 // Run starts the server and returns when ctx has ended and everything is on disk.
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	if errs := c.Validate(); len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := c.Wrong(); err != nil {
+		return err
 	}
 	log := newLogger(t, c.LogLevel)
 	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log})
 	if err != nil {
-		return fmt.Errorf("start: %w", err)
+		return fmt.Errorf("start: %w", c.Explain(err))
 	}
 	return s.Run(ctx)
 }

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"curt/internal/auth"
+	"curt/internal/config"
+)
+
+// Checked is one thing that Check looked at.
+type Checked struct {
+	What string // the setting and what was found; "" with an error
+	Err  error  // a *config.Error: what is wrong
+}
+
+// Check looks at the settings as New would, and uses each file, secret and address
+// once. A running server on the same folder is not disturbed, and nothing is left
+// behind. What is wrong does not keep it from looking at the rest.
+func Check(ctx context.Context, cfg config.Config) []Checked {
+	c := &checker{}
+	c.values(cfg)
+	c.tls(cfg)
+	c.adminKey(cfg)
+	c.places(ctx, cfg)
+	held := c.folder(cfg)
+	c.listeners(ctx, cfg, held)
+	return c.all
+}
+
+type checker struct{ all []Checked }
+
+func (c *checker) add(what string, err error) { c.all = append(c.all, Checked{what, err}) }
+
+// values looks at what the settings say, before what they name.
+func (c *checker) values(cfg config.Config) {
+	for _, err := range cfg.Validate() {
+		c.add("", err)
+	}
+	valid := len(c.all) == 0
+	_, wrongPlans := plans(cfg)
+	_, wrongUnknown := unknownLimit(cfg)
+	errs := []error{wrongPlans, wrongUnknown}
+	if valid { // else they may be told twice
+		errs = append(errs, checkNames(cfg))
+	}
+	for _, err := range errs {
+		if err != nil {
+			c.add("", err)
+		}
+	}
+	if len(c.all) == 0 {
+		c.add("every value is understood", nil)
+	}
+}
+
+func (c *checker) tls(cfg config.Config) {
+	if cfg.TLSCert == "" || cfg.TLSKey == "" {
+		return
+	}
+	certs, err := certificate(cfg)
+	if err != nil {
+		c.add("", err)
+		return
+	}
+	what, err := validity(certs, time.Now())
+	if err != nil {
+		c.add("", &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error()})
+		return
+	}
+	c.add("CURT_TLS_CERT="+cfg.TLSCert+": belongs to the key; "+what, nil)
+}
+
+func (c *checker) adminKey(cfg config.Config) {
+	if cfg.AdminKey != "" && cfg.AdminKeyFile != "" {
+		return // Validate has said so
+	}
+	key, err := adminKey(cfg)
+	path := filepath.Join(cfg.Data, "admin.key")
+	switch {
+	case err != nil:
+		c.add("", err)
+	case key != "":
+		c.add("the admin key is set and has the right form", nil)
+	default:
+		text, err := config.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			c.add("CURT_ADMIN_KEY is unset: the first start makes one and writes "+path, nil)
+			return
+		}
+		if err == nil {
+			err = auth.CheckKey(strings.TrimSpace(string(text)))
+		}
+		if err != nil {
+			c.add("", &config.Error{Setting: "CURT_DATA", Value: cfg.Data, Want: "the admin key in " + path + ": " + err.Error()})
+			return
+		}
+		c.add("the admin key in "+path+" has the right form", nil)
+	}
+}
+
+// told reports whether a setting is known to be wrong.
+func (c *checker) told(setting string) bool {
+	return slices.ContainsFunc(c.all, func(k Checked) bool {
+		e, ok := errors.AsType[*config.Error](k.Err)
+		return ok && e.Setting == setting
+	})
+}
+
+// places is stricter than a start, which goes on with a damaged file.
+func (c *checker) places(ctx context.Context, cfg config.Config) {
+	if cfg.GeoIP == "" {
+		return
+	}
+	d, err := places(ctx, cfg, slog.New(slog.DiscardHandler))
+	if err == nil && d.Stats().Failures > 0 {
+		err = &config.Error{Setting: "CURT_GEOIP", Value: cfg.GeoIP, Want: "the file is damaged, or no .mmdb file"}
+	}
+	c.add("CURT_GEOIP="+cfg.GeoIP+": opens", err)
+}
+
+// folder reports whether a server holds the data folder.
+func (c *checker) folder(cfg config.Config) (held bool) {
+	name := "CURT_DATA=" + cfg.Data + ": "
+	info, err := os.Stat(cfg.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		parent := cfg.Data
+		for errors.Is(err, fs.ErrNotExist) && parent != filepath.Dir(parent) {
+			parent = filepath.Dir(parent)
+			_, err = os.Stat(parent)
+		}
+		if err == nil {
+			err = unix.Access(parent, unix.W_OK|unix.X_OK)
+		}
+		c.data(cfg, name+"not there yet; the first start makes it", err)
+		return false
+	case err == nil && !info.IsDir():
+		c.data(cfg, "", errors.New("want a folder; this is a file"))
+		return false
+	case err != nil:
+		c.data(cfg, "", err)
+		return false
+	}
+	probe, err := os.CreateTemp(cfg.Data, ".check-*")
+	if err != nil {
+		c.data(cfg, "", err)
+		return false
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		c.data(cfg, "", err)
+		return false
+	}
+	held, err = isHeld(cfg.Data)
+	if held {
+		name += "writable, and held by a running server"
+	} else {
+		name += "writable and free"
+	}
+	c.data(cfg, name, err)
+	return held
+}
+
+func (c *checker) data(cfg config.Config, what string, err error) {
+	if err != nil {
+		err = &config.Error{Setting: "CURT_DATA", Value: cfg.Data, Want: err.Error()}
+	}
+	c.add(what, err)
+}
+
+// isHeld asks the lock for a moment; a folder that no server has used has none.
+func isHeld(folder string) (bool, error) {
+	if _, err := os.Stat(filepath.Join(folder, "lock")); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	f, err := lockFolder(folder)
+	if errors.Is(err, errLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, f.Close()
+}
+
+// listeners binds each address for a moment. One that is taken is right when a
+// server runs on the folder: it is taken to be that server's.
+func (c *checker) listeners(ctx context.Context, cfg config.Config, held bool) {
+	for _, l := range []struct{ setting, address string }{
+		{"CURT_LISTEN", cfg.Listen}, {"CURT_API_LISTEN", cfg.APIListen}, {"CURT_ADMIN_LISTEN", cfg.AdminListen},
+	} {
+		if l.address == "" || c.told(l.setting) {
+			continue
+		}
+		name := l.setting + "=" + l.address + ": "
+		bound, err := listen(ctx, l.setting, l.address)
+		switch {
+		case err == nil:
+			err = bound.Close()
+			name += "free"
+		case held && errors.Is(err, unix.EADDRINUSE):
+			err = nil
+			name += "taken, while a server holds the data folder"
+		case !errors.As(err, new(*config.Error)):
+			err = &config.Error{Setting: l.setting, Value: l.address, Want: fmt.Sprint(errors.Unwrap(err))}
+		}
+		c.add(name, err)
+	}
+}
