@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -56,9 +58,14 @@ func (b *bench) figures(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// among starts servers, warms them, lends them to f and stops them. A fold of "" is
-// the flag's.
+// among starts servers, warms them, lends them to f and stops them. fold is CURT_FOLD.
 func (b *bench) among(ctx context.Context, fold string, names []string, f func(map[string]*server) error) (err error) {
+	// Clicks that the part before left behind would be counted in this one.
+	for _, left := range []string{"clicks", "clicks.db", "clicks.db-wal", "clicks.db-shm"} {
+		if err := os.RemoveAll(filepath.Join(b.links.Folder, left)); err != nil {
+			return fmt.Errorf("remove the clicks of the part before: %w", err)
+		}
+	}
 	b.cfg.fold, b.cfg.only = fold, names
 	servers, err := b.start(ctx)
 	defer func() {
@@ -87,7 +94,7 @@ func (b *bench) among(ctx context.Context, fold string, names []string, f func(m
 	return f(named)
 }
 
-// median of the ratios within each round, because the rounds' machines differ.
+// ratio is the median of the ratios within each round, because the rounds' machines differ.
 func ratio(a, b []float64) float64 {
 	var all []float64
 	for i := range min(len(a), len(b)) {
