@@ -202,8 +202,9 @@ func (s *Keys) Revoke(ctx context.Context, id link.ID) error {
 }
 
 // Rotate implements auth.Store.
-func (s *Keys) Rotate(ctx context.Context, id link.ID, sum auth.Sum, until time.Time) (k auth.Key, err error) {
-	err = s.links.writer.write(ctx, 1, func(t *tx) error {
+func (s *Keys) Rotate(ctx context.Context, id link.ID, sum auth.Sum, until time.Time) (auth.Key, error) {
+	var k auth.Key // no named result: a write that the caller left may still set it
+	err := s.links.writer.write(ctx, 1, func(t *tx) (err error) {
 		if k, err = keyAt(t, id); err != nil {
 			return err
 		}

@@ -62,11 +62,12 @@ func (s Idempotency) Find(ctx context.Context, n idempotency.Name) (r idempotenc
 }
 
 // Claim implements idempotency.Store.
-func (s Idempotency) Claim(ctx context.Context, n idempotency.Name, r idempotency.Record, since time.Time) (stands idempotency.Record, err error) {
+func (s Idempotency) Claim(ctx context.Context, n idempotency.Name, r idempotency.Record, since time.Time) (idempotency.Record, error) {
 	if n.Caller == "" || len(n.Caller) > link.MaxName || n.Key == "" || len(n.Key) > idempotency.MaxKey {
 		return idempotency.Record{}, fmt.Errorf("claim an idempotency key: its name: %w", link.ErrInvalid)
 	}
-	err = s.links.writer.write(ctx, 1, func(t *tx) error {
+	var stands idempotency.Record // no named result: a write that the caller left may still set it
+	err := s.links.writer.write(ctx, 1, func(t *tx) error {
 		old, found, err := findRecord(t, n)
 		if err != nil || found && !old.Created.Before(since) {
 			stands = old

@@ -27,8 +27,9 @@ func (s *Links) CodeKey(ctx context.Context) ([32]byte, error) {
 
 // loadCodeKey reads the key, and makes it when there is none. A key with a flipped
 // bit would lead every look-up astray, so it carries a checksum.
-func (s *Links) loadCodeKey(ctx context.Context) (key [32]byte, err error) {
-	err = s.writer.write(ctx, 1, func(t *tx) error {
+func (s *Links) loadCodeKey(ctx context.Context) ([32]byte, error) {
+	var key [32]byte // as in DayKey
+	err := s.writer.write(ctx, 1, func(t *tx) error {
 		var stored []byte
 		found, err := t.one(sqlSetting, func(row []driver.Value) error {
 			stored, _ = row[0].([]byte)
@@ -48,7 +49,10 @@ func (s *Links) loadCodeKey(ctx context.Context) (key [32]byte, err error) {
 		copy(key[:], stored)
 		return nil
 	})
-	return key, err
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return key, nil
 }
 
 // sealed returns the key with its CRC-32C behind it.
@@ -90,7 +94,8 @@ func (s *Links) skipStaleLeases(ctx context.Context) error {
 // days: their bytes are overwritten in the file and cut out of the WAL, so that
 // nobody can tie tags of a past day to addresses again. Callers keep the key for
 // the day; one who asks for a past day gets a fresh key, never the old one.
-func (s *Links) DayKey(ctx context.Context, day time.Time) (key [16]byte, err error) {
+func (s *Links) DayKey(ctx context.Context, day time.Time) ([16]byte, error) {
+	var key [16]byte // no named result, and no error of ours in the write: one that we left may still set them
 	number := day.UTC().Unix() / int64((24 * time.Hour).Seconds())
 	read := func(t *tx) (found bool, err error) {
 		return t.one(sqlDayKey, func(row []driver.Value) error {
@@ -99,7 +104,7 @@ func (s *Links) DayKey(ctx context.Context, day time.Time) (key [16]byte, err er
 		}, number)
 	}
 	var found bool
-	err = s.read(ctx, func(t *tx) (err error) {
+	err := s.read(ctx, func(t *tx) (err error) {
 		found, err = read(t)
 		return err
 	})
@@ -107,7 +112,7 @@ func (s *Links) DayKey(ctx context.Context, day time.Time) (key [16]byte, err er
 		return key, wrapDayKey(day, err)
 	}
 	var destroyed int64
-	err = s.writer.write(ctx, 1, func(t *tx) error {
+	err = s.writer.write(ctx, 1, func(t *tx) (err error) {
 		if found, err := read(t); err != nil || found {
 			return err // another caller was first
 		}

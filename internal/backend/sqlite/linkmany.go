@@ -59,11 +59,13 @@ func (s *Links) FindSame(ctx context.Context, wanted link.Link, now time.Time) (
 
 // FindOrCreate implements link.Deduper: the writer is alone, so that nobody creates
 // between the look and the insert.
-func (s *Links) FindOrCreate(ctx context.Context, l link.Link, now time.Time) (stored link.Link, found bool, err error) {
+func (s *Links) FindOrCreate(ctx context.Context, l link.Link, now time.Time) (link.Link, bool, error) {
 	if err := l.Validate(); err != nil {
 		return link.Link{}, false, fmt.Errorf("find or create: %w", err)
 	}
-	err = s.writer.write(ctx, 1, func(t *tx) (err error) {
+	var stored link.Link // no named result: a write that the caller left may still set it
+	var found bool
+	err := s.writer.write(ctx, 1, func(t *tx) (err error) {
 		stored, found, err = s.findOrCreate(t, l, now)
 		return err
 	})
