@@ -22,6 +22,10 @@ import (
 	"time"
 )
 
+// ErrNoAnswer is wrapped by the error of a call that got no answer, or not all of it.
+// What the call was to change may have been changed.
+var ErrNoAnswer = errors.New("no answer")
+
 // maxAnswer bounds what the client reads of one answer, in bytes.
 const maxAnswer = 32 << 20
 
@@ -107,11 +111,11 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, u.Redacted(), withoutURL(err))
+		return fmt.Errorf("%s %s: %w: %w", method, u.Redacted(), ErrNoAnswer, withoutURL(err))
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return fmt.Errorf("%s %s: read answer: %w", method, u.Redacted(), err)
+		return fmt.Errorf("%s %s: %w: read it: %w", method, u.Redacted(), ErrNoAnswer, err)
 	}
 	if resp.StatusCode >= 300 {
 		return problem(resp, text)

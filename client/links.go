@@ -19,6 +19,11 @@ type NewLink struct {
 	RedirectStatus int        `json:"redirect_status,omitempty"`
 	Title          string     `json:"title,omitempty"`
 	Tags           []string   `json:"tags,omitempty"`
+	MaxClicks      uint64     `json:"max_clicks,omitempty"`
+	FallbackURL    string     `json:"fallback_url,omitempty"`
+	ForwardQuery   bool       `json:"forward_query,omitempty"`
+	NoIndex        bool       `json:"noindex,omitempty"`
+	Cacheable      bool       `json:"cacheable,omitempty"`
 	Dedupe         bool       `json:"dedupe,omitempty"` // take an existing link that does the same
 }
 
@@ -65,10 +70,10 @@ func (c *Client) Create(ctx context.Context, l NewLink) (Link, error) {
 	return made, err
 }
 
-// Get returns the link of the code on the default domain.
-func (c *Client) Get(ctx context.Context, code string) (Link, error) {
+// Get returns the link of the code.
+func (c *Client) Get(ctx context.Context, code string, options ...LinkOption) (Link, error) {
 	var l Link
-	err := c.call(ctx, http.MethodGet, linkPath(code), nil, nil, &l)
+	err := c.link(ctx, http.MethodGet, code, options, nil, &l)
 	return l, err
 }
 
@@ -103,16 +108,16 @@ func (c *Client) Find(ctx context.Context, query ListQuery) (Page, error) {
 	return p, err
 }
 
-// Update changes the fields named in patch, by their JSON names.
-func (c *Client) Update(ctx context.Context, code string, patch map[string]any) (Link, error) {
+// Update changes the fields named in patch, by their JSON names; nil clears one.
+func (c *Client) Update(ctx context.Context, code string, patch map[string]any, options ...LinkOption) (Link, error) {
 	var l Link
-	err := c.call(ctx, http.MethodPatch, linkPath(code), nil, patch, &l)
+	err := c.link(ctx, http.MethodPatch, code, options, patch, &l)
 	return l, err
 }
 
 // Delete removes a link for good; its code is never given away again.
-func (c *Client) Delete(ctx context.Context, code string) error {
-	return c.call(ctx, http.MethodDelete, linkPath(code), nil, nil, nil)
+func (c *Client) Delete(ctx context.Context, code string, options ...LinkOption) error {
+	return c.link(ctx, http.MethodDelete, code, options, nil, nil)
 }
 
 // List returns up to limit links (1–100; 0 = the server's choice) after the cursor.

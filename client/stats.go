@@ -31,7 +31,7 @@ type Point struct {
 	Start    time.Time `json:"start"`
 	Clicks   uint64    `json:"clicks"`
 	Humans   uint64    `json:"humans"`
-	Visitors uint64    `json:"visitors"`
+	Visitors *uint64   `json:"visitors"` // nil where they are too many to count
 	Complete bool      `json:"complete"`
 }
 
