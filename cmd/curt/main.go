@@ -1,22 +1,15 @@
 // Command curt is a URL shortener: the server and the command line that talks to
 // it. `curt serve` is the composition root's only caller; every other command is
-// a client of the HTTP API.
+// a client of the HTTP API. What it prints and how it ends is in exit.go and sheet.go.
 package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"curt/internal/config"
 )
 
 // version is set when the binary is linked.
@@ -26,15 +19,12 @@ var version = "unknown"
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Config  configCmd  `cmd:"" help:"Show or check the settings of the server."`
-	Shorten shortenCmd `cmd:"" help:"Make short links."`
-	Stats   statsCmd   `cmd:"" help:"Show the clicks of a link."`
+	Shorten shortenCmd `cmd:"" help:"Make short links, also of many lines of standard input."`
+	Links   linksCmd   `cmd:"" help:"List, show, change and delete links."`
+	Stats   statsCmd   `cmd:"" help:"Show the statistics of a link."`
+	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, newest first."`
+	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
 	Version versionCmd `cmd:"" help:"Print the version."`
-}
-
-// terminal is what a command reads and writes.
-type terminal struct {
-	in       io.Reader
-	out, err io.Writer
 }
 
 func main() {
@@ -43,8 +33,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// run is main without the process: it returns the exit code, 0 done, 1 failed,
-// 2 wrong usage, 78 wrong configuration (EX_CONFIG of sysexits.h).
+// run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, t terminal) int {
 	parser, err := kong.New(&cli{}, kong.Name("curt"), kong.Description("A URL shortener that loses nothing."),
 		kong.Writers(t.out, t.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
@@ -53,45 +42,7 @@ func run(ctx context.Context, args []string, t terminal) int {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return misuse(t, err)
+		return fail(t, misuse(err))
 	}
 	return fail(t, command.Run())
-}
-
-// misuse is fail for arguments: a setting with a wrong value is 78, whether it stands
-// on the command line or elsewhere.
-func misuse(t terminal, err error) int {
-	var usage *kong.ParseError
-	if errors.As(err, &usage) && takesSettings(usage.Context) {
-		if wrong := config.WrongFlag(err, usage.Context.Args); wrong != nil {
-			err = wrong
-		}
-	}
-	if code := fail(t, err); code != 1 {
-		return code
-	}
-	return 2
-}
-
-// takesSettings reports whether the command that was being read has the flags of
-// the server.
-func takesSettings(c *kong.Context) bool {
-	if c.Selected() == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "config" })
-}
-
-// fail prints an error, several that are joined as a line each, and returns the exit code that it stands for.
-func fail(t terminal, err error) int {
-	if err == nil {
-		return 0
-	}
-	for line := range strings.Lines(err.Error()) {
-		_, _ = fmt.Fprintf(t.err, "curt: %s\n", strings.TrimSuffix(line, "\n"))
-	}
-	if errors.As(err, new(*config.Error)) || errors.As(err, new(wrongSettings)) {
-		return 78
-	}
-	return 1
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"curt/client"
@@ -12,46 +12,52 @@ import (
 type shortenCmd struct {
 	api
 
-	URL       []string      `arg:"" name:"url" help:"Long URLs; one line of output each."`
+	URL       []string      `arg:"" optional:"" name:"url" help:"Long URLs. Without them, or with -, they are read from standard input: a URL on each line, or URL, tab, alias."`
 	Alias     string        `help:"Code of your choice, 3 to 64 of A-Z a-z 0-9 - _ (with one URL)."`
+	Domain    string        `help:"Host to have the links on."`
 	ExpiresIn time.Duration `help:"How long the links live, such as 720h; default: for ever."`
+	MaxClicks uint64        `help:"How many clicks a link redirects; default: any."`
 	Redirect  int           `help:"301, 302, 307 or 308; default 302."`
-	Title     string        `help:"Title of the link."`
+	Title     string        `help:"Title of the links."`
 	Tag       []string      `help:"Tags, separated by commas."`
+	Dedupe    bool          `help:"Take an existing link that does the same. Input may then be sent again after a failure."`
 	JSON      bool          `name:"json" help:"Print each link as JSON."`
 }
 
-// Run makes one link after the other and stops at the first that fails.
+// Run makes a link of each row. One line of output stands for each, in order: empty
+// where none was made, which the error stream explains.
 func (c *shortenCmd) Run(ctx context.Context, t terminal) error {
-	if c.Alias != "" && len(c.URL) > 1 {
-		return fmt.Errorf("--alias goes with one URL, %d given", len(c.URL))
-	}
-	if c.ExpiresIn%time.Second != 0 || c.ExpiresIn < 0 {
-		return fmt.Errorf("--expires-in %s: want whole seconds", c.ExpiresIn)
+	template, err := c.template()
+	if err != nil {
+		return err
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	for _, u := range c.URL {
-		l, err := api.Create(ctx, client.NewLink{
-			LongURL: u, CustomAlias: c.Alias, ExpiresIn: int64(c.ExpiresIn / time.Second),
-			RedirectStatus: c.Redirect, Title: c.Title, Tags: c.Tag,
-		})
-		if err != nil {
-			return fmt.Errorf("shorten %s: %w", u, err)
-		}
-		if err := c.print(t, l); err != nil {
-			return err
-		}
+	fromInput := len(c.URL) == 0 || slices.Equal(c.URL, []string{"-"})
+	if len(c.URL) == 0 && isTerminal(t.in) {
+		return usageError("expected a URL, or - to type one on each line")
 	}
-	return nil
+	b := &bulk{api: api, template: template, json: c.JSON, t: t, patient: fromInput}
+	if !fromInput {
+		b.progress = &progress{}
+		return b.run(ctx, given(c.URL, c.Alias))
+	}
+	b.progress = newProgress(t, size(t.in))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the reader ends with the command
+	return b.run(ctx, input(ctx, t.in))
 }
 
-func (c *shortenCmd) print(t terminal, l client.Link) error {
-	if c.JSON {
-		return json.NewEncoder(t.out).Encode(l)
+// template returns what all links of the command have in common.
+func (c *shortenCmd) template() (client.NewLink, error) {
+	if c.Alias != "" && (len(c.URL) != 1 || c.URL[0] == "-") {
+		return client.NewLink{}, usageError(fmt.Sprintf("--alias goes with one URL, %d given; on standard input write URL, tab, alias", len(c.URL)))
 	}
-	_, err := fmt.Fprintln(t.out, l.ShortURL)
-	return err
+	life, err := seconds("--expires-in", c.ExpiresIn)
+	return client.NewLink{
+		Domain: c.Domain, ExpiresIn: life, MaxClicks: c.MaxClicks, RedirectStatus: c.Redirect,
+		Title: c.Title, Tags: c.Tag, Dedupe: c.Dedupe,
+	}, err
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"curt/client"
@@ -14,15 +12,44 @@ import (
 
 type statsCmd struct {
 	api
+	format
+	oneLink
+	between
 
-	Code     string `arg:"" help:"Code of the link, or its short URL."`
-	Interval string `default:"day" help:"Step of the series: minute, quarter, hour or day."`
-	JSON     bool   `name:"json" help:"Print JSON."`
+	Interval  string   `default:"day" help:"Step of the series: minute, quarter, hour or day."`
+	TZ        string   `name:"tz" placeholder:"ZONE" help:"Time zone of hours and days, such as Europe/Berlin; default UTC."`
+	Dimension []string `help:"Show the most clicked values of these: country, city, referrer_host, browser, os, device, …"`
+	Top       int      `help:"How many values of each dimension; default 10."`
 }
 
-// Run prints the counters of one link and its series as a sparkline.
+// between is a range of time, embedded in the commands about clicks.
+type between struct {
+	From string `help:"From this date on: 2026-01-31 (UTC) or 2026-01-31T12:00:00Z."`
+	To   string `help:"Before this date."`
+}
+
+func (b between) times() (from, to time.Time, err error) {
+	for _, f := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"--from", b.From, &from}, {"--to", b.To, &to}} {
+		if f.text == "" {
+			continue
+		}
+		if *f.at, err = moment(f.text); err != nil {
+			return from, to, usageError(fmt.Sprintf("%s: %v", f.flag, err))
+		}
+	}
+	return from, to, nil
+}
+
+// Run prints the counters of one link, its series as a sparkline, and top values.
 func (c *statsCmd) Run(ctx context.Context, t terminal) error {
 	code, domain, err := target(c.Code)
+	if err != nil {
+		return err
+	}
+	from, to, err := c.times()
 	if err != nil {
 		return err
 	}
@@ -30,14 +57,22 @@ func (c *statsCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	s, err := api.Stats(ctx, code, client.StatsQuery{Domain: domain, Interval: c.Interval})
-	if err != nil {
+	s, err := api.Stats(ctx, code, client.StatsQuery{
+		Domain: domain, From: from, To: to, Interval: c.Interval, Zone: c.TZ, Dimensions: c.Dimension, Top: c.Top,
+	})
+	switch {
+	case err != nil:
 		return fmt.Errorf("statistics of %s: %w", code, err)
+	case c.JSON:
+		return printJSON(t.out, s)
+	case c.CSV:
+		return c.file(t, &s)
 	}
-	if c.JSON {
-		return json.NewEncoder(t.out).Encode(s)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	return c.table(t, &s)
+}
+
+func (c *statsCmd) table(t terminal, s *client.Stats) error {
+	w := newTable(t.out)
 	for _, row := range []struct {
 		name  string
 		value any
@@ -53,7 +88,35 @@ func (c *statsCmd) Run(ctx context.Context, t terminal) error {
 	} {
 		_, _ = fmt.Fprintf(w, "%s\t%v\n", row.name, row.value) // Flush reports what failed
 	}
+	for _, v := range topValues(c.Dimension, s) {
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\n", plain(v.Dimension), v.Clicks, plain(v.Value))
+	}
 	return w.Flush()
+}
+
+// topValue is a row of the file that --dimension makes.
+type topValue struct {
+	Dimension string `json:"dimension"`
+	Value     string `json:"value"`
+	Clicks    uint64 `json:"clicks"`
+}
+
+// topValues lists the values in the order in which the dimensions were asked for.
+func topValues(dimensions []string, s *client.Stats) (list []topValue) {
+	for _, d := range dimensions {
+		for _, v := range s.Top[d] {
+			list = append(list, topValue{d, v.Value, v.Clicks})
+		}
+	}
+	return list
+}
+
+// file prints the one list that was asked for: values, or without dimensions the series.
+func (c *statsCmd) file(t terminal, s *client.Stats) error {
+	if len(c.Dimension) > 0 {
+		return newSheet[topValue](t, c.format, nil).print(topValues(c.Dimension, s))
+	}
+	return newSheet[client.Point](t, c.format, nil).print(s.Series)
 }
 
 // target reads what names a link: its code, or its short URL, whose host then says
@@ -66,7 +129,7 @@ func target(name string) (code, domain string, err error) {
 		code, domain = strings.TrimPrefix(u.Path, "/"), u.Host
 	}
 	if code == "" || strings.Contains(code, "/") {
-		return "", "", fmt.Errorf("%q is neither a code nor a short URL", name)
+		return "", "", usageError(fmt.Sprintf("%q is neither a code nor a short URL", name))
 	}
 	return code, domain, nil
 }
@@ -76,21 +139,4 @@ func when(t *time.Time) string {
 		return "never"
 	}
 	return t.Local().Format(time.DateTime)
-}
-
-// sparkline draws a series with the eight block characters; empty steps are dots.
-func sparkline(points []client.Point) string {
-	var highest uint64
-	for _, p := range points {
-		highest = max(highest, p.Clicks)
-	}
-	var b strings.Builder
-	for _, p := range points {
-		if p.Clicks == 0 {
-			b.WriteByte('.')
-			continue
-		}
-		b.WriteRune([]rune("▁▂▃▄▅▆▇█")[(p.Clicks-1)*8/highest])
-	}
-	return b.String()
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"curt/client"
+	"curt/internal/config"
+)
+
+// The exit codes; docs/cli.md tells them to people. 69 and 78 are EX_UNAVAILABLE and
+// EX_CONFIG of sysexits.h, 130 is what shells make of Ctrl-C.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnavailable = 69
+	exitConfig      = 78
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be meant.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// saidError has been printed where it happened: only the exit code is left to tell.
+type saidError struct{ error }
+
+func (e saidError) Unwrap() error { return e.error }
+
+// errInterrupted ends a command that Ctrl-C stopped.
+var errInterrupted = errors.New("interrupted")
+
+// errNotConfirmed ends a command whose question was not answered with yes.
+var errNotConfirmed = errors.New("nothing done")
+
+// misuse says what an error of the arguments stands for: a setting with a wrong value
+// is wrong configuration, whether it stands on the command line or elsewhere.
+func misuse(err error) error {
+	var usage *kong.ParseError
+	if errors.As(err, &usage) && takesSettings(usage.Context) {
+		if wrong := config.WrongFlag(err, usage.Context.Args); wrong != nil {
+			return wrong
+		}
+	}
+	if isConfig(err) {
+		return err
+	}
+	return usageError(err.Error())
+}
+
+// takesSettings reports whether the command that was being read has the flags of
+// the server.
+func takesSettings(c *kong.Context) bool {
+	if c.Selected() == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "config" })
+}
+
+// fail prints an error and returns the exit code that it stands for. Our own errors
+// may be several, a line each; those of the server never are.
+func fail(t terminal, err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, new(saidError)):
+	case errors.As(err, new(*client.Problem)):
+		t.complain(err)
+	default:
+		for line := range strings.Lines(err.Error() + advice(err)) {
+			t.line(strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return exitCode(err)
+}
+
+func isConfig(err error) bool {
+	return errors.As(err, new(*config.Error)) || errors.As(err, new(wrongSettings))
+}
+
+func exitCode(err error) int {
+	problem, explained := errors.AsType[*client.Problem](err)
+	switch {
+	case errors.As(err, new(usageError)):
+		return exitUsage
+	case isConfig(err):
+		return exitConfig
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, client.ErrNoAnswer), explained && (problem.Status > http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests):
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// advice says what to do about an error whose text does not, "" where there is
+// nothing to say.
+func advice(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return ""
+	}
+	if errors.Is(err, client.ErrNoAnswer) {
+		return "; is the server running? CURT_SERVER says where"
+	}
+	problem, explained := errors.AsType[*client.Problem](err)
+	switch {
+	case !explained:
+		return ""
+	case problem.Status == http.StatusUnauthorized:
+		return "; set CURT_API_KEY, or CURT_API_KEY_FILE for a server on this machine"
+	case problem.RetryAfter > 0:
+		return fmt.Sprintf("; try again in %s", problem.RetryAfter)
+	case problem.RequestID != "":
+		return "; the server's log has it under request " + problem.RequestID
+	}
+	return ""
+}

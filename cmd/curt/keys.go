@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"curt/client"
+)
+
+type keysCmd struct {
+	Create keysCreateCmd `cmd:"" help:"Make an API key and print its secret, this once."`
+	List   keysListCmd   `cmd:"" help:"List API keys."`
+	Revoke keysRevokeCmd `cmd:"" help:"End an API key for good."`
+	Rotate keysRotateCmd `cmd:"" help:"Give an API key another secret and print it, this once."`
+}
+
+type keysCreateCmd struct {
+	api
+
+	Name      string        `arg:"" help:"What the key is for."`
+	Scope     []string      `required:"" help:"Some of links:read, links:write, stats:read and admin, separated by commas."`
+	ExpiresIn time.Duration `help:"How long the key lives, such as 720h; default: for ever."`
+	Workspace string        `help:"Whose key it is; a workspace that is new is made."`
+	Plan      string        `help:"Plan of the workspace."`
+}
+
+// Run prints the secret alone, so that it can be piped to where it is kept.
+func (c *keysCreateCmd) Run(ctx context.Context, t terminal) error {
+	if _, err := seconds("--expires-in", c.ExpiresIn); err != nil {
+		return err
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	asked := client.NewKey{Name: c.Name, Scopes: c.Scope, WorkspaceID: c.Workspace, Plan: c.Plan}
+	if c.ExpiresIn > 0 {
+		at := time.Now().Add(c.ExpiresIn)
+		asked.ExpiresAt = &at
+	}
+	made, err := api.CreateKey(ctx, asked)
+	if err != nil {
+		return fmt.Errorf("make key %s: %w", c.Name, err)
+	}
+	return printSecret(t, "made", &made)
+}
+
+// printSecret prints the secret; the rest is for people.
+func printSecret(t terminal, done string, k *client.KeySecret) error {
+	t.note("%s key %s (%s) of workspace %s with %s; its secret is shown only now:",
+		done, k.ID, k.Name, k.WorkspaceID, strings.Join(k.Scopes, ", "))
+	_, err := fmt.Fprintln(t.out, plain(k.Secret))
+	return err
+}
+
+type keysListCmd struct {
+	api
+	format
+
+	Workspace string `help:"Keys of this workspace only."`
+	Limit     int    `default:"50" help:"The most keys to print."`
+	All       bool   `help:"Print all of them."`
+}
+
+// Run walks the list page by page.
+func (c *keysListCmd) Run(ctx context.Context, t terminal) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	s := newSheet(t, c.format, keyColumns())
+	return walk(c.Limit, c.All, 100, func(cursor string, limit int) (int, string, error) {
+		page, err := api.ListKeys(ctx, c.Workspace, cursor, limit)
+		if err != nil {
+			return 0, "", fmt.Errorf("list keys: %w", err)
+		}
+		return len(page.Keys), page.NextCursor, s.print(page.Keys)
+	})
+}
+
+func keyColumns() []column[client.Key] {
+	return []column[client.Key]{
+		{"ID", func(k *client.Key) string { return k.ID }},
+		{"NAME", func(k *client.Key) string { return shortened(k.Name, 40) }},
+		{"WORKSPACE", func(k *client.Key) string { return k.WorkspaceID }},
+		{"SCOPES", func(k *client.Key) string { return strings.Join(k.Scopes, ",") }},
+		{"EXPIRES", func(k *client.Key) string { return when(k.ExpiresAt) }},
+		{"LAST USED", func(k *client.Key) string { return when(k.LastUsedAt) }},
+	}
+}
+
+type keysRevokeCmd struct {
+	api
+
+	ID  string `arg:"" help:"Id of the key."`
+	Yes bool   `short:"y" help:"Do not ask."`
+}
+
+// Run revokes a key.
+func (c *keysRevokeCmd) Run(ctx context.Context, t terminal) error {
+	if err := t.confirm(ctx, c.Yes, "Revoke key "+c.ID+" for good? Programs that use it stop working."); err != nil {
+		return err
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := api.RevokeKey(ctx, c.ID); err != nil {
+		return fmt.Errorf("revoke key %s: %w", c.ID, err)
+	}
+	t.note("revoked %s", c.ID)
+	return nil
+}
+
+type keysRotateCmd struct {
+	api
+
+	ID      string        `arg:"" help:"Id of the key."`
+	Overlap time.Duration `default:"24h" help:"How long the secret before goes on, at most 168h; 0: it stops at once."`
+}
+
+// Run prints the new secret alone.
+func (c *keysRotateCmd) Run(ctx context.Context, t terminal) error {
+	if _, err := seconds("--overlap", c.Overlap); err != nil {
+		return err
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	made, err := api.RotateKey(ctx, c.ID, c.Overlap)
+	if err != nil {
+		return fmt.Errorf("rotate key %s: %w", c.ID, err)
+	}
+	return printSecret(t, "rotated", &made)
+}
