@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,15 +51,52 @@ func (w watch) facts(ctx context.Context, s settings, args []string, temp string
 		{Name: "data on", Value: m.Filesystem},
 		{Name: "Go", Value: m.Go},
 		{Name: "commit", Value: commit(ctx)},
-		{Name: "command", Value: "`" + strings.Join(append([]string{"scripts/bench"}, args...), " ") + "`"},
+		{Name: "command", Value: "`" + commandLine(s.command, args) + "`"},
 		{Name: "begun", Value: w.begin.UTC().Format(time.RFC3339) + ", took " + after.begin.Sub(w.begin).Round(time.Second).String()},
-		{Name: "rounds", Value: fmt.Sprintf("%d, each with %s of load before %s that are measured", s.rounds, s.warmup, s.measure)},
+		{Name: "rounds", Value: s.roundsText()},
 		{Name: "disturbance", Value: fmt.Sprintf("other processes took %.1f %% of the CPU time, the hypervisor %.1f %%",
 			share(others), share(after.machine.Steal-w.machine.Steal))},
 	}, nil
 }
 
-func notes() []string {
+// commandLine is what was run, without the folders of this machine.
+func commandLine(command string, args []string) string {
+	line, folder := []string{"scripts/bench"}, false
+	if command == "api" {
+		line[0] += "-api"
+	}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case folder:
+			arg, folder = "…", false
+		case strings.HasPrefix(arg, "-") && slices.Contains([]string{"curt", "store", "temp", "out"}, name):
+			if folder = value == ""; !folder {
+				arg = "-" + name + "=…"
+			}
+		}
+		line = append(line, arg)
+	}
+	return strings.Join(line, " ")
+}
+
+func (s settings) roundsText() string {
+	if s.command == "api" {
+		return strconv.Itoa(s.rounds)
+	}
+	return fmt.Sprintf("%d, each with %s of load before %s that are measured", s.rounds, s.warmup, s.measure)
+}
+
+func notes(command string) []string {
+	if command == "api" {
+		return []string{
+			"Median and range are over the rounds; every second round runs in the opposite order, and a ratio is the median of the rounds' ratios. " +
+				"Load and server share the machine. Each turn is up to 300 requests (30 of bulk) within two seconds, each connection sending the next once it has its answer; " +
+				"right before it GET /healthz is asked as often. CPU per request is the server process's, with its indexing.",
+			"The store holds links of 19 months on two domains with titles, tags, dates and states, one in ten clicked, and one clicked ten million times. " +
+				"Bulk and dedupe add to it. Found by a word: each link of the run, looked for every 25 ms.",
+		}
+	}
 	return []string{
 		"Median and range are over the rounds; every second round runs in the opposite order, and a ratio is the median of the rounds' ratios. " +
 			"Load and server share the machine; only in the one-core figure each has a core of its own. Latency runs to the last byte of the answer: " +

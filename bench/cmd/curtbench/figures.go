@@ -16,17 +16,18 @@ import (
 	"curt/bench/internal/report"
 )
 
-// settings are the flags of `curtbench figures`.
+// settings are the flags of `curtbench figures` and `curtbench api`.
 type settings struct {
+	command                      string
 	curt, store, temp, only, out string
 	links, rounds, clicks        int
 	warmup, measure, settle      time.Duration
 	quick                        bool
 }
 
-func parse(args []string, usage io.Writer) (settings, error) {
-	var s settings
-	f := flag.NewFlagSet("figures", flag.ContinueOnError)
+func parse(command string, rounds int, warmup, measure time.Duration, args []string, usage io.Writer) (settings, error) {
+	s := settings{command: command}
+	f := flag.NewFlagSet(command, flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.StringVar(&s.curt, "curt", "../bin/curt", "the binary to measure")
 	f.StringVar(&s.store, "store", "", "folder that keeps the filled stores between runs; empty: a temporary one")
@@ -34,10 +35,10 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	f.StringVar(&s.only, "only", "", "names of figures, separated by commas; empty: all")
 	f.StringVar(&s.out, "out", "results", "folder of the dated table; empty: print only")
 	f.IntVar(&s.links, "links", 10_000_000, "links in the big store")
-	f.IntVar(&s.rounds, "rounds", 5, "rounds of each figure")
+	f.IntVar(&s.rounds, "rounds", rounds, "rounds of each figure")
 	f.IntVar(&s.clicks, "clicks", 3_000_000, "clicks folded in each round")
-	f.DurationVar(&s.warmup, "warmup", 2*time.Second, "load before each measurement")
-	f.DurationVar(&s.measure, "measure", 10*time.Second, "each measurement")
+	f.DurationVar(&s.warmup, "warmup", warmup, "load before each measurement")
+	f.DurationVar(&s.measure, "measure", measure, "each measurement")
 	f.DurationVar(&s.settle, "settle", 5*time.Second, "idle time before memory is read")
 	f.BoolVar(&s.quick, "quick", false, "a smoke run of about a minute, printed only: its numbers are no figures")
 	if err := f.Parse(args); err != nil {
@@ -56,11 +57,24 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	return s, nil
 }
 
-func figuresCommand(ctx context.Context, args []string, out, progress io.Writer) (err error) {
-	s, err := parse(args, progress)
+func figuresCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("figures", 5, 2*time.Second, 10*time.Second, args, progress)
 	if err != nil {
 		return err
 	}
+	return measure(ctx, s, args, (*figures.Bench).Figures, out, progress)
+}
+
+func apiCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("api", 3, time.Second, 3*time.Second, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, (*figures.Bench).API, out, progress)
+}
+
+// measure takes figures and publishes them.
+func measure(ctx context.Context, s settings, args []string, of func(*figures.Bench) []figures.Figure, out, progress io.Writer) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -78,23 +92,23 @@ func figuresCommand(ctx context.Context, args []string, out, progress io.Writer)
 		return err
 	}
 	var r report.Report
-	if r.Rows, err = take(ctx, s, figures.Config{
+	bench := figures.New(figures.Config{
 		Curt: s.curt, Self: self, Store: s.store, Temp: temp, Links: s.links, Rounds: s.rounds,
 		Warmup: s.warmup, Measure: s.measure, Settle: s.settle, Clicks: s.clicks, Progress: progress,
-	}); err != nil {
+	})
+	if r.Rows, err = take(ctx, s, of(bench), progress); err != nil {
 		return err
 	}
 	if r.Facts, err = w.facts(ctx, s, args, temp); err != nil {
 		return err
 	}
-	r.Notes = notes()
-	return publish(r, s.out, out, progress)
+	r.Notes = notes(s.command)
+	return publish(r, s, out, progress)
 }
 
 // take takes the chosen figures. A name that no figure has is an error: a run of
 // nothing must not look like one that went well.
-func take(ctx context.Context, s settings, c figures.Config) (rows []report.Row, err error) {
-	all := figures.New(c).Figures()
+func take(ctx context.Context, s settings, all []figures.Figure, progress io.Writer) (rows []report.Row, err error) {
 	chosen := make([]string, len(all))
 	for i, f := range all {
 		chosen[i] = f.Name
@@ -112,7 +126,7 @@ func take(ctx context.Context, s settings, c figures.Config) (rows []report.Row,
 		if !slices.Contains(chosen, f.Name) {
 			continue
 		}
-		_, _ = fmt.Fprintf(c.Progress, "== %s\n", f.Name)
+		_, _ = fmt.Fprintf(progress, "== %s\n", f.Name)
 		group, err := f.Take(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -124,8 +138,11 @@ func take(ctx context.Context, s settings, c figures.Config) (rows []report.Row,
 
 // publish prints the table and writes it. A broken figure is an error; a bar that
 // was missed is a finding, which the table shows.
-func publish(r report.Report, folder string, out, progress io.Writer) error {
-	name := time.Now().UTC().Format(time.DateOnly)
+func publish(r report.Report, s settings, out, progress io.Writer) error {
+	name, folder := time.Now().UTC().Format(time.DateOnly), s.out
+	if s.command == "api" {
+		name += "-api"
+	}
 	if i := slices.IndexFunc(r.Facts, func(f report.Fact) bool { return f.Name == "commit" }); i >= 0 {
 		name += "-" + r.Facts[i].Value
 	}

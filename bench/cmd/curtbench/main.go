@@ -1,6 +1,6 @@
-// Command curtbench takes the figures that curt promises. `curtbench figures` is
-// the one that people run, by way of scripts/bench; the other commands are the
-// processes that it starts: the baseline server and the click pipeline.
+// Command curtbench takes the figures that curt promises. `curtbench figures` and
+// `curtbench api` are those that people run, by way of scripts/bench and
+// scripts/bench-api; the other commands are the processes that they start: the baseline server and the click pipeline.
 package main
 
 import (
@@ -30,11 +30,12 @@ func main() {
 func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"figures":   figuresCommand,
+		"api":       apiCommand,
 		"bare":      bareCommand,
 		"clickcost": clickCostCommand,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|bare|clickcost [flags]; -help shows the flags")
+		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|bare|clickcost [flags]; -help shows the flags")
 		return 2
 	}
 	if err := commands[args[0]](ctx, args[1:], out, progress); err != nil {

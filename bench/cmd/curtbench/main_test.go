@@ -113,10 +113,10 @@ func TestBrokenFigureFailsTheRunAndMissedBarDoesNot(t *testing.T) {
 	broken := missed
 	broken.Broken = "status 500"
 	var out bytes.Buffer
-	if err := publish(report.Report{Rows: []report.Row{missed}}, "", &out, &out); err != nil {
+	if err := publish(report.Report{Rows: []report.Row{missed}}, settings{}, &out, &out); err != nil {
 		t.Errorf("missed bar: %v", err)
 	}
-	if err := publish(report.Report{Rows: []report.Row{missed, broken}}, "", &out, &out); err == nil {
+	if err := publish(report.Report{Rows: []report.Row{missed, broken}}, settings{}, &out, &out); err == nil {
 		t.Error("a broken figure went unnoticed")
 	}
 }

@@ -44,6 +44,7 @@ func (b *Bench) curt(ctx context.Context, data string, core int, f func(context.
 		Env: []string{
 			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin,
 			"CURT_DATA=" + data, "CURT_ADMIN_KEY=" + adminKey, "CURT_LOG_LEVEL=info",
+			"CURT_DOMAINS=" + fill.OtherDomain,
 		},
 	})
 	return use(s, err, func(s *process.Server) (sample, error) {

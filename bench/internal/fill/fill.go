@@ -46,6 +46,13 @@ type Links struct {
 	state state
 }
 
+// content is what a fill makes of the links that creates would have left.
+type content struct {
+	batch  uint64 // links in one durable write
+	change func(id uint64, l *link.Link) error
+	beside func(ctx context.Context, made []link.Creation) error // called while they are stored
+}
+
 // state is the content of stateFile.
 type state struct {
 	Ranges []idRange `json:"ranges"` // of ids whose links are stored
@@ -59,7 +66,15 @@ type idRange struct {
 // Fill makes the folder hold at least n links and returns exactly n of them. What
 // an earlier call stored is kept; an interrupted call goes on where it was.
 // Progress is printed as lines.
-func Fill(ctx context.Context, folder string, n int, progress io.Writer) (l *Links, err error) {
+func Fill(ctx context.Context, folder string, n int, progress io.Writer) (*Links, error) {
+	return fillWith(ctx, folder, n, progress, content{
+		batch:  batchLinks,
+		change: func(uint64, *link.Link) error { return nil },
+		beside: func(context.Context, []link.Creation) error { return nil },
+	})
+}
+
+func fillWith(ctx context.Context, folder string, n int, progress io.Writer, c content) (l *Links, err error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("fill: %w", err)
 	}
@@ -77,7 +92,7 @@ func Fill(ctx context.Context, folder string, n int, progress io.Writer) (l *Lin
 		return nil, fmt.Errorf("fill: %w", err)
 	}
 	l.perm = codegen.NewPermutation(key)
-	if err := l.run(ctx, store, n, progress); err != nil {
+	if err := l.run(ctx, store, n, progress, c); err != nil {
 		return nil, fmt.Errorf("fill: %w", err)
 	}
 	l.state.cut(uint64(n))
@@ -85,7 +100,7 @@ func Fill(ctx context.Context, folder string, n int, progress io.Writer) (l *Lin
 }
 
 // run fills with the store's own checkpoints beside it.
-func (l *Links) run(ctx context.Context, store *sqlite.Links, n int, progress io.Writer) error {
+func (l *Links) run(ctx context.Context, store *sqlite.Links, n int, progress io.Writer, c content) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	checkpoints := make(chan error, 1)
 	go func() {
@@ -93,16 +108,16 @@ func (l *Links) run(ctx context.Context, store *sqlite.Links, n int, progress io
 		stop(err)
 		checkpoints <- err
 	}()
-	err := l.batches(ctx, store, uint64(n), progress)
+	err := l.batches(ctx, store, uint64(n), progress, c)
 	stop(nil)
 	return errors.Join(err, <-checkpoints)
 }
 
-func (l *Links) batches(ctx context.Context, store *sqlite.Links, n uint64, progress io.Writer) error {
-	f := filler{store: store, perm: l.perm, urls: traffic.NewURLs(), random: rand.NewChaCha8([32]byte{})}
+func (l *Links) batches(ctx context.Context, store *sqlite.Links, n uint64, progress io.Writer, c content) error {
+	f := filler{content: c, store: store, perm: l.perm, urls: traffic.NewURLs(), random: rand.NewChaCha8([32]byte{})}
 	begin, before, shown := time.Now(), l.state.total(), time.Now()
 	for l.state.total() < n {
-		r, err := f.batch(ctx, min(batchLinks, n-l.state.total()))
+		r, err := f.batch(ctx, min(c.batch, n-l.state.total()))
 		if err != nil {
 			return err
 		}
@@ -120,6 +135,8 @@ func (l *Links) batches(ctx context.Context, store *sqlite.Links, n uint64, prog
 
 // filler makes and stores batches.
 type filler struct {
+	content
+
 	store  *sqlite.Links
 	perm   *codegen.Permutation
 	urls   *traffic.URLs
@@ -138,8 +155,10 @@ func (f *filler) batch(ctx context.Context, n uint64) (idRange, error) {
 			return idRange{}, err
 		}
 	}
+	beside := make(chan error, 1)
+	go func() { beside <- f.beside(ctx, links) }()
 	results, err := f.store.CreateMany(ctx, time.Now(), links)
-	if err != nil {
+	if err = errors.Join(err, <-beside); err != nil {
 		return idRange{}, err
 	}
 	for i, r := range results {
@@ -157,23 +176,27 @@ func (f *filler) link(id uint64) (link.Link, error) {
 	if err != nil {
 		return link.Link{}, err
 	}
-	return link.Link{
+	l := link.Link{
 		ID: uuid, Key: link.Key{Code: f.perm.Code(codeLength, id)}, Minted: true,
 		Destination: string(f.urls.Append(nil, id)), Workspace: link.WorkspaceDefault, CreatedBy: auth.AdminKeyID,
 		Status: link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true,
 		Created: now, Updated: now,
-	}, nil
+	}
+	return l, f.change(id, &l)
 }
 
 // Count returns how many links there are.
 func (l *Links) Count() int { return int(l.state.total()) }
 
 // Code returns the code of link i, 0 <= i < Count.
-func (l *Links) Code(i int) link.Code {
+func (l *Links) Code(i int) link.Code { return l.perm.Code(codeLength, l.id(i)) }
+
+// id returns the number under the permutation of link i.
+func (l *Links) id(i int) uint64 {
 	left := uint64(i)
 	for _, r := range l.state.Ranges {
 		if left < r.Count {
-			return l.perm.Code(codeLength, r.First+left)
+			return r.First + left
 		}
 		left -= r.Count
 	}
