@@ -116,3 +116,26 @@ func TestSparklineOfALongSeriesFits(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestAnInterruptedCallIsOneWord(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, out, errs := curt(ctx, "links", "list", "--server=http://127.0.0.1:1")
+	if code != exitInterrupted || out != "" || errs != "curt: interrupted\n" {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+}
+
+// Only a file for spreadsheets gets apostrophes, and no text loses its own.
+func TestApostrophesAreForSpreadsheets(t *testing.T) {
+	for title, cell := range map[string]string{"=1+1": "'=1+1", "'tis": "'tis"} {
+		l := client.Link{Title: title}
+		var shown, file bytes.Buffer
+		if err := printLink(terminal{out: &shown}, false, &l); err != nil || !strings.Contains(shown.String(), "  "+title+"\n") {
+			t.Errorf("%v: %s", err, shown.String())
+		}
+		if err := newSheet(terminal{out: &file}, format{CSV: true}, linkColumns()).print([]client.Link{l}); err != nil || !strings.Contains(file.String(), ","+cell+",") {
+			t.Errorf("%v: %s", err, file.String())
+		}
+	}
+}

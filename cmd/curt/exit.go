@@ -72,6 +72,8 @@ func fail(t terminal, err error) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, new(saidError)):
+	case errors.Is(err, context.Canceled): // how the call under way ended is of no use to anybody
+		t.complain(errInterrupted)
 	case errors.As(err, new(*client.Problem)):
 		t.complain(err)
 	default:

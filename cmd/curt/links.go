@@ -137,7 +137,7 @@ func printLink(t terminal, asJSON bool, l *client.Link) error {
 	names, cells := fields(l)
 	for i, name := range names {
 		if cells[i] != "" && cells[i] != "false" {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", strings.ReplaceAll(name, "_", " "), strings.TrimPrefix(cells[i], "'"))
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", strings.ReplaceAll(name, "_", " "), cells[i])
 		}
 	}
 	return w.Flush()

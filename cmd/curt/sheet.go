@@ -55,6 +55,9 @@ func (s *sheet[T]) print(records []T) error {
 	for i := range records {
 		if s.format.CSV {
 			_, cells := fields(&records[i])
+			for j := range cells {
+				cells[j] = harmless(cells[j])
+			}
 			_ = s.csv.Write(cells) // Flush keeps the error
 			continue
 		}
@@ -107,12 +110,12 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // fields returns the names of a struct's fields, as in its JSON, and their values as
-// cells of a CSV file.
+// text that a terminal may have.
 func fields(record any) (names, cells []string) {
 	v := reflect.ValueOf(record).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		names, cells = append(names, name), append(cells, harmless(plain(cell(v.Field(i)))))
+		names, cells = append(names, name), append(cells, plain(cell(v.Field(i))))
 	}
 	return names, cells
 }
