@@ -123,6 +123,10 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if out == nil {
 		return nil
 	}
+	if picture, ok := out.(*raw); ok {
+		*picture = text
+		return nil
+	}
 	if err := json.Unmarshal(text, out); err != nil {
 		return fmt.Errorf("%s %s: the answer is not what a curt server sends: %w", method, u.Redacted(), err)
 	}

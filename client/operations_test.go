@@ -25,6 +25,7 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"delete-link":  func() error { return c.Delete(ctx, "x") },
 		"link-stats":   func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
 		"link-clicks":  func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
+		"link-qr":      func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
 		"create-key":   func() error { _, err := c.CreateKey(ctx, client.NewKey{}); return err },
 		"list-keys":    func() error { _, err := c.ListKeys(ctx, "", "", 0); return err },
 		"get-key":      func() error { _, err := c.GetKey(ctx, "x"); return err },

@@ -18,6 +18,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/qr"
 	"curt/internal/shorten"
 )
 
@@ -44,6 +45,9 @@ type Config struct {
 	// processes, or walks end early. At least 16 bytes.
 	CursorKey []byte
 
+	// Drawer draws QR codes; nil = one of its own.
+	Drawer *qr.Drawer
+
 	Log *slog.Logger
 
 	// Now returns the time; nil = time.Now.
@@ -69,6 +73,7 @@ type api struct {
 	cursors  cursors
 	mappings []mapping
 	buffers  *sync.Pool
+	drawer   *qr.Drawer
 }
 
 // New returns the handler of every request that Serves takes.
@@ -87,7 +92,10 @@ func New(cfg Config) (http.Handler, error) {
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   newHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
-		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(),
+		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer,
+	}
+	if a.drawer == nil {
+		a.drawer = qr.NewDrawer()
 	}
 	if a.now == nil {
 		a.now = time.Now
@@ -137,7 +145,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
 	all := slices.Concat(
 		a.linkOperations(d),
-		[]*operation{a.statsOperation(d), a.clicksOperation(d)},
+		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d)},
 		compatOperations(d),
 		a.bulkOperations(d),
 		a.keyOperations(d),

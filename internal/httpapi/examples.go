@@ -76,10 +76,10 @@ func put(content *huma.MediaType, e example, value json.RawMessage) {
 	content.Examples[e.name] = &huma.Example{Summary: e.summary, Value: value}
 }
 
-// mainContent is what a client that asks for nothing special gets: JSON, where
-// there is a choice.
+// mainContent is what a client that asks for nothing special gets: JSON or SVG,
+// where there is a choice.
 func mainContent(r *huma.Response) *huma.MediaType {
-	for _, media := range []string{"application/json", "application/problem+json"} {
+	for _, media := range []string{"application/json", "application/problem+json", "image/svg+xml"} {
 		if c := r.Content[media]; c != nil {
 			return c
 		}

@@ -87,8 +87,8 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 	want := map[string]string{
 		"post /api/v1/links": "create-link", "post /api/v1/links/bulk": "create-links", "get /api/v1/links": "list-links", "get /api/v1/links/{code}": "get-link",
 		"patch /api/v1/links/{code}": "change-link", "delete /api/v1/links/{code}": "delete-link", "get /api/v1/links/{code}/stats": "link-stats",
-		"get /api/v1/links/{code}/clicks": "link-clicks",
-		"post /api/v1/keys":               "create-key", "get /api/v1/keys": "list-keys", "get /api/v1/keys/{id}": "get-key",
+		"get /api/v1/links/{code}/clicks": "link-clicks", "get /api/v1/links/{code}/qr": "link-qr",
+		"post /api/v1/keys": "create-key", "get /api/v1/keys": "list-keys", "get /api/v1/keys/{id}": "get-key",
 		"delete /api/v1/keys/{id}": "revoke-key", "post /api/v1/keys/{id}/rotate": "rotate-key",
 	}
 	for path, name := range map[string]string{"/api/v1/urls": "urls", "/shorten": "shorten", "/v1/urls": "v1-urls", "/v1/links": "v1-links"} {

@@ -15,6 +15,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/qr"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten"
 )
@@ -79,6 +80,7 @@ func mappings() []mapping {
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
 		{link.ErrUnavailable, unavailable, "this cannot be done now, try again"},
+		{qr.ErrBusy, unavailable, "too many QR codes are being drawn, try again"},
 		{analytics.ErrUnavailable, unavailable, "the statistics cannot be read now, try again"},
 		{context.DeadlineExceeded, unavailable, "it took too long, try again"},
 		{context.Canceled, unavailable, "the request was given up"},
@@ -111,6 +113,9 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		p = kindLimited().problem()
 		p.Detail = "the limit of creates is reached, wait as long as Retry-After says"
 		return p, true
+	}
+	if bad, ok := qr.AsError(err); ok {
+		return kindInvalid().problem().about(bad.Field, bad.Reason), true
 	}
 	if i, ok := errors.AsType[*auth.InvalidError](err); ok {
 		return kindInvalid().problem().about(i.Field, i.PublicMessage()), true
