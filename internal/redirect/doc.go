@@ -31,6 +31,11 @@
 //	the stored destination is no  500 broken-link
 //	  safe Location
 //
+// "/{code}/qr" is answered with a QR code of the short URL while the link leads
+// somewhere, be it to its fallback: 200, or 304 by its ETag. Otherwise the answer is
+// that of the table, and 403 warning for everybody; 400 invalid-request when the query
+// is not as internal/qr wants it. It is no visit: no click is counted or spent.
+//
 // No link is made to a host of ours, but a host may become ours later. Such a link
 // leads nowhere and such a fallback counts as none (loop.go), so that no visitor is
 // ever sent from one of our links to another: a circle ends at its first link.

@@ -25,6 +25,8 @@ type HandlerConfig struct {
 	// the default domain.
 	StrictHost bool
 
+	Pictures *Pictures // answer "/{code}/qr"; nil = that is no path
+
 	Clients clientaddr.Rule // whose X-Forwarded-For is believed
 	Unknown *Budget         // of unknown codes; nil = no bound
 	Log     *slog.Logger    // nil = discard
@@ -39,7 +41,8 @@ type Handler struct {
 	recorder Recorder
 	hosts    hosts
 	clients  clientaddr.Rule
-	budget   *Budget // nil = no bound
+	budget   *Budget   // nil = no bound
+	pictures *Pictures // nil = no QR codes
 	log      *slog.Logger
 	bodies   *bodies
 	values   values
@@ -61,14 +64,18 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	}
 	return &Handler{
 		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
-		clients: cfg.Clients, budget: cfg.Unknown, log: cfg.Log, bodies: b, values: newValues(b.csp),
+		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(b.csp),
 		visits: sync.Pool{New: func() any { return new(visit) }},
 	}, nil
 }
 
 // ServeHTTP answers one request and then, if the answer could be written, records
-// the click.
+// the click. "/{code}/qr", which the lane leaves to net/http, is no visit (qr.go).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if code, ok := pictured(r); ok && h.pictures != nil {
+		h.serveQR(w, r, code)
+		return
+	}
 	flags := flagsOf(r)
 	q := Request{
 		Method: r.Method, Query: r.URL.RawQuery, Accept: r.Header["Accept"], Agent: first(r.Header, "User-Agent"),

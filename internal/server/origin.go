@@ -110,6 +110,16 @@ func (o origin) ownHosts(listening net.Addr) (*weburl.Hosts, error) {
 	return own, nil
 }
 
+// shortURL returns what people pass on, as the API shows it.
+func (o origin) shortURL(k link.Key) string {
+	base := o.base
+	if k.Domain != "" {
+		scheme, _, _ := strings.Cut(o.base, "://")
+		base = scheme + "://" + string(k.Domain)
+	}
+	return base + "/" + string(k.Code)
+}
+
 // hosts maps the Host headers that name a domain to the domain. A visitor of a
 // local server may write the loopback address instead of its name; that needs no
 // entry, because an unknown host is the default domain.

@@ -26,6 +26,8 @@ import (
 	"curt/internal/config"
 	"curt/internal/httpapi"
 	"curt/internal/lane"
+	"curt/internal/link"
+	"curt/internal/qr"
 	"curt/internal/redirect"
 	"curt/internal/telemetry"
 	"curt/internal/weburl"
@@ -63,6 +65,7 @@ type Server struct {
 	clicks  pipeline
 	keys    *auth.Keys
 	finder  finder
+	drawer  *qr.Drawer // one for visitors and programs, so that both together are bounded
 
 	health      health
 	connections connections
@@ -74,7 +77,7 @@ type Server struct {
 // address is touched. An error that the operator can put right is a [*config.Error];
 // whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	s := &Server{config: cfg, version: o.Version, log: o.Log, metrics: telemetry.New(o.Version)}
+	s := &Server{config: cfg, version: o.Version, log: o.Log, metrics: telemetry.New(o.Version), drawer: qr.NewDrawer()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -140,6 +143,7 @@ func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Hosts: s.origin.hosts(),
 		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log,
+		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }
 
@@ -159,7 +163,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		ClientAddr: func(r *http.Request) netip.Addr {
 			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
 		},
-		CursorKey: cursorKey, Log: s.log,
+		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
 }
 
