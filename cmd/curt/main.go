@@ -24,6 +24,7 @@ type cli struct {
 	Stats   statsCmd   `cmd:"" help:"Show the statistics of a link."`
 	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, newest first."`
 	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
+	QR      qrCmd      `cmd:"" name:"qr" help:"Draw the QR code of a link."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
