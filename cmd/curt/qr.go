@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,9 +35,9 @@ func (c *qrCmd) Run(ctx context.Context, t terminal) error {
 	if c.Format == "" {
 		c.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
 	}
-	toTerminal := c.Out == "" && onTerminal(t.out)
+	toTerminal := c.Out == "" && isTerminal(t.out)
 	if toTerminal && c.Format == "png" {
-		return errors.New("a terminal cannot show a PNG: name a file with -o")
+		return usageError("a terminal cannot show a PNG: name a file with -o")
 	}
 	api, err := c.client()
 	if err != nil {
@@ -86,14 +85,4 @@ func (c *qrCmd) show(ctx context.Context, t terminal, api *client.Client, code, 
 	}
 	_, err = io.WriteString(t.out, text)
 	return err
-}
-
-// onTerminal reports whether what is written is read by a person at once.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -16,7 +16,7 @@ var ErrBusy = errors.New("too many QR codes are being drawn")
 // for a picture.
 const longestWait = 2 * time.Second
 
-// Drawer draws one code at a time. A drawing takes 1 to 30 ms of a processor, a
+// Drawer draws one code at a time. A drawing takes 3 to 50 ms of a processor, a
 // thousand times what a redirect takes, and anybody may ask for one: the rest of the
 // machine stays with the redirects. It is safe for many goroutines; its zero value is
 // not, make it with NewDrawer.
