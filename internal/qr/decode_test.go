@@ -49,8 +49,13 @@ func levels() []qr.Level { return []qr.Level{qr.L, qr.M, qr.Q, qr.H} }
 // colours are pairs, dark and light, up to the least contrast that is allowed.
 func colours() [][2]qr.Color {
 	return [][2]qr.Color{
-		{0x000000, 0xffffff}, {0x003366, 0xffee88}, {0xaa0000, 0xffffff}, {0x0000ff, 0xffffff},
-		{0xaaaaaa, 0xffffff}, {0x000000, 0xababab}, {0x1a7f37, 0xf6e7ff},
+		{0x000000, 0xffffff},
+		{0x003366, 0xffee88},
+		{0xaa0000, 0xffffff},
+		{0x0000ff, 0xffffff},
+		{0xaaaaaa, 0xffffff},
+		{0x000000, 0xababab},
+		{0x1a7f37, 0xf6e7ff},
 	}
 }
 

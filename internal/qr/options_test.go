@@ -82,8 +82,15 @@ func TestMatches(t *testing.T) {
 		lines []string
 		want  bool
 	}{
-		{nil, false}, {[]string{""}, false}, {[]string{`"a"`}, true}, {[]string{`W/"a"`}, true}, {[]string{`"b", "a"`}, true},
-		{[]string{`"b"`, `"a"`}, true}, {[]string{"*"}, true}, {[]string{"a"}, false}, {[]string{`"A"`}, false},
+		{nil, false},
+		{[]string{""}, false},
+		{[]string{`"a"`}, true},
+		{[]string{`W/"a"`}, true},
+		{[]string{`"b", "a"`}, true},
+		{[]string{`"b"`, `"a"`}, true},
+		{[]string{"*"}, true},
+		{[]string{"a"}, false},
+		{[]string{`"A"`}, false},
 	} {
 		if got := qr.Matches(tt.lines, `"a"`); got != tt.want {
 			t.Errorf("%q: %v", tt.lines, got)
