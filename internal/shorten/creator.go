@@ -98,6 +98,7 @@ type Creator struct {
 	dedupe   link.Deduper // nil = the store is none
 	batcher  link.Batcher
 	attempts *attempts
+	turns    *turns
 	claims   idempotency.Store
 	metrics  *metrics
 }
@@ -108,7 +109,7 @@ func New(cfg Config) *Creator {
 		store: cfg.Store, index: cfg.Index, ranking: cfg.Ranking, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, ids: link.NewIDs(cfg.Random),
-		attempts: newAttempts(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
+		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)

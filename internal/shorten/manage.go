@@ -97,7 +97,8 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 // errUnchanged ends an update that has nothing to write.
 var errUnchanged = errors.New("nothing to change")
 
-// replace changes a link that the caller sees and announces the new version.
+// replace changes a link that the caller sees and announces the new version. Changes
+// of one key take turns, so that of many at once the last wins and none loses.
 func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
 	if err := authorise(who, auth.LinksWrite); err != nil {
 		return link.Link{}, err
@@ -105,6 +106,11 @@ func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, matc
 	if who.IsAnonymous() { // may create, but owns nothing to change
 		return link.Link{}, auth.ErrUnauthenticated
 	}
+	done, err := c.turns.wait(ctx, k)
+	if err != nil {
+		return link.Link{}, err
+	}
+	defer done()
 	var seen link.Link
 	stored, err := link.Update(ctx, c.store, k, func(l *link.Link) error {
 		if !visible(who, *l) {
