@@ -31,6 +31,9 @@ func (c *conn) hit(s *scratch) bool {
 	if e == nil || e.Prepared.Head == "" || !holds(&e.Prepared) {
 		return false
 	}
+	if !c.place.Known() && redirect.LeadsBack(e.Target.Destination, view(h.host)) {
+		return false
+	}
 	s.outcome = clicks.Redirected
 	s.closing = h.closing || c.lane.leaving.Load()
 	out := append(append(s.out[:0], e.Prepared.Head...), c.lane.clock.dateValue()...)
@@ -60,6 +63,9 @@ func (c *conn) resolve(s *scratch) {
 	}
 	if h.isHead {
 		q.Method = http.MethodHead
+	}
+	if !c.place.Known() {
+		q.Stranger = string(h.host)
 	}
 	for _, line := range h.accept {
 		q.Accept = append(q.Accept, string(line))

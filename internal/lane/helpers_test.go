@@ -42,6 +42,7 @@ func links() *cachetest.Source {
 		t.Destination = dest
 		s.Put(link.Key{Code: link.Code(code)}, t)
 	}
+	s.Put(link.Key{Code: "circle"}, link.Target{Destination: "http://stranger.example:8080/mirror", Redirect: 302, Status: link.Active, Safety: link.Clean})
 	s.Put(link.Key{Domain: "go.example", Code: "live"}, link.Target{Destination: "https://go.example.org/"})
 	return s
 }

@@ -27,7 +27,7 @@
 //	  by GET or HEAD
 //	query forwarded, too long     414 uri-too-long
 //	the destination is a host of  508 loop
-//	  ours now
+//	  ours now, or the Host asked
 //	the stored destination is no  500 broken-link
 //	  safe Location
 //
@@ -38,7 +38,9 @@
 //
 // No link is made to a host of ours, but a host may become ours later. Such a link
 // leads nowhere and such a fallback counts as none (loop.go), so that no visitor is
-// ever sent from one of our links to another: a circle ends at its first link.
+// ever sent from one of our links to another: a circle ends at its first link. A Host
+// that is not configured serves the default domain and, for its own visitors, counts
+// as ours, too (LeadsBack); other such names nobody can know.
 //
 // The package reaches no SQL, no accounts, no analytics and no moderation.
 package redirect

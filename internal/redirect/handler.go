@@ -83,6 +83,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
 	place := h.At(r.Host)
+	if !place.Known() {
+		q.Stranger = r.Host
+	}
 	out := h.Answer(r.Context(), place, code, q)
 	if h.Metered(out, code) {
 		out = h.Meter(r.Context(), out, h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]))

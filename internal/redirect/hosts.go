@@ -28,22 +28,22 @@ func newHosts(known map[string]link.Domain, strict bool) hosts {
 
 // of returns the domain of a Host, tried as sent, in canonical form, and without
 // its port. An unknown host is the default domain, unless hosts are strict.
-func (h hosts) of(host string) (domain, bool) {
+func (h hosts) of(host string) Place {
 	if d, ok := h.known[host]; ok {
-		return d, true
+		return Place{domain: d, known: true, served: true}
 	}
 	if len(h.known) > 0 {
 		host = strings.ToLower(host)
 		name, port := splitPort(host)
 		name = strings.TrimSuffix(name, ".")
 		if d, ok := h.known[name+port]; ok {
-			return d, true
+			return Place{domain: d, known: true, served: true}
 		}
 		if d, ok := h.known[name]; ok {
-			return d, true
+			return Place{domain: d, known: true, served: true}
 		}
 	}
-	return domain{}, !h.strict
+	return Place{served: !h.strict}
 }
 
 // splitPort cuts ":port" off, which the colons of an IPv6 literal are not.

@@ -1,6 +1,8 @@
 package redirect
 
 import (
+	"strings"
+
 	"curt/internal/link"
 	"curt/internal/weburl"
 )
@@ -20,4 +22,34 @@ func NewLoopGuard(own *weburl.Hosts) func(link.Target) link.Target {
 		}
 		return t
 	}
+}
+
+// LeadsBack reports whether a visitor who follows url comes back with the same Host:
+// name and port are compared, not case, and without a port the scheme's own counts.
+// It is for a Host that is no configured one and yet reached us, by a name in DNS
+// that we were never told of; an empty host is led to by nothing. It allocates
+// nothing.
+func LeadsBack(url, host string) bool {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok || rest == "" || host == "" || rest[0]|0x20 != host[0]|0x20 { // most differ at once; 0x20 is the case
+		return false
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	name, port := splitPort(rest)
+	hostName, hostPort := splitPort(host)
+	return portOr(port, scheme) == portOr(hostPort, scheme) &&
+		strings.EqualFold(strings.TrimSuffix(name, "."), strings.TrimSuffix(hostName, "."))
+}
+
+// portOr returns ":port", or that of the scheme if there is none.
+func portOr(port, scheme string) string {
+	switch {
+	case len(port) > len(":"):
+		return port
+	case scheme == "https":
+		return ":443"
+	}
+	return ":80"
 }

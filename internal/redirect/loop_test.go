@@ -70,3 +70,61 @@ func TestALinkThatLeadsHomeLeadsNowhere(t *testing.T) {
 		}
 	}
 }
+
+func TestLeadsBack(t *testing.T) {
+	for _, c := range []struct {
+		url, host string
+		want      bool
+	}{
+		{"http://a.example/x", "a.example", true},
+		{"http://a.example/x", "A.Example:80", true},
+		{"https://a.example", "a.example:443", true},
+		{"https://a.example?x", "a.example", true},
+		{"https://a.example#/", "a.example.", true},
+		{"https://a.example./", "a.example", true},
+		{"http://a.example:8080/x", "a.EXAMPLE:8080", true},
+		{"http://a.example/", "a.example:", true},
+		{"http://[2001:db8::1]:81/", "[2001:DB8::1]:81", true},
+		{"http://[2001:db8::1]/", "[2001:db8::1]", true},
+		{"http://a.example/x", "", false},
+		{"", "", false},
+		{"", "a.example", false},
+		{"not a URL", "not", false},
+		{"http://", "a", false},
+		{"http://a.example:8080/x", "a.example", false},
+		{"https://a.example/", "a.example:80", false},
+		{"http://a.example.org/", "a.example", false},
+		{"http://a.exampl/", "a.example", false},
+		{"https://b.example/?https://a.example/", "a.example", false},
+		{"http://[2001:db8::1]/", "[2001:db8::2]", false},
+		{"http://a.example/", ":80", false},
+		{"http://a.example/", "a.example..", false},
+	} {
+		if got := redirect.LeadsBack(c.url, c.host); got != c.want {
+			t.Errorf("%q from %q: %t", c.url, c.host, got)
+		}
+	}
+}
+
+// A strange Host that a link leads to is as our own: no redirect, nothing spent, and
+// a fallback there counts as none.
+func TestAStrangeHostIsNotLedTo(t *testing.T) {
+	target := link.Target{Destination: "https://a.example/b", Redirect: 302, Status: link.Active, Safety: link.Clean, Limited: true}
+	s := cachetest.NewSource()
+	s.Put(key("abc"), target)
+	s.SetLeft(key("abc"), 1)
+	out, err := newResolver(t, s).Resolve(t.Context(), key("abc"), redirect.Request{Method: "GET", Stranger: "A.example"}, now())
+	if err == nil || out.Problem != redirect.Loop || out.Click != clicks.Refused || out.Location != "" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: "b.example"}, now()); out.Location != target.Destination {
+		t.Errorf("its one click is spent: %+v", out)
+	}
+	target.Status, target.Fallback = link.Disabled, "https://a.example/over"
+	s.Put(key("abc"), target)
+	for stranger, status := range map[string]int{"a.example": 410, "": 302, "b.example": 302} {
+		if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: stranger}, now()); out.Status != status {
+			t.Errorf("fallback, %q: %+v", stranger, out)
+		}
+	}
+}

@@ -16,6 +16,10 @@ type Request struct {
 	Accept  []string // the lines of Accept
 	Agent   string   // User-Agent
 	Preview bool     // HEAD or a prefetch: never spends a click
+
+	// Stranger is the Host as sent, where it is no configured one; else empty. A link
+	// that leads to it is not followed.
+	Stranger string
 }
 
 // Outcome is the decision about one request, complete: whoever writes it adds only

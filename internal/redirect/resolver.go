@@ -92,7 +92,7 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 	if !allows(t, q.Method) {
 		return notAllowed(q), nil
 	}
-	if t.Loops {
+	if t.Loops || LeadsBack(t.Destination, q.Stranger) {
 		return refuse(Loop, q), fmt.Errorf("resolve %s: %w: the destination is a host of ours", k, link.ErrInvalid)
 	}
 	to := t.Destination
@@ -120,10 +120,10 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 }
 
 // over answers for a link whose time, clicks or owner's will have come to an end. A
-// fallback that is no safe Location counts as none.
+// fallback that is no safe Location, or leads back to us, counts as none.
 func over(t link.Target, p Problem, q Request) Outcome {
 	switch {
-	case !safe(t.Fallback):
+	case !safe(t.Fallback), LeadsBack(t.Fallback, q.Stranger):
 		return refuse(p, q)
 	case !allows(t, q.Method):
 		return notAllowed(q)

@@ -17,6 +17,7 @@ import (
 // Place is what a Host header stands for: a domain, or nothing that is served.
 type Place struct {
 	domain domain
+	known  bool // the Host is a configured one
 	served bool
 }
 
@@ -29,11 +30,13 @@ func (p Place) Bytes() []byte { return p.domain.bytes }
 // Served reports whether links are answered there at all.
 func (p Place) Served() bool { return p.served }
 
+// Known reports whether the Host is a configured one. Whoever asks about a link
+// under another tells it in Request.Stranger, and lets LeadsBack judge a prepared
+// answer.
+func (p Place) Known() bool { return p.known }
+
 // At returns what a Host header stands for. It is a pure function of host.
-func (h *Handler) At(host string) Place {
-	d, served := h.hosts.of(host)
-	return Place{domain: d, served: served}
-}
+func (h *Handler) At(host string) Place { return h.hosts.of(host) }
 
 // Answer decides about a request for code, and logs why an answer is a 5xx.
 func (h *Handler) Answer(ctx context.Context, p Place, code link.Code, q Request) Outcome {
