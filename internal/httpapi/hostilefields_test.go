@@ -107,7 +107,7 @@ func badLists() []hostile {
 	all := []hostile{
 		list("limit with a fraction", "limit=1.5", "limit"), list("negative limit", "limit=-1", "limit"), list("limit in hexadecimal", "limit=0x10", "limit"),
 		list("limit with an exponent", "limit=1e1", "limit"), list("limit in full width", "limit=%EF%BC%91", "limit"), list("limit with NUL", "limit=1%00", "limit"),
-		list("limit with a line end", "limit=1%0a", "limit"), list("limit with a space", "limit=+5", "limit"), list("cursor twice", "cursor=a&cursor=b", "cursor"),
+		list("limit with a line end", "limit=1%0a", "limit"), list("limit with a space", "limit=+5", "limit"), list("limit with a sign", "limit=%2B5", "limit"), list("limit with a leading zero", "limit=05", "limit"), list("cursor twice", "cursor=a&cursor=b", "cursor"),
 		list("cursor in another alphabet", "cursor="+strings.Repeat("%2B%2F", 20)+"%3D", "cursor"), list("cursor with a line end", "cursor=AAAA%0d%0aAAAA", "cursor"),
 		list("cursor is empty", "cursor=", "cursor"), list("status twice", "status=active&status=active", "status"), list("status with NUL", "status=active%00", "status"),
 		list("status with a line end", "status=active%0d%0a", "status"), list("domain with NUL", "domain=curt.test%00", "domain"), list("domain with a port", "domain=curt.test:1", "domain"),

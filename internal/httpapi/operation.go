@@ -141,15 +141,16 @@ func clip(s string) string {
 }
 
 // integer returns a query parameter within the bounds that its description names,
-// or its default.
+// or its default. Only plain decimal digits are a number: no sign, no leading zero.
 func (c *call) integer(name string) (int, error) {
 	i := slices.IndexFunc(c.op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	schema := c.op.Parameters[i].Schema
 	if !c.query.Has(name) {
 		return schema.Default.(int), nil
 	}
-	n, err := strconv.Atoi(c.query.Get(name))
-	if err != nil || float64(n) < *schema.Minimum || float64(n) > *schema.Maximum {
+	text := c.query.Get(name)
+	n, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(n) != text || float64(n) < *schema.Minimum || float64(n) > *schema.Maximum {
 		return 0, badField(name, fmt.Sprintf("want a whole number from %.0f to %.0f", *schema.Minimum, *schema.Maximum))
 	}
 	return n, nil
