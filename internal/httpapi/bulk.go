@@ -40,7 +40,8 @@ func (a *api) bulkOperations(d describer) []*operation {
 			Description: "Each link is made, or refused, by itself, in one durable write; the answer holds a result for each, " +
 				"in order. Of links that ask for one alias the first gets it. A body that is no such list, or holds more than " +
 				"1,000 links, is refused and nothing is stored. Each link counts for the limits of the key; a list that they " +
-				"cannot take is refused. Idempotency-Key is not offered: a list whose links have a custom_alias or dedupe can " +
+				"cannot take now is refused with 429, and one longer than the smallest of them allows at once with 400, which " +
+				"says how many links fit. Idempotency-Key is not offered: a list whose links have a custom_alias or dedupe can " +
 				"be sent again without making a link twice.",
 			MaxBodyBytes: maxBulkBody, RequestBody: d.body(BulkCreate{}, "application/json"),
 			Responses: d.answers(207, "A result for each link.", BulkResults{}, nil, 408, 413, 415, 429, 507),

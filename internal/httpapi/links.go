@@ -117,6 +117,8 @@ func (a *api) linkOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodPatch, Path: linksPath + "/{code}", OperationID: "change-link", Summary: "Change a link",
+				Description: "Members that are absent stay as they are; null brings the default back. Every change with a member makes a new " +
+					"version and ETag, also where the value is the one that stands. Of changes at once without If-Match the last wins.",
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkChange{}, "application/json", "application/merge-patch+json"),
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
 				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 507),

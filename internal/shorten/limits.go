@@ -78,12 +78,16 @@ func parseLimits(text string) ([]ratelimit.Limit, error) {
 
 // charge spends n creates of the caller's limits, all of them or none, in one
 // question to the store. It returns the tightest verdict, nil when no limit applies,
-// and a LimitedError with the verdict that takes longest when one refuses: always, for
-// more than a limit allows at once.
+// a LimitedError with the verdict that takes longest when one refuses, and an
+// InvalidError for more than a limit ever allows at once, where waiting cannot help.
 func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Caller, n int) (*ratelimit.Verdict, error) {
 	charges := c.charges(who, n)
 	if len(charges) == 0 {
 		return nil, nil
+	}
+	most := slices.MinFunc(charges, func(a, b ratelimit.Charge) int { return a.Limit.Burst - b.Limit.Burst }).Limit.Burst
+	if n > most {
+		return nil, invalid("links", "the limits of this key allow at most %d at once", most)
 	}
 	verdicts, err := c.limits.Spend(ctx, now, charges)
 	if err != nil {

@@ -108,6 +108,33 @@ func TestTheTightestLimitIsTold(t *testing.T) {
 	}
 }
 
+// What no wait can make possible is the request's mistake, and costs nothing.
+func TestABatchAboveTheSmallestBurstIsInvalid(t *testing.T) {
+	b := planned(t, "free=10/m+5/h")
+	who := onPlan("k", "acme", auth.PlanFree)
+	batch := func(n int) []shorten.Row {
+		all := make([]shorten.Row, n)
+		for i := range all {
+			all[i].Request = to("http://example.com")
+		}
+		return all
+	}
+	for _, n := range []int{6, 10, 11, shorten.MaxMany} {
+		_, err := b.MakeMany(t.Context(), noon(), who, batch(n))
+		wantError(t, "above the burst", err, link.ErrInvalid)
+		if err == nil || !strings.Contains(err.Error(), "links: ") || !strings.Contains(err.Error(), "at most 5 ") {
+			t.Errorf("%d links: %v, want to hear of 5", n, err)
+		}
+	}
+	if v, err := b.MakeMany(t.Context(), noon(), who, batch(5)); err != nil || v.Remaining != 0 {
+		t.Errorf("5 links: %+v, %v", v, err)
+	}
+	_, err := b.MakeMany(t.Context(), noon(), who, batch(5))
+	if _, ok := errors.AsType[*shorten.LimitedError](err); !ok {
+		t.Errorf("5 more: %v, want LimitedError", err)
+	}
+}
+
 func TestPlansAsAnOperatorWritesThem(t *testing.T) {
 	got, err := shorten.DefaultPlans().With(" free = 5/s + 20/m , anonymous=off,default=1000/d,")
 	if err != nil {

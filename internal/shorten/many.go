@@ -31,7 +31,8 @@ type Row struct {
 // ones made, so of rows that ask for one alias the first gets it, and a row that asks to
 // dedupe may be given the link of an earlier one. A row that fails leaves the others
 // alone. Each row that may become a link is one create to the caller's limit; a batch
-// that the limit cannot take is refused as a whole.
+// that the limit cannot take now is refused as a whole, with a LimitedError, and one
+// that it can never take with an InvalidError.
 //
 // The error is for the whole batch; then nothing is known to be stored. The verdict is
 // that of Request.Limit.
