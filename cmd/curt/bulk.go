@@ -48,7 +48,7 @@ func (b *bulk) run(ctx context.Context, rows <-chan row) error {
 				return err
 			}
 			waiting, most = waiting[n:], min(2*most, maxRows)
-		case wait >= 0 && n > 1: // a limit may never let so many pass at once
+		case n > 1 && (wait >= 0 || tooMany(err)): // fewer may pass
 			most = n / 2
 		case wait >= 0 && b.patient:
 			if err := b.pause(ctx, wait); err != nil {
@@ -172,6 +172,13 @@ func refusedFor(err error) time.Duration {
 		return -1
 	}
 	return max(problem.RetryAfter, time.Second)
+}
+
+// tooMany reports that the list was refused as a whole: a limit of the key may never let
+// so many pass at once.
+func tooMany(err error) bool {
+	problem, ok := errors.AsType[*client.Problem](err)
+	return ok && problem.Status == http.StatusBadRequest && problem.Field == "links"
 }
 
 func (b *bulk) pause(ctx context.Context, d time.Duration) error {

@@ -68,6 +68,11 @@ func TestALimitMakesSmallerRequests(t *testing.T) {
 			largest = max(largest, rows)
 			return false
 		}
+		if rows > 20 { // never, while fewer would have to wait
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"title":"Bad request","status":400,"field":"links","detail":"links: at most 20 at once"}`)
+			return true
+		}
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
