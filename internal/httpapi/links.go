@@ -16,7 +16,7 @@ const linksPath = "/api/v1/links"
 
 // LinkFields are the members that a create sets and a change may change.
 type LinkFields struct {
-	LongURL      opt[string]   `json:"long_url" format:"uri" maxLength:"8192" nullable:"false" doc:"Where the link leads: http or https."`
+	LongURL      opt[string]   `json:"long_url" format:"uri" maxLength:"8192" nullable:"false" doc:"Where the link leads: http or https, without control characters."`
 	StartsAt     opt[date]     `json:"starts_at" required:"false" doc:"Before it the link is unknown to visitors."`
 	ExpiresAt    opt[date]     `json:"expires_at" required:"false" doc:"From this millisecond on the link is dead. Not together with expires_in."`
 	ExpiresIn    opt[int64]    `json:"expires_in" required:"false" minimum:"1" maximum:"315619200" doc:"Seconds from now until the link is dead."`

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"curt/internal/weburl"
@@ -162,6 +163,8 @@ func explained(err error, raw string, node *nodeURL) bool {
 	switch {
 	case errors.Is(err, weburl.ErrEncoding):
 		return !utf8.ValidString(raw)
+	case errors.Is(err, weburl.ErrControl):
+		return strings.ContainsFunc(raw, func(r rune) bool { return r < 0x80 && unicode.IsControl(r) })
 	case errors.Is(err, weburl.ErrTooLong):
 		return len(raw) > weburl.MaxLength || len(node.Href) > weburl.MaxLength
 	case errors.Is(err, weburl.ErrScheme):

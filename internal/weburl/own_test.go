@@ -27,7 +27,7 @@ var ownSpellings = []string{
 	"https://curt.example/", "http://curt.example/x", "https://CURT.example/", "https://Curt.Example./", "https://curt.example:443/",
 	"https://curt.example:8443/x", "http://curt.example:65535/", "https:curt.example", `https:\\curt.example\x`, "https:///curt.example/",
 	"https://c%75rt.example/", "https://%63%75%72%74%2e%65%78%61%6d%70%6c%65/", "https://ｃｕｒｔ．ｅｘａｍｐｌｅ/", "https://curt。example/",
-	"https://cu\u00adrt.example/", "https://cu\trt.exa\nmple/", " https://curt.example/ ", "https://@curt.example/", "https://:@curt.example/",
+	"https://cu\u00adrt.example/", " https://curt.example/ ", "https://@curt.example/", "https://:@curt.example/",
 	"https://ⓒⓤⓡⓣ.example/", "https://𝐜urt.example/", "https://curt.example?x", "https://curt.example#x", `https://curt.example\.evil.example/`,
 	// A further domain outside ASCII.
 	"https://kürz.example/", "https://KÜRZ.example/", "https://xn--krz-hoa.example/", "https://XN--KRZ-HOA.EXAMPLE/", "https://k%C3%BCrz.example/",

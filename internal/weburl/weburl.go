@@ -22,11 +22,13 @@ type URL struct {
 // [Hosts.Refuses], because it depends on who we are:
 //
 //	rule                                                           | error
-//	C0 controls and spaces at both ends, and tabs and line ends    |
-//	  anywhere, are removed, because browsers remove them          |
-//	something is left                                              | ErrEmpty
 //	at most 8,192 bytes, as sent and in normal form                | ErrTooLong
 //	valid UTF-8                                                    | ErrEncoding
+//	no C0 control, so no tab and no line end, and no DEL, at the   | ErrControl
+//	  ends either: browsers remove some of them and escape others, |
+//	  programs that log or forward the URL may not                 |
+//	spaces at both ends are removed, because browsers remove them  |
+//	something is left                                              | ErrEmpty
 //	absolute, and the scheme is http or https in any case          | ErrScheme
 //	no user name and no password ("http://@host/" has neither)     | ErrCredentials
 //	the host is an IPv4 or IPv6 address in any spelling that       | ErrHost
@@ -39,7 +41,8 @@ type URL struct {
 //	  no loopback, if that is where we listen                      |
 //
 // The host rule is stricter than the standard, which also takes names that DNS
-// cannot hold ("http://a..b/", "http://+1/"), and so is the port rule (0).
+// cannot hold ("http://a..b/", "http://+1/"), and so are the port rule (0) and that of
+// control characters. A percent-encoded control ("%0A") stays as it came.
 //
 // The result is the serialisation of the standard: lower-case scheme and host,
 // hosts outside ASCII as A-labels, addresses in canonical form, default ports and
@@ -53,7 +56,10 @@ func Parse(raw string) (URL, error) {
 	if !utf8.ValidString(raw) {
 		return URL{}, ErrEncoding
 	}
-	s := strip(raw)
+	if holdsControl(raw) {
+		return URL{}, ErrControl
+	}
+	s := strings.Trim(raw, " ")
 	if s == "" {
 		return URL{}, ErrEmpty
 	}
@@ -112,13 +118,14 @@ const (
 	defaultHTTPS = 443
 )
 
-// strip removes what browsers remove before they read.
-func strip(s string) string {
-	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-	if !strings.ContainsAny(s, "\t\n\r") {
-		return s
+// holdsControl reports a C0 control or DEL.
+func holdsControl(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == 0x7F {
+			return true
+		}
 	}
-	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
+	return false
 }
 
 // cutScheme returns the scheme and what follows it and any slashes, whichever way
