@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -21,10 +22,10 @@ const (
 )
 
 // words calls yield with each word of the text until yield returns false. A word is a run of letters, digits and
-// marks, in lower case and compatibility form (NFKC), cut to maxWord bytes. Scripts
+// marks, with case folded (ß is ss) and in compatibility form (NFKC), cut to maxWord bytes. Scripts
 // that write no spaces are taken letter by letter.
 func words(text string, yield func(string) bool) {
-	text = strings.ToLower(norm.NFKC.String(text))
+	text = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text))) // a folded letter may be composed anew
 	for text != "" {
 		begin := strings.IndexFunc(text, inWord)
 		if begin < 0 {

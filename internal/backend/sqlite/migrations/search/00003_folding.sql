@@ -1,0 +1,8 @@
+-- +goose Up
+
+-- Words are folded otherwise than before (ß is ss), so an index from before is emptied
+-- and filled anew.
+DELETE FROM segments;
+DELETE FROM pages;
+DELETE FROM chunks;
+UPDATE state SET after = zeroblob(16), changes = 0, filled = 0;
