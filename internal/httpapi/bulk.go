@@ -44,7 +44,7 @@ func (a *api) bulkOperations(d describer) []*operation {
 				"says how many links fit. Idempotency-Key is not offered: a list whose links have a custom_alias or dedupe can " +
 				"be sent again without making a link twice.",
 			MaxBodyBytes: maxBulkBody, RequestBody: d.body(BulkCreate{}, "application/json"),
-			Responses: d.answers(207, "A result for each link.", BulkResults{}, nil, 408, 413, 415, 429, 507),
+			Responses: d.answers(207, "A result for each link.", BulkResults{}, withLimits(map[string]*huma.Param{}), 408, 413, 415, 429, 507),
 		},
 		scope: auth.LinksWrite, streams: true, serve: (*call).createLinks,
 		examples: []example{

@@ -20,28 +20,31 @@ import (
 
 // Click is one click as the API shows it. What is unknown is null.
 type Click struct {
-	Time         time.Time `json:"time"`
-	Outcome      string    `json:"outcome" enum:"redirected,fallback,refused" doc:"Only redirected counts as a click."`
-	Preview      bool      `json:"preview" doc:"A HEAD request or a prefetch, which never counts."`
-	Bot          bool      `json:"bot"`
-	BotReason    *string   `json:"bot_reason" enum:"named,listed,no_browser" doc:"Why it counts as a bot's."`
-	BotName      *string   `json:"bot_name" doc:"How the program calls itself."`
-	Country      *string   `json:"country" doc:"ISO 3166-1 alpha-2."`
-	City         *string   `json:"city"`
-	Network      *string   `json:"network" doc:"The organisation behind the visitor's network."`
-	Device       string    `json:"device"`
-	Browser      string    `json:"browser"`
-	OS           string    `json:"os"`
-	Language     *string   `json:"language"`
-	ReferrerHost string    `json:"referrer_host"`
-	Trigger      string    `json:"trigger" enum:"link,qr"`
-	UTMSource    *string   `json:"utm_source"`
-	UTMMedium    *string   `json:"utm_medium"`
-	UTMCampaign  *string   `json:"utm_campaign"`
-	UTMTerm      *string   `json:"utm_term"`
-	UTMContent   *string   `json:"utm_content"`
-	Visitor      *string   `json:"visitor" doc:"The same for one visitor of this link on one day (UTC), and for nobody else."`
+	Time         string  `json:"time" format:"date-time" doc:"With three digits of milliseconds."`
+	Outcome      string  `json:"outcome" enum:"redirected,fallback,refused" doc:"Only redirected counts as a click."`
+	Preview      bool    `json:"preview" doc:"A HEAD request or a prefetch, which never counts."`
+	Bot          bool    `json:"bot"`
+	BotReason    *string `json:"bot_reason" enum:"named,listed,no_browser" doc:"Why it counts as a bot's."`
+	BotName      *string `json:"bot_name" doc:"How the program calls itself."`
+	Country      *string `json:"country" doc:"ISO 3166-1 alpha-2."`
+	City         *string `json:"city"`
+	Network      *string `json:"network" doc:"The organisation behind the visitor's network."`
+	Device       string  `json:"device"`
+	Browser      string  `json:"browser"`
+	OS           string  `json:"os"`
+	Language     *string `json:"language"`
+	ReferrerHost string  `json:"referrer_host"`
+	Trigger      string  `json:"trigger" enum:"link,qr"`
+	UTMSource    *string `json:"utm_source"`
+	UTMMedium    *string `json:"utm_medium"`
+	UTMCampaign  *string `json:"utm_campaign"`
+	UTMTerm      *string `json:"utm_term"`
+	UTMContent   *string `json:"utm_content"`
+	Visitor      *string `json:"visitor" doc:"The same for one visitor of this link on one day (UTC), and for nobody else."`
 }
+
+// clickTime is how the time of a click is written, in JSON and in files.
+const clickTime = "2006-01-02T15:04:05.000Z07:00"
 
 // TransformSchema lets null be a reason.
 func (Click) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
@@ -61,7 +64,8 @@ func (a *api) clicksOperation(d describer) *operation {
 	return &operation{
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: linksPath + "/{code}/clicks", OperationID: "link-clicks", Summary: "Show the clicks of a link, newest first",
-			Description: "Clicks are kept as long as the operator chose, 30 days by default. The work of one request is bounded: " +
+			Description: "Clicks are kept as long as the operator chose, 30 days by default. They are collected every 50 ms: clicks of " +
+				"one such moment may stand in another order. The work of one request is bounded: " +
 				"a page may be short or empty and still have a next_cursor.",
 			Parameters: []*huma.Param{
 				codeParam(), domainParam(),
@@ -133,7 +137,7 @@ func (c *call) clicksQuestion(k link.Key) (q clicks.HistoryQuery, err error) {
 func (a *api) shownClick(k link.Key, c *clicks.Click) Click {
 	reason := string(c.BotReason)
 	return Click{
-		Time: c.Time, Outcome: c.Outcome.String(), Preview: c.Preview, Bot: c.Bot, BotReason: text(&reason), BotName: text(&c.BotName),
+		Time: c.Time.Format(clickTime), Outcome: c.Outcome.String(), Preview: c.Preview, Bot: c.Bot, BotReason: text(&reason), BotName: text(&c.BotName),
 		Country: text(&c.Country), City: text(&c.City), Network: text(&c.Network), Device: c.Device, Browser: c.Browser, OS: c.OS,
 		Language: text(&c.Language), ReferrerHost: c.ReferrerHost, Trigger: c.Trigger,
 		UTMSource: text(&c.UTM[0]), UTMMedium: text(&c.UTM[1]), UTMCampaign: text(&c.UTM[2]), UTMTerm: text(&c.UTM[3]), UTMContent: text(&c.UTM[4]),

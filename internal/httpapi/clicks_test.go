@@ -50,6 +50,9 @@ func TestClicksAsTheAPIShowsThem(t *testing.T) {
 		t.Errorf("a click (-want +got):\n%s", diff)
 	}
 	second, _ := list[1].(map[string]any)
+	if second["time"] != "2026-06-01T12:00:00.000Z" {
+		t.Errorf("time %v is not spelled as in a file", second["time"])
+	}
 	if second["bot_reason"] != "named" || second["bot_name"] != "Googlebot" || second["visitor"] != nil || second["country"] != nil {
 		t.Errorf("a bot: %v", second)
 	}

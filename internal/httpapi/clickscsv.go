@@ -31,7 +31,7 @@ func (k *Click) cells() []string {
 		return *s
 	}
 	return []string{
-		k.Time.Format("2006-01-02T15:04:05.000Z07:00"), k.Outcome, strconv.FormatBool(k.Preview), strconv.FormatBool(k.Bot),
+		k.Time, k.Outcome, strconv.FormatBool(k.Preview), strconv.FormatBool(k.Bot),
 		known(k.BotReason), known(k.BotName), known(k.Country), known(k.City), known(k.Network), k.Device, k.Browser, k.OS,
 		known(k.Language), k.ReferrerHost, k.Trigger, known(k.UTMSource), known(k.UTMMedium), known(k.UTMCampaign),
 		known(k.UTMTerm), known(k.UTMContent), known(k.Visitor),

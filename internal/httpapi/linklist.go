@@ -31,16 +31,17 @@ func listParams() []*huma.Param {
 	for _, s := range states() {
 		named = append(named, s.String())
 	}
+	const behind = " A link that was just made, or changed, is in such a list after about 1.5 s, when busy after up to 5 s."
 	return []*huma.Param{
 		queryParam("cursor", "Where to go on: the next_cursor of the page before, with the same filters and order.", &huma.Schema{Type: huma.TypeString}),
 		queryParam("limit", "The most links of a page; it may have fewer.", &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &most, Default: 50}),
-		queryParam("q", "Words, at most 10: each is found whole or as a beginning, in host, path, title, code and tags.",
+		queryParam("q", "Words, at most 10: each is found whole or as a beginning, in host, path, title, code and tags; http:// and https:// before a word are left out, and of a short URL its code is looked for."+behind,
 			&huma.Schema{Type: huma.TypeString, MaxLength: &longText}),
-		queryParam("tag", "Only links with this tag.", &huma.Schema{Type: huma.TypeString, MaxLength: &longTag}),
+		queryParam("tag", "Only links with this tag."+behind, &huma.Schema{Type: huma.TypeString, MaxLength: &longTag}),
 		queryParam("status", "Only links of this status.", &huma.Schema{Type: huma.TypeString, Enum: []any{"active", "disabled"}}),
-		queryParam("state", "Only links that visitors meet in this state now.", &huma.Schema{Type: huma.TypeString, Enum: named}),
+		queryParam("state", "Only links that visitors meet in this state now."+behind, &huma.Schema{Type: huma.TypeString, Enum: named}),
 		queryParam("domain", "Only links of this domain.", &huma.Schema{Type: huma.TypeString}),
-		queryParam("sort", "By creation, newest or oldest first, or most clicked first.", enumSchema("-created_at", "created_at", "-clicks")),
+		queryParam("sort", "By creation, newest or oldest first, or most clicked first. With -clicks a link that was just made is in the list after about 1.5 s, when busy after up to 5 s.", enumSchema("-created_at", "created_at", "-clicks")),
 	}
 }
 
@@ -87,7 +88,7 @@ func (c *call) filter() (f search.Filter, err error) {
 		return f, badField("tag", "can be no tag")
 	}
 	if c.query.Has("q") {
-		if f.Words, err = search.ParseWords(c.query.Get("q")); err != nil {
+		if f.Words, err = search.ParseWords(c.question(&f)); err != nil {
 			return f, badField("q", err.Error())
 		}
 	}

@@ -78,3 +78,32 @@ func TestListsWithoutTheIndex(t *testing.T) {
 		s.do(t, "admin", http.MethodGet, collection, "").want(t, http.StatusOK)
 	}
 }
+
+// Whole URLs are found as they are printed, and of short ones only the code counts.
+func TestListFindsWholeURLs(t *testing.T) {
+	index := filledIndex(t)
+	s := newService(t, func(p *parts) { p.index = index })
+	s.create(t, "admin", `{"long_url":"https://many.example/","custom_alias":"Quagga-Alias_1","title":"Größe der straße"}`)
+	batch := search.Batch{Position: search.Position{Filled: true}}
+	for _, l := range s.links(t) {
+		batch.Docs = append(batch.Docs, search.NewDocument(&l))
+	}
+	if err := index.Apply(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	for q, want := range map[string]int{
+		"https://many.example/": 1, "HTTP://many.example": 1, "many.example https://many.example/": 1, "https many": 0,
+		"https://many.example/Quagga-Alias_1": 1, "https://many.example/nothing": 0,
+		"http://curt.test/Quagga-Alias_1": 1, "https://CURT.test/Quagga-Alias_1?x=y#z": 1, "http://curt.test/Quagga-Alias_2": 0,
+		"http://curt.test/Quagga-Alias_1 größe": 1, "http://curt.test/": 0, "http://other.test/Quagga-Alias_1": 0,
+		"GRÖSSE": 1, "größe": 1, "Grösse": 1, "STRASSE": 1, "straße": 1,
+	} {
+		got := s.do(t, "admin", http.MethodGet, collection+"?q="+url.QueryEscape(q), "").want(t, http.StatusOK).json(t)
+		if found, _ := got["links"].([]any); len(found) != want {
+			t.Errorf("q=%s: %d links, want %d", q, len(found), want)
+		}
+	}
+	for _, nothing := range []string{"https://", "http:// https://"} {
+		s.do(t, "admin", http.MethodGet, collection+"?q="+url.QueryEscape(nothing), "").want(t, http.StatusBadRequest)
+	}
+}

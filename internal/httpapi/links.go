@@ -141,7 +141,7 @@ func (a *api) linkOperations(d describer) []*operation {
 
 // createdHeaders are on the answer to every create.
 func createdHeaders() map[string]*huma.Param {
-	return map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")}
+	return withLimits(map[string]*huma.Param{"ETag": header("The version of the link, in quotes."), "Location": header("The path of the link in this API.")})
 }
 
 func (c *call) createLink() error {

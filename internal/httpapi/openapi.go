@@ -65,9 +65,35 @@ func (d describer) problems(responses map[string]*huma.Response, statuses ...int
 	for _, status := range statuses {
 		responses[strconv.Itoa(status)] = &huma.Response{
 			Description: http.StatusText(status),
+			Headers:     problemHeaders(status),
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
 		}
 	}
+}
+
+// problemHeaders describes what api.fail sends with a problem of the status.
+func problemHeaders(status int) map[string]*huma.Param {
+	switch status {
+	case http.StatusUnauthorized:
+		return map[string]*huma.Param{"WWW-Authenticate": header("How to say who is asking: the scheme Bearer.")}
+	case http.StatusServiceUnavailable:
+		return map[string]*huma.Param{"Retry-After": number("Seconds to wait.")}
+	case http.StatusTooManyRequests:
+		return withLimits(map[string]*huma.Param{"Retry-After": number("Seconds to wait.")})
+	}
+	return nil
+}
+
+// withLimits adds what limitState sends.
+func withLimits(headers map[string]*huma.Param) map[string]*huma.Param {
+	headers["X-RateLimit-Limit"] = number("The most creates at once; absent where no limit applies, like the other two.")
+	headers["X-RateLimit-Remaining"] = number("Creates that are left of them now.")
+	headers["X-RateLimit-Reset"] = number("Seconds until all of them are there again.")
+	return headers
+}
+
+func number(description string) *huma.Param {
+	return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeInteger}}
 }
 
 func header(description string) *huma.Param {

@@ -34,6 +34,7 @@ type described struct {
 		Content map[string]struct{ Schema schema } `json:"content"`
 	} `json:"requestBody"`
 	Responses map[string]struct {
+		Headers map[string]struct{ Schema schema } `json:"headers"`
 		Content map[string]struct{ Schema schema } `json:"content"`
 	} `json:"responses"`
 }

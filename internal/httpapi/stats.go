@@ -26,7 +26,7 @@ type Stats struct {
 	Clicks24h     uint64                  `json:"clicks_24h" doc:"Of total_clicks, those of the last 24 hours."`
 	LastClickedAt *time.Time              `json:"last_clicked_at"`
 	Series        []StatsPoint            `json:"series" nullable:"false"`
-	Top           map[string][]StatsValue `json:"top" nullable:"false" doc:"The most clicked values of each dimension that was asked for, from the series' beginning to its end."`
+	Top           map[string][]StatsValue `json:"top" nullable:"false" doc:"The most clicked values of each dimension that was asked for, from the series' beginning to its end, both rounded outwards to whole quarter hours: with minutes its clicks may be more than the series'."`
 	LastUpdatedAt *time.Time              `json:"last_updated_at"`
 	CompleteUntil *time.Time              `json:"complete_until" doc:"Every click before it is counted."`
 }
@@ -58,7 +58,7 @@ func (a *api) statsOperation(d describer) *operation {
 				queryParam("tz", "The IANA time zone whose hours and days the steps are.", &huma.Schema{Type: huma.TypeString, Default: "UTC"}),
 				queryParam("dimensions", "What top is to show, separated by commas: "+strings.Join(dimensionNames(), ", ")+".",
 					&huma.Schema{Type: huma.TypeString}),
-				queryParam("top", "The most values of a dimension.", rangeSchema(1, clicks.MaxValues, 10)),
+				queryParam("top", "The most values of a dimension. They are counted in whole quarter hours: those that a series of minutes begins and ends in count as a whole.", rangeSchema(1, clicks.MaxValues, 10)),
 			},
 			Responses: d.answers(200, "The statistics.", Stats{}, nil, 404),
 		},
