@@ -35,7 +35,8 @@ type conn struct {
 
 	state atomic.Uint64 // phase and since when; read by the sweeper
 	gone  atomic.Bool   // cut off; set by whoever closes it first
-	slot  int           // guarded by connections.mu: its place among them
+	in    *set          // guarded by connections.mu: those among whom it is; nil = none
+	slot  int           // guarded by connections.mu: its place there
 
 	waking        sync.Mutex // guards the read deadline, which only wakes
 	asleepForGood bool       // guarded by waking; nobody may wake it any more
@@ -137,6 +138,7 @@ func (c *conn) run() {
 			c.gone.Store(true)
 			_ = c.nc.Close()
 		}
+		c.own, c.raw = nil, nil // c may stay, as what stands for it at net/http
 		c.lane.conns.remove(c, !kept)
 	}()
 	if !c.greeted {

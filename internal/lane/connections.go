@@ -6,13 +6,12 @@ import (
 	"sync"
 )
 
-// connections are those that the lane owns, and the number of those that it gave
-// away.
+// connections are those that the lane owns, and those that it gave away.
 type connections struct {
 	mu      sync.Mutex
 	open    set  // guarded by mu; not yet given away
 	parted  set  // guarded by mu; taken back from net/http to linger
-	foreign int  // guarded by mu; at net/http, not yet closed
+	foreign set  // guarded by mu; at net/http, not yet closed
 	ended   bool // guarded by mu; nobody is taken in any more
 	settled bool // guarded by mu; nobody is taken back any more
 }
@@ -25,14 +24,14 @@ type set struct {
 }
 
 func (s *set) put(c *conn) {
-	c.slot = len(s.all)
+	c.in, c.slot = s, len(s.all)
 	s.all = append(s.all, c)
 }
 
 func (s *set) drop(c *conn) {
 	last := len(s.all) - 1
 	s.all[last].slot, s.all[c.slot] = c.slot, s.all[last]
-	s.all[last] = nil
+	s.all[last], c.in = nil, nil
 	s.all = s.all[:last]
 	s.report()
 }
@@ -63,17 +62,20 @@ func (s *connections) init() {
 	s.open.empty, s.parted.empty = make(chan struct{}), make(chan struct{})
 }
 
+// sets are all that count against the cap. mu is held.
+func (s *connections) sets() [3][]*conn { return [...][]*conn{s.open.all, s.parted.all, s.foreign.all} }
+
 // evictShare is the part of the connections that is closed when there is no room:
 // the oldest are found by looking at all, so one look should make room for many.
 const evictShare = 128
 
 // add takes c in, and makes room by closing those that had their last answer, failing
-// that those that are idle longest, or whose head is under way longest. It reports
+// that those that are idle longest, or whose head is under way longest, here or at net/http. It reports
 // false when nobody can go.
 func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := len(s.open.all) + len(s.parted.all) + s.foreign
+	all := len(s.open.all) + len(s.parted.all) + len(s.foreign.all)
 	if s.ended || all >= limit && !s.evict(1+limit/evictShare, stats) {
 		stats.refused.Add(1)
 		return false
@@ -90,7 +92,7 @@ func (s *connections) evict(n int, stats *counters) bool {
 			since int64
 		}
 		var found []aged
-		for _, some := range [][]*conn{s.open.all, s.parted.all} {
+		for _, some := range s.sets() {
 			for _, c := range some {
 				if p, since := c.phase(); slices.Contains(wanted, p) && !c.gone.Load() {
 					found = append(found, aged{c, since})
@@ -111,29 +113,33 @@ func (s *connections) evict(n int, stats *counters) bool {
 	return false
 }
 
-// remove forgets c; foreign says that net/http has it now.
+// remove forgets c; foreign says that net/http has it now, and may have closed it.
 func (s *connections) remove(c *conn, foreign bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if foreign {
-		s.foreign++
+	if c.in == nil {
+		return
 	}
-	s.open.drop(c)
+	c.in.drop(c)
+	if foreign {
+		s.foreign.put(c)
+	}
 }
 
 // leave is called once for each foreign HTTP/2 connection that net/http closed.
-func (s *connections) leave() {
+func (s *connections) leave(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foreign--
+	c.in.drop(c)
 }
 
-// back is called once for each other one that net/http closed. It takes c, which is to
-// linger, in for it and reports true; or false, when it has no reason to or no time.
-func (s *connections) back(c *conn, lingers bool) bool {
+// back is called once for each other one that net/http closed, which was away. It takes
+// c, which is to linger, in for it and reports true; or false, when it has no reason to
+// or no time.
+func (s *connections) back(away, c *conn, lingers bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foreign--
+	away.in.drop(away)
 	if !lingers || s.settled {
 		return false
 	}
@@ -142,11 +148,11 @@ func (s *connections) back(c *conn, lingers bool) bool {
 }
 
 // home is back for a connection that the lane goes on with as c.
-func (s *connections) home(c *conn) bool {
+func (s *connections) home(away, c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foreign--
-	if s.ended {
+	away.in.drop(away)
+	if s.ended || away.gone.Load() {
 		return false
 	}
 	s.open.put(c)
@@ -175,7 +181,7 @@ func (s *connections) noneParted() <-chan struct{} {
 	return s.parted.none()
 }
 
-// each calls f for every connection, under the lock: f only marks and closes.
+// each calls f for every connection of the lane, under the lock: f only marks and closes.
 func (s *connections) each(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,5 +211,5 @@ func (s *connections) settle() {
 func (s *connections) count() (open, foreign int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open.all) + len(s.parted.all), s.foreign
+	return len(s.open.all) + len(s.parted.all), len(s.foreign.all)
 }

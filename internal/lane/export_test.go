@@ -42,13 +42,25 @@ func (l *Lane) At(since time.Duration) {
 
 // Phases counts the connections in each phase.
 func (l *Lane) Phases() map[string]int {
-	names := [...]string{"greeting", "fresh", "heading", "idle", "unsure", "resolving", "writing", "parting", "handing"}
 	n := map[string]int{}
-	l.conns.each(func(c *conn) {
-		p, _ := c.phase()
-		n[names[p]]++
-	})
+	l.conns.each(func(c *conn) { n[c.phaseName()]++ })
 	return n
+}
+
+// Away is Phases of those at net/http.
+func (l *Lane) Away() map[string]int {
+	l.conns.mu.Lock()
+	defer l.conns.mu.Unlock()
+	n := map[string]int{}
+	for _, c := range l.conns.foreign.all {
+		n[c.phaseName()]++
+	}
+	return n
+}
+
+func (c *conn) phaseName() string {
+	p, _ := c.phase()
+	return [...]string{"greeting", "fresh", "heading", "idle", "unsure", "resolving", "writing", "parting", "handing"}[p]
 }
 
 // ParseProxy is parseProxy with the client as text.

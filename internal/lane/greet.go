@@ -35,6 +35,7 @@ func (c *conn) greet() (early net.Conn, ok bool) {
 type below struct {
 	net.Conn
 	closed func() // nil until net/http has the connection; set before it is given
+	away   *conn  // set with closed
 }
 
 // Close closes the connection.
@@ -57,7 +58,7 @@ func (c *conn) shakeHands() (early net.Conn, ok bool) {
 	}
 	c.nc = t
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
-		under.closed = c.countOut()
+		under.closed, under.away = c.countOut(), c
 		return t, true
 	}
 	return nil, true

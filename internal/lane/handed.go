@@ -15,6 +15,7 @@ import (
 type handed struct {
 	replay
 	lane    *Lane
+	away    *conn // what the lane knew it as, and evicts it by
 	tcp     net.Conn
 	peer    netip.Addr
 	trusted bool
@@ -40,6 +41,9 @@ func (h *handed) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := h.replay.Read(p)
+	if n > 0 {
+		h.away.stir()
+	}
 	if n > 0 && h.homesick(p[:n]) {
 		return 0, io.EOF
 	}
@@ -71,7 +75,7 @@ func (h *handed) Close() error {
 	answered := h.lane.clock.now()-h.wrote.Load() <= lingerTime.Milliseconds()
 	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn}
 	c.enter(parting)
-	if !h.lane.conns.back(c, answered && !h.ended.Load()) {
+	if !h.lane.conns.back(h.away, c, answered && !h.ended.Load()) {
 		return h.Conn.Close()
 	}
 	err := h.tcp.SetDeadline(time.Unix(1, 0)) // whoever still reads or writes there, leaves

@@ -56,7 +56,7 @@ func (c *conn) give(nc net.Conn) bool {
 
 // over wraps the connection with the bytes that the lane read of it.
 func (c *conn) over(b []byte) net.Conn {
-	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, lane: c.lane, tcp: c.tcp, peer: c.peer, trusted: c.trusted}
+	h := &handed{replay: replay{Conn: c.nc, rest: append([]byte(nil), b...)}, lane: c.lane, away: c, tcp: c.tcp, peer: c.peer, trusted: c.trusted}
 	if t, ok := c.nc.(*tls.Conn); ok {
 		return &handedTLS{handed: h, tls: t}
 	}
@@ -65,7 +65,7 @@ func (c *conn) over(b []byte) net.Conn {
 
 // countOut returns what counts the connection out when net/http closes it, the first
 // time that it is called.
-func (c *conn) countOut() func() { return sync.OnceFunc(c.lane.conns.leave) }
+func (c *conn) countOut() func() { return sync.OnceFunc(func() { c.lane.conns.leave(c) }) }
 
 // replay is a connection that gives back what was read of it.
 type replay struct {

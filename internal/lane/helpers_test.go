@@ -188,6 +188,7 @@ func (r *rig) begin(tb testing.TB, c *setup, l net.Listener) {
 		})
 	}
 	r.behind.Handler, r.behind.ConnContext = r.lane.Handler(handler), r.lane.ConnContext
+	r.behind.ConnState = r.lane.ConnState
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	if !c.still {

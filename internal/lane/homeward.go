@@ -41,7 +41,7 @@ func (h *handed) homesick(b []byte) bool {
 func (h *handed) goHome(b []byte) error {
 	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn, peer: h.peer, trusted: h.trusted, own: b, greeted: true}
 	c.enter(fresh)
-	if !h.lane.conns.home(c) {
+	if !h.lane.conns.home(h.away, c) {
 		return h.Conn.Close()
 	}
 	h.lane.stats.returned.Add(1)

@@ -24,7 +24,7 @@ const (
 	resolving              // the resolver has limits of its own
 	writing                // the client does not take the answer
 	parting                // had its last answer, and lingers
-	handing                // net/http is about to take it
+	handing                // at net/http, or about to be, and busy there
 )
 
 // limit returns how long a phase may last; 0 = as long as it likes.
