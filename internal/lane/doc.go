@@ -24,6 +24,11 @@
 // read so far, and the connection with it. It comes back with the next request of the
 // lane's shape that comes alone (homeward.go).
 //
+// So what is said here holds for heads that the lane reads. What is pipelined behind a
+// request that went to net/http is read by net/http, as leniently as it does, and so is
+// all else until the connection comes back. A front proxy that shares connections among
+// clients must therefore not pipeline; of nginx, HAProxy and Varnish none does.
+//
 // # What is refused
 //
 // 400 and close, where net/http is lenient: a bare LF or a bare CR, a folded line,
@@ -64,7 +69,8 @@
 // writes failing. Limits: 10 s for PROXY header, handshake and head together each,
 // 75 s idle, 30 s for a client that does not take its answer, 1 s to linger; all are up to a tick
 // (250 ms) longer. Before a hand-over the connection leaves the sweeper, and it has no
-// deadline that net/http did not set. What net/http closes with an answer on its way
+// deadline that net/http did not set; only to make room it is closed from here
+// (away.go). What net/http closes with an answer on its way
 // is the lane's once more, to linger.
 //
 // A scratch (buffers for one request) belongs to a goroutine while it handles bytes,

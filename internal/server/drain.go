@@ -82,7 +82,11 @@ func (s *Server) drain(ctx context.Context) {
 		s.leave(ctx, last)
 	} else {
 		wait(ctx, last, s.connections.none())
+		s.shut(ctx, s.listener)
 	}
+	s.shut(ctx, s.bound.api)
+	// A server that is shut down reads a request that has come and does not answer it.
+	wait(ctx, last, s.connections.none())
 	for _, f := range s.fronts {
 		if err := f.server.Shutdown(ctx); err != nil {
 			s.log.WarnContext(ctx, "connections cut off", slog.Any("err", err))
@@ -101,11 +105,26 @@ func (s *Server) leave(ctx context.Context, last time.Duration) {
 	defer cancel()
 	wait(window, last, s.lane.None())
 	wait(window, last, s.connections.none())
-	_ = s.listener.Close()
+	s.shut(ctx, s.listener)
 	<-s.serving // whoever was accepted is in the lane
 	if err := s.lane.Drain(ctx); err != nil {
 		s.log.WarnContext(ctx, "connections cut off", slog.Any("err", err))
 	}
+}
+
+// shut closes a listener when whoever waits in its queue was accepted: they are asked
+// to leave with their answer. A supervisor's keeps them for our successor.
+func (s *Server) shut(ctx context.Context, g *gate) {
+	if g == nil {
+		return
+	}
+	if s.inherited {
+		_ = g.Close() // who serves it stops, and nobody else does
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastRequest)
+	defer cancel()
+	g.shut(ctx)
 }
 
 // wait returns after d, when early is closed, or when ctx ends.

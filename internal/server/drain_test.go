@@ -22,14 +22,15 @@ func draining(t *testing.T, cfg config.Config, h http.Handler) (*Server, string)
 		t.Fatal(err)
 	}
 	s := &Server{config: cfg, log: slog.New(slog.DiscardHandler)}
+	s.listener = newGate(l)
 	public := httpServer(s.health.closeWhileDraining(h), s.log, nil)
 	public.ConnState = s.connections.track
-	s.fronts = []front{{server: public, listener: l}}
+	s.fronts = []front{{server: public, listener: s.listener}}
 	ended := make(chan error, 1)
-	go func() { ended <- serve(public, l) }()
+	go func() { ended <- serve(public, s.listener) }()
 	t.Cleanup(func() {
 		_ = public.Close()
-		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 	})

@@ -21,8 +21,8 @@ type front struct {
 
 // listeners are the addresses, bound and not yet served.
 type listeners struct {
-	api   net.Listener // nil = beside the links
-	admin net.Listener // nil = none
+	api   *gate // nil = beside the links
+	admin *gate // nil = none
 }
 
 // bind takes the listeners' addresses before anything slow happens, so that a wrong
@@ -32,7 +32,7 @@ func (s *Server) bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	take := func(setting, address string) (net.Listener, error) {
+	take := func(setting, address string) (*gate, error) {
 		l := given.next()
 		if l == nil {
 			var err error
@@ -40,8 +40,9 @@ func (s *Server) bind(ctx context.Context) error {
 				return nil, err
 			}
 		}
-		s.closers = append(s.closers, closeOnce(l))
-		return l, nil
+		g := newGate(l)
+		s.closers = append(s.closers, g.Close)
+		return g, nil
 	}
 	s.inherited = len(given) > 0
 	if s.listener, err = take("CURT_LISTEN", s.config.Listen); err != nil {
@@ -94,13 +95,8 @@ func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientadd
 			return err
 		}
 	} else {
-		l := s.listener
-		if s.config.ProxyProtocol {
-			l = lane.ProxyListener(l, clients)
-		}
-		s.fronts = []front{{httpServer(public, s.log, certs), l}}
+		s.expose(ctx, certs, clients, public)
 	}
-	s.fronts[0].server.ConnState = s.connections.track
 	if s.bound.api != nil {
 		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(programs), s.log, nil), s.bound.api})
 	}
@@ -116,23 +112,51 @@ func (s *Server) pave(ctx context.Context, certs *tls.Config, clients clientaddr
 		certs = certs.Clone()
 		certs.NextProtos = []string{"h2", "http/1.1"}
 	}
-	connections := maxConns(s.config.MaxConnections)
-	if connections < s.config.MaxConnections {
-		s.log.InfoContext(ctx, "the descriptor limit lowers CURT_MAX_CONNECTIONS", slog.Int("connections", connections))
-	}
 	var err error
 	s.lane, err = lane.New(lane.Config{
 		Cache: s.cache, Visitors: visitors, Recorder: s.clicks.ring, Clients: clients,
-		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: connections, Log: s.log,
+		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: s.room(ctx), Log: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	behind := httpServer(s.lane.Handler(public), s.log, nil) // the lane has spoken TLS
 	behind.ConnContext = s.lane.ConnContext
+	behind.ConnState = s.watch(s.lane.ConnState)
 	s.fronts = []front{{behind, s.lane.Listener()}}
-	s.countLane()
+	s.countLane(s.lane.Stats)
 	return nil
+}
+
+// expose puts net/http's server behind the main listener, under the same cap.
+func (s *Server) expose(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, public http.Handler) {
+	var l net.Listener = s.listener
+	if s.config.ProxyProtocol {
+		l = lane.ProxyListener(l, clients)
+	}
+	bounded := &capped{Listener: l, limit: s.room(ctx)}
+	alone := httpServer(public, s.log, certs)
+	alone.ConnState = s.watch(bounded.track)
+	s.fronts = []front{{alone, bounded}}
+	s.countLane(bounded.stats)
+}
+
+// room is how many connections the main listener may hold.
+func (s *Server) room(ctx context.Context) int {
+	connections := maxConns(s.config.MaxConnections)
+	if connections < s.config.MaxConnections {
+		s.log.InfoContext(ctx, "the descriptor limit lowers CURT_MAX_CONNECTIONS", slog.Int("connections", connections))
+	}
+	return connections
+}
+
+// watch is the ConnState of the public http.Server: both the drain and who makes room
+// know a connection's state.
+func (s *Server) watch(room func(net.Conn, http.ConnState)) func(net.Conn, http.ConnState) {
+	return func(nc net.Conn, state http.ConnState) {
+		s.connections.track(nc, state)
+		room(nc, state)
+	}
 }
 
 // accept begins to serve every listener. The stage keeps the lane's time, and ends

@@ -41,16 +41,6 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	return l, nil
 }
 
-// closeOnce closes a listener that whoever served it may have closed before.
-func closeOnce(l net.Listener) func() error {
-	return func() error {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return nil
-	}
-}
-
 // httpServer bounds what a client may do to a listener.
 func httpServer(h http.Handler, log *slog.Logger, certs *tls.Config) *http.Server {
 	return &http.Server{

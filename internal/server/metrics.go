@@ -1,5 +1,7 @@
 package server
 
+import "curt/internal/lane"
+
 // register offers the counters of the parts that keep their own. Each is read when
 // somebody scrapes, so that the hot path pays nothing for being watched.
 func (s *Server) register() {
@@ -53,17 +55,18 @@ func (s *Server) countGrown(grown func() uint64) {
 	s.metrics.Counter("curt_code_grown_total", "Codes longer than CURT_CODE_LENGTH, because shorter ones were taken.", grown)
 }
 
-// countLane offers the lane's counters.
-func (s *Server) countLane() {
-	m, l := s.metrics, s.lane
-	m.Gauge("curt_lane_connections", "Open connections in the lane.", func() float64 { return float64(l.Stats().Open) })
-	m.Gauge("curt_lane_foreign_connections", "Open connections that the lane gave to net/http.",
-		func() float64 { return float64(l.Stats().Foreign) })
-	m.Counter("curt_lane_accepted_total", "Connections accepted.", func() uint64 { return l.Stats().Accepted })
-	m.Counter("curt_lane_handed_over_total", "Connections given to net/http.", func() uint64 { return l.Stats().Handed })
-	m.Counter("curt_lane_taken_back_total", "Connections taken back from net/http.", func() uint64 { return l.Stats().Returned })
-	m.Counter("curt_lane_refused_total", "Connections for which there was no room.", func() uint64 { return l.Stats().Refused })
-	m.Counter("curt_lane_evicted_total", "Idle connections closed to make room.", func() uint64 { return l.Stats().Evicted })
-	m.Counter("curt_lane_late_total", "Connections closed because they were slow or idle.", func() uint64 { return l.Stats().Late })
-	m.Counter("curt_lane_panics_total", "Answers that failed by a fault of the program.", func() uint64 { return l.Stats().Panics })
+// countLane offers the lane's counters; without one, those of the main listener in the
+// same terms.
+func (s *Server) countLane(stats func() lane.Stats) {
+	m := s.metrics
+	m.Gauge("curt_lane_connections", "Open connections in the lane.", func() float64 { return float64(stats().Open) })
+	m.Gauge("curt_lane_foreign_connections", "Open connections at net/http.",
+		func() float64 { return float64(stats().Foreign) })
+	m.Counter("curt_lane_accepted_total", "Connections accepted.", func() uint64 { return stats().Accepted })
+	m.Counter("curt_lane_handed_over_total", "Connections given to net/http.", func() uint64 { return stats().Handed })
+	m.Counter("curt_lane_taken_back_total", "Connections taken back from net/http.", func() uint64 { return stats().Returned })
+	m.Counter("curt_lane_refused_total", "Connections for which there was no room.", func() uint64 { return stats().Refused })
+	m.Counter("curt_lane_evicted_total", "Idle connections closed to make room.", func() uint64 { return stats().Evicted })
+	m.Counter("curt_lane_late_total", "Connections closed because they were slow or idle.", func() uint64 { return stats().Late })
+	m.Counter("curt_lane_panics_total", "Answers that failed by a fault of the program.", func() uint64 { return stats().Panics })
 }

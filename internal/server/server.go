@@ -49,7 +49,7 @@ type Server struct {
 	origin  origin
 	own     *weburl.Hosts // no link may lead there
 
-	listener  net.Listener
+	listener  *gate
 	bound     listeners
 	inherited bool          // listener is a supervisor's too: it stays open without us
 	lane      *lane.Lane    // nil = CURT_LANE=off

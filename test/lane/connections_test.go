@@ -86,15 +86,50 @@ func TestTheCapOnConnections(t *testing.T) {
 	}
 }
 
-// TestNobodyIsIdle: at the cap, with every connection at net/http, who comes is closed,
-// and those who are there are served on.
+// TestIdleConnectionsLockNobodyOut fills the cap with connections that are idle at
+// net/http: whoever comes is answered all the same, with and without the lane.
+func TestIdleConnectionsLockNobodyOut(t *testing.T) {
+	const limit, visitors = 8, 40
+	for _, mode := range []string{"on", "off"} {
+		t.Run("CURT_LANE="+mode, func(t *testing.T) {
+			s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=8", "CURT_LANE=" + mode}})
+			await(t, s, "curt_lane_foreign_connections", func(v float64) bool { return v == 0 }) // the start's probes
+			before := metric(t, s, "curt_lane_evicted_total")
+			for n := range limit + visitors {
+				if a, err := s.MustDial(t).Do("GET", "/healthz", nil, ""); err != nil || a.Status != 200 {
+					t.Fatalf("client %d: %d, %v", n, a.Status, err)
+				}
+			}
+			if n := metric(t, s, "curt_lane_evicted_total") - before; n < visitors {
+				t.Errorf("%v were closed for %d", n, visitors)
+			}
+			if n := metric(t, s, "curt_lane_refused_total"); n != 0 {
+				t.Errorf("%v were refused", n)
+			}
+		})
+	}
+}
+
+// TestNobodyIsIdle: at the cap, with a request under way on every connection, who comes
+// is closed, and those who are there are served on.
 func TestNobodyIsIdle(t *testing.T) {
-	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=3"}})
+	for _, mode := range []string{"on", "off"} {
+		t.Run("CURT_LANE="+mode, func(t *testing.T) { nobodyIsIdle(t, mode) })
+	}
+}
+
+func nobodyIsIdle(t *testing.T, mode string) {
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=3", "CURT_LANE=" + mode}})
+	await(t, s, "curt_lane_foreign_connections", func(v float64) bool { return v == 0 })
 	await(t, s, "curt_lane_connections", func(v float64) bool { return v == 0 })
 	var all []*curttest.Conn
 	for range 3 {
 		c := s.MustDial(t)
-		if a, err := c.Do("GET", "/healthz", nil, ""); err != nil || a.Status != 200 {
+		if err := c.Send("POST /api/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + curttest.Key +
+			"\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 35\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := c.Read("POST"); err != nil || a.Status != 100 { // somebody reads the body
 			t.Fatal(a.Status, err)
 		}
 		all = append(all, c)
@@ -104,7 +139,10 @@ func TestNobodyIsIdle(t *testing.T) {
 		t.Errorf("a connection above the cap: %v", err)
 	}
 	for _, c := range all {
-		if a, err := c.Do("GET", "/healthz", nil, ""); err != nil || a.Status != 200 {
+		if err := c.Send(`{"long_url":"https://example.com/"}`); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := c.Read("POST"); err != nil || a.Status != 201 {
 			t.Error(a.Status, err)
 		}
 	}
