@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,17 +15,23 @@ type serveCmd struct {
 	config.Flags
 }
 
-// Run starts the server and returns when ctx has ended and everything is on disk.
+// Run starts the server and returns when ctx has ended and everything is on disk. A
+// start that ctx interrupts is no failure.
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	if err := c.Wrong(); err != nil {
 		return err
 	}
 	log := newLogger(t, c.LogLevel)
 	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log})
-	if err != nil {
-		return fmt.Errorf("start: %w", c.Explain(err))
+	switch {
+	case err == nil:
+		return s.Run(ctx)
+	case ctx.Err() != nil && !errors.As(err, new(*config.Error)):
+		// Whatever was interrupted says so in its own way: a driver has errors of its own.
+		log.InfoContext(context.WithoutCancel(ctx), "stopped while starting", slog.Any("err", err))
+		return nil
 	}
-	return s.Run(ctx)
+	return fmt.Errorf("start: %w", c.Explain(err))
 }
 
 // newLogger writes lines for people on a terminal and JSON elsewhere.
