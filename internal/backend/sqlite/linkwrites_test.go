@@ -226,7 +226,7 @@ func TestLinksListInShortPages(t *testing.T) {
 			break
 		}
 	}
-	if pages != 3 || found != 1 {
-		t.Errorf("%d links on %d pages, want 1 on 3", found, pages)
+	if pages != 6 || found != 1 {
+		t.Errorf("%d links on %d pages, want 1 on 6", found, pages)
 	}
 }
