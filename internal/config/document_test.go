@@ -18,6 +18,11 @@ func updating(t *testing.T) bool {
 
 func TestMain(m *testing.M) {
 	flag.Bool("update", false, "write docs/configuration.md anew")
+	for _, kv := range os.Environ() { // of whoever runs the tests: they would be settings
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CURT_") {
+			_ = os.Unsetenv(name) // it was there a moment ago
+		}
+	}
 	m.Run()
 }
 
