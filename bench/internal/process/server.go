@@ -99,7 +99,7 @@ func (s *Server) follow(out io.Reader, addr chan<- netip.AddrPort) {
 // listening reads the line that announces the main listener.
 func listening(line []byte) (netip.AddrPort, bool) {
 	var l struct{ Msg, Addr, Listener string }
-	if json.Unmarshal(line, &l) != nil || !strings.HasPrefix(l.Msg, "listening") {
+	if json.Unmarshal(line, &l) != nil || !strings.HasPrefix(l.Msg, "listening") || l.Listener == "admin" {
 		return netip.AddrPort{}, false
 	}
 	a, err := netip.ParseAddrPort(l.Addr)
