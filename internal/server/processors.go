@@ -11,8 +11,8 @@ import (
 // computes (runtime/proc.go, findRunnable), so on one processor redirects waited for
 // Fold and for whole batches of roll-ups: up to 1.5 s at p99. With a P for each of
 // the two that compute for long, and one more, a thread always waits in epoll, and
-// the kernel wakes it as soon as a request is there. The CPU time of a redirect is
-// the same with one, two and three (scripts/bench-lane); with four it is not.
+// the kernel wakes it as soon as a request is there. What that costs
+// a redirect is in docs/decisions/0012.
 const leastProcessors = 3
 
 // spareProcessors applies leastProcessors to the process.
