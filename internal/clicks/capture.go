@@ -133,8 +133,9 @@ func (c *Capture) begin() {
 	c.head = blockHead{instance: c.instance, first: c.sequence}
 }
 
-// yieldEvery is how many clicks are written between two pauses for redirects on
-// the same core: about 20 µs.
+// yieldEvery is how many clicks are written between two pauses for goroutines that are
+// ready, redirects that were read among them: about 20 µs. Those still in the network
+// are let in by the kernel (docs/decisions/0012).
 const yieldEvery = 64
 
 // add moves one click of shard i into the block.

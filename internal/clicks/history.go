@@ -138,7 +138,7 @@ func (h *History) follow(ctx context.Context) {
 			h.tail = &segmentIndex{number: b.At.Segment}
 		}
 		h.tail.add(&b)
-		runtime.Gosched() // redirects on the same core come first
+		runtime.Gosched() // goroutines that are ready come first; the network does not (docs/decisions/0012)
 	}
 }
 

@@ -89,6 +89,11 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 	if c.table {
 		return b.figures(ctx, out)
 	}
+	return b.lend(ctx, func(servers []*server) error { return b.compare(ctx, servers, folder, out) })
+}
+
+// lend starts the servers, keeps this process off their core, and stops them behind f.
+func (b *bench) lend(ctx context.Context, f func([]*server) error) (err error) {
 	servers, err := b.start(ctx)
 	defer func() {
 		for _, s := range servers {
@@ -103,6 +108,12 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
+	return f(servers)
+}
+
+// compare warms the servers, loads each in turn and prints one table of them.
+func (b *bench) compare(ctx context.Context, servers []*server, folder string, out io.Writer) error {
+	c := b.cfg
 	if err := b.warm(ctx, servers); err != nil {
 		return err
 	}

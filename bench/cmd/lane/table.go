@@ -59,7 +59,7 @@ func (b *bench) figures(ctx context.Context, out io.Writer) error {
 }
 
 // among starts servers, warms them, lends them to f and stops them. fold is CURT_FOLD.
-func (b *bench) among(ctx context.Context, fold string, names []string, f func(map[string]*server) error) (err error) {
+func (b *bench) among(ctx context.Context, fold string, names []string, f func(map[string]*server) error) error {
 	// Clicks that the part before left behind would be counted in this one.
 	for _, left := range []string{"clicks", "clicks.db", "clicks.db-wal", "clicks.db-shm"} {
 		if err := os.RemoveAll(filepath.Join(b.links.Folder, left)); err != nil {
@@ -67,31 +67,19 @@ func (b *bench) among(ctx context.Context, fold string, names []string, f func(m
 		}
 	}
 	b.cfg.fold, b.cfg.only = fold, names
-	servers, err := b.start(ctx)
-	defer func() {
-		for _, s := range servers {
-			err = errors.Join(err, s.process.Stop())
+	return b.lend(ctx, func(servers []*server) error {
+		mixed := b.cfg.mixed
+		b.cfg.mixed = false
+		if err := b.warm(ctx, servers); err != nil {
+			return err
 		}
-	}()
-	if err != nil {
-		return err
-	}
-	undo, err := process.PinSelf(1)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, undo()) }()
-	mixed := b.cfg.mixed
-	b.cfg.mixed = false
-	if err := b.warm(ctx, servers); err != nil {
-		return err
-	}
-	b.cfg.mixed = mixed
-	named := map[string]*server{}
-	for _, s := range servers {
-		named[s.name] = s
-	}
-	return f(named)
+		b.cfg.mixed = mixed
+		named := map[string]*server{}
+		for _, s := range servers {
+			named[s.name] = s
+		}
+		return f(named)
+	})
 }
 
 // ratio is the median of the ratios within each round, because the rounds' machines differ.
