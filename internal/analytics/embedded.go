@@ -66,6 +66,25 @@ func (v *view) read(ctx context.Context, want clicks.Want, spans []clicks.Span, 
 	return stored.Total, nil
 }
 
+// sum adds the dimensions of every row of the spans to the sums.
+func (v *view) sum(ctx context.Context, into *clicks.Sums, spans []clicks.Span) error {
+	generation, err := v.store.Sum(ctx, v.key, into, spans...)
+	if err != nil {
+		return unavailable(ctx, err)
+	}
+	for _, p := range v.pending {
+		if p.Generation <= generation {
+			continue
+		}
+		for _, row := range p.Rows {
+			if slices.ContainsFunc(spans, func(s clicks.Span) bool { return holds(s, row.Bucket) }) {
+				into.Add(row.Rollup)
+			}
+		}
+	}
+	return nil
+}
+
 func holds(s clicks.Span, b clicks.Bucket) bool {
 	return s.Granularity == b.Granularity && s.First <= b.Ordinal && b.Ordinal <= s.Last
 }
@@ -243,32 +262,21 @@ func (e *Embedded) Top(ctx context.Context, s Scope, n int, now time.Time, dimen
 	if err != nil {
 		return nil, err
 	}
-	sums := make([]map[string]Row, len(dimensions))
-	for i := range sums {
-		sums[i] = map[string]Row{}
-	}
-	_, err = v.read(ctx, clicks.WantDimensions, buckets(r), func(row clicks.BucketDelta) {
-		for i, d := range dimensions {
-			for _, value := range row.Rollup.Dimensions[d] {
-				sum := sums[i][value.Value]
-				sums[i][value.Value] = Row{value.Value, sum.Clicks + value.Clicks, sum.Humans + value.Humans}
-			}
-		}
-	})
-	if err != nil {
+	sums := clicks.NewSums(dimensions...)
+	if err := v.sum(ctx, sums, buckets(r)); err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
 	top := make([][]Row, len(dimensions))
-	for i := range sums {
-		top[i] = mostClicked(sums[i], n)
+	for i, d := range dimensions {
+		top[i] = mostClicked(sums.Values(d), n)
 	}
 	return top, nil
 }
 
-func mostClicked(sums map[string]Row, n int) []Row {
+func mostClicked(sums []clicks.Value, n int) []Row {
 	rows := make([]Row, 0, len(sums))
-	for _, r := range sums {
-		rows = append(rows, r)
+	for _, v := range sums {
+		rows = append(rows, Row(v))
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		if a.Clicks != b.Clicks {

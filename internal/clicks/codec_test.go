@@ -196,6 +196,9 @@ func FuzzPacked(f *testing.F) {
 				t.Errorf("merged %x into %v gives %x: %v", b, decoded, merged, err)
 			}
 		}
+		if sumErr := clicks.NewSums(clicks.Device).AddPacked(b); (sumErr == nil) != (err == nil) {
+			t.Errorf("%x is added up: %v, unpacked: %v", b, sumErr, err)
+		}
 		if _, err := clicks.DecodeMinutes(b); err == nil {
 			if merged, err := clicks.MergeMinutes(nil, b, []clicks.Minute{{Index: 1, Clicks: 1}}); err != nil {
 				t.Errorf("minutes %x cannot be merged: %v", b, err)

@@ -50,7 +50,7 @@ func DecodeDay(b []byte) (*DayDigest, error) {
 	if p.bad {
 		return nil, errPacked
 	}
-	d := &DayDigest{Visitors: p.number()}
+	d := &DayDigest{Visitors: p.number(), Quarters: make([]Minute, 0, min(len(p.b)/3, 96))}
 	for p.more() {
 		q := Minute{Index: p.b[0]}
 		p.b = p.b[1:]

@@ -37,6 +37,11 @@ type RollupStore interface {
 	// Read returns the link's total and its rows of the spans, by bucket within
 	// each span, in one view. Fields that want does not name may be empty.
 	Read(ctx context.Context, k link.Key, want Want, spans ...Span) (Stored, error)
+
+	// Sum adds the dimensions of the link's rows of the spans to the sums, and returns
+	// the generation that they belong to, in one view. After an error the sums are of
+	// no use.
+	Sum(ctx context.Context, k link.Key, into *Sums, spans ...Span) (generation uint64, err error)
 }
 
 // State says what a store has counted: all clicks before the position.
@@ -73,10 +78,9 @@ type BucketDelta struct {
 // Want names the costly parts of a row.
 type Want uint8
 
-// The parts; Counts and Minutes always come.
+// The parts; Counts and Minutes always come, dimensions by Sum.
 const (
-	WantDimensions Want = 1 << 0
-	WantVisitors   Want = 1 << 1
+	WantVisitors Want = 1 << 0
 )
 
 // Span is a range of buckets, First and Last included.

@@ -34,6 +34,8 @@ const (
 		(id, clicks, humans, previews, fallbacks, refused, minutes, dimensions, visitors) VALUES `
 
 	sqlSpanEnd = ` FROM rollups WHERE id BETWEEN ? AND ?`
+
+	sqlSpanDimensions = `SELECT id, dimensions` + sqlSpanEnd
 )
 
 const (
@@ -45,17 +47,14 @@ const (
 	rowsAtOnce = 64
 )
 
-// spanQuery reads a range of rows with the costly columns only where wanted: SQLite
-// does not touch the pages of a blob that is not asked for.
+// spanQuery reads a range of rows without dimensions, with visitors only where wanted:
+// SQLite does not touch the pages of a blob that is not asked for.
 func spanQuery(want clicks.Want) string {
-	columns := []string{"id, clicks, humans, previews, fallbacks, refused, minutes", "NULL", "NULL"}
-	if want&clicks.WantDimensions != 0 {
-		columns[1] = "dimensions"
-	}
+	visitors := "NULL"
 	if want&clicks.WantVisitors != 0 {
-		columns[2] = "visitors"
+		visitors = "visitors"
 	}
-	return "SELECT " + strings.Join(columns, ", ") + sqlSpanEnd
+	return "SELECT id, clicks, humans, previews, fallbacks, refused, minutes, NULL, " + visitors + sqlSpanEnd
 }
 
 // groups returns n groups of placeholders: (?,?),(?,?).

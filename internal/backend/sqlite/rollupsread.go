@@ -89,33 +89,63 @@ func (s *scanner) blob() []byte {
 // Read implements clicks.RollupStore.
 func (s *Rollups) Read(ctx context.Context, k link.Key, want clicks.Want, spans ...clicks.Span) (found clicks.Stored, err error) {
 	query := spanQuery(want)
+	found.Generation, found.Total, err = s.walk(ctx, k, spans, func(t *tx, first, last int64) error {
+		return readRange(t, query, first, last, &found)
+	})
+	if err != nil {
+		return clicks.Stored{}, fmt.Errorf("read roll-ups of %s: %w", k, err)
+	}
+	return found, nil
+}
+
+// Sum implements clicks.RollupStore.
+func (s *Rollups) Sum(ctx context.Context, k link.Key, into *clicks.Sums, spans ...clicks.Span) (generation uint64, err error) {
+	generation, _, err = s.walk(ctx, k, spans, func(t *tx, first, last int64) error {
+		return t.each(sqlSpanDimensions, func(values []driver.Value) error {
+			r := scanner{row: values}
+			id, packed := r.int(), r.blob()
+			if err := r.damage(); err != nil {
+				return err
+			}
+			if err := into.AddPacked(packed); err != nil {
+				return fmt.Errorf("dimensions of roll-up %d: %w", id, err)
+			}
+			return nil
+		}, first, last)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("add up dimensions of %s: %w", k, err)
+	}
+	return generation, nil
+}
+
+// walk calls f, in one view, with each range of row numbers that holds rows of the
+// link in the spans.
+func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, f func(t *tx, first, last int64) error) (generation uint64, total clicks.Total, err error) {
 	err = s.view(ctx, func(t *tx) error {
 		state, err := loadState(t)
 		if err != nil {
 			return err
 		}
-		found.Generation = state.Generation
-		n, total, err := readTotal(t, k)
+		generation = state.Generation
+		n, found, err := readTotal(t, k)
 		if err != nil || n == 0 {
 			return err
 		}
-		found.Total = total
+		total = found
 		for _, span := range spans {
 			for first, last := range idRanges(n, span) {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if err := readRange(t, query, first, last, &found); err != nil {
+				if err := f(t, first, last); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return clicks.Stored{}, fmt.Errorf("read roll-ups of %s: %w", k, err)
-	}
-	return found, nil
+	return generation, total, err
 }
 
 // idRanges yields the ranges of row numbers that hold a link's span, one per day.
@@ -150,9 +180,6 @@ func readRange(t *tx, query string, first, last int64, found *clicks.Stored) err
 		}
 		if err != nil {
 			return fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
-		}
-		if r.Dimensions, err = clicks.DecodeDimensions(row.dimensions); err != nil {
-			return fmt.Errorf("dimensions of roll-up %d: %w", row.id, err)
 		}
 		if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
 			return fmt.Errorf("visitors of roll-up %d: %w", row.id, err)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -147,10 +148,7 @@ func (m *Memory) Read(ctx context.Context, k link.Key, _ clicks.Want, spans ...c
 	found.Total = l.total
 	for _, s := range spans {
 		begin := len(found.Rows)
-		for b, row := range l.rows {
-			if b.Granularity != s.Granularity || b.Ordinal < s.First || b.Ordinal > s.Last {
-				continue
-			}
+		for b, row := range l.within(s) {
 			r, err := row.rollup()
 			if err != nil {
 				return found, err
@@ -164,13 +162,41 @@ func (m *Memory) Read(ctx context.Context, k link.Key, _ clicks.Want, spans ...c
 	return found, nil
 }
 
+// Sum implements clicks.RollupStore.
+func (m *Memory) Sum(ctx context.Context, k link.Key, into *clicks.Sums, spans ...clicks.Span) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.links[k]
+	if l == nil || ctx.Err() != nil {
+		return m.state.Generation, ctx.Err()
+	}
+	for _, s := range spans {
+		for _, row := range l.within(s) {
+			dimensions, err := clicks.DecodeDimensions(row.dimensions)
+			if err != nil {
+				return 0, err
+			}
+			into.Add(&clicks.Rollup{Dimensions: dimensions})
+		}
+	}
+	return m.state.Generation, nil
+}
+
+// within yields the rows of a span, in no order.
+func (l *memoryLink) within(s clicks.Span) iter.Seq2[clicks.Bucket, memoryRow] {
+	return func(yield func(clicks.Bucket, memoryRow) bool) {
+		for b, row := range l.rows {
+			if b.Granularity == s.Granularity && s.First <= b.Ordinal && b.Ordinal <= s.Last && !yield(b, row) {
+				return
+			}
+		}
+	}
+}
+
 func (r memoryRow) rollup() (*clicks.Rollup, error) {
 	sum := &clicks.Rollup{Counts: r.counts}
 	var err error
 	if sum.Minutes, err = clicks.DecodeMinutes(r.minutes); err != nil {
-		return nil, err
-	}
-	if sum.Dimensions, err = clicks.DecodeDimensions(r.dimensions); err != nil {
 		return nil, err
 	}
 	sum.Visitors, err = clicks.DecodeVisitors(r.visitors)
