@@ -24,7 +24,7 @@ type NewLink struct {
 	ForwardQuery   bool       `json:"forward_query,omitempty"`
 	NoIndex        bool       `json:"noindex,omitempty"`
 	Cacheable      bool       `json:"cacheable,omitempty"`
-	Dedupe         bool       `json:"dedupe,omitempty"` // take an existing link that does the same
+	Dedupe         *bool      `json:"dedupe,omitempty"` // take an existing link that does the same; nil = as the server does
 }
 
 // Link is a link as the server describes it.

@@ -31,7 +31,7 @@ func TestCreateManyReturnsAResultForEach(t *testing.T) {
 		w.WriteHeader(http.StatusMultiStatus)
 		_, _ = io.WriteString(w, answer)
 	})
-	links := []client.NewLink{{LongURL: "http://a", Dedupe: true}, {LongURL: "http://b"}}
+	links := []client.NewLink{{LongURL: "http://a", Dedupe: new(true)}, {LongURL: "http://b"}}
 	got, err := c.CreateMany(t.Context(), links)
 	if err != nil || len(got) != 2 || got[0].Link.ShortCode != "abc" || got[1].Problem.Status != 409 {
 		t.Errorf("%+v, %v", got, err)

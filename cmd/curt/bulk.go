@@ -212,7 +212,7 @@ func (b *bulk) stopped(err error) error {
 		return fmt.Errorf("shorten: %w", err)
 	}
 	how := fmt.Sprintf("stopped after line %d: %d made, %d failed", b.seen, b.made, b.failed)
-	if errors.Is(err, client.ErrNoAnswer) && !b.template.Dedupe {
+	if errors.Is(err, client.ErrNoAnswer) && (b.template.Dedupe == nil || !*b.template.Dedupe) {
 		how += "; of the next lines some may have been made"
 	}
 	return fmt.Errorf("%s: %w", how, err)

@@ -20,7 +20,7 @@ type shortenCmd struct {
 	Redirect  int           `help:"301, 302, 307 or 308; default 302."`
 	Title     string        `help:"Title of the links."`
 	Tag       []string      `help:"Tags, separated by commas."`
-	Dedupe    bool          `help:"Take an existing link that does the same. Input may then be sent again after a failure."`
+	Dedupe    *bool         `negatable:"" help:"Take an existing link that does the same. Input may then be sent again after a failure. Default: as the server does."`
 	JSON      bool          `name:"json" help:"Print each link as JSON."`
 }
 

@@ -43,7 +43,7 @@ type LinkCreate struct {
 	LinkFields
 	CustomAlias opt[string] `json:"custom_alias" required:"false" pattern:"^[A-Za-z0-9_-]{3,64}$" doc:"The code to have; without it one is made."`
 	Domain      opt[string] `json:"domain" required:"false" doc:"The domain to have it on; without it the default domain."`
-	Dedupe      opt[bool]   `json:"dedupe" required:"false" doc:"Answer 200 with the oldest link of the workspace that answers visitors exactly as the new one would, if there is one: same domain, long_url, redirect_status, starts_at, expires_at, fallback_url, forward_query, noindex and cacheable; active, clean, not expired, and without max_clicks. Title and tags do not matter. With custom_alias only the link of that alias can stand in."`
+	Dedupe      opt[bool]   `json:"dedupe" required:"false" doc:"Answer 200 with the oldest link of the workspace that answers visitors exactly as the new one would, if there is one: same domain, long_url, redirect_status, starts_at, expires_at, fallback_url, forward_query, noindex and cacheable; active, clean, not expired, and without max_clicks. Title and tags do not matter. With custom_alias only the link of that alias can stand in. Default: false; true on a server that makes codes of URLs (CURT_CODES=hash), for callers with a key and without custom_alias."`
 }
 
 func (b *LinkCreate) request() shorten.Request {

@@ -72,7 +72,8 @@ func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
 		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
 		Plans: s.ready.plans, Own: s.own, Once: s.links.Idempotency(),
-		Host: s.origin.host, Domains: s.origin.domains,
+		Dedupe: s.config.Codes == "hash", // the same URL, the same code
+		Host:   s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),
 	})

@@ -42,6 +42,10 @@ type Config struct {
 	Codes  codegen.Generator
 	Limits ratelimit.Store
 
+	// Dedupe is what requests without an alias mean that do not say whether to dedupe,
+	// when they come with a key and the Store can.
+	Dedupe bool
+
 	// Once keeps what idempotency keys stand for; nil = requests with one are refused.
 	Once idempotency.Store
 	// Index finds links by words, tags and state; nil = such questions are answered
@@ -96,6 +100,7 @@ type Creator struct {
 	minted   func(link.Key)
 	ids      *link.IDs
 	dedupe   link.Deduper // nil = the store is none
+	dedupes  bool         // unless a request says otherwise
 	batcher  link.Batcher
 	attempts *attempts
 	turns    *turns
@@ -108,7 +113,7 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, index: cfg.Index, ranking: cfg.Ranking, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, ids: link.NewIDs(cfg.Random),
+		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
@@ -197,7 +202,7 @@ func (c *Creator) announceNew(l link.Link) {
 }
 
 // draft returns the link that the request asks for, without an id, and without a code
-// unless it names one.
+// unless it names one. From then on the request says whether to dedupe.
 func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link, error) {
 	now = now.UTC().Truncate(time.Millisecond)
 	l := link.Link{
@@ -221,11 +226,15 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 		}
 		l.Key.Code = link.Code(req.Alias.Value)
 	}
-	return l, c.checkDedupe(who, req)
+	return l, c.settleDedupe(who, req)
 }
 
-// checkDedupe refuses to show a stranger's link to a caller without a key.
-func (c *Creator) checkDedupe(who auth.Caller, req *Request) error {
+// settleDedupe fills in whether to dedupe where the request does not say so, and
+// refuses to show a stranger's link to a caller without a key.
+func (c *Creator) settleDedupe(who auth.Caller, req *Request) error {
+	if c.dedupes && c.dedupe != nil && !req.Dedupe.set() && !req.Alias.set() && !who.IsAnonymous() {
+		req.Dedupe = Value(true)
+	}
 	switch {
 	case !req.Dedupe.Value:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"curt/internal/auth"
+	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/shorten"
@@ -85,6 +86,62 @@ func TestDedupeGivesWhatAnswersAlike(t *testing.T) {
 	req := deduped(to("https://example.com/"))
 	_, err := b.Make(t.Context(), noon(), anonymous, &req)
 	wantError(t, "without a key", err, link.ErrInvalid)
+}
+
+// A server that makes codes of URLs dedupes unless it is told not to.
+func TestDedupeByDefault(t *testing.T) {
+	b := newBench(t, likely(7)["hash"], func(cfg *shorten.Config) { cfg.Dedupe = true })
+	plain := to("https://example.com/")
+	first := b.mustMake(t, admin(), plain)
+	for name, dedupe := range map[string]shorten.Field[bool]{"absent": {}, "null": shorten.Null[bool](), "true": shorten.Value(true)} {
+		req := plain
+		req.Dedupe = dedupe
+		if got := b.mustMake(t, admin(), req); !got.Found || got.Link.ID != first.Link.ID {
+			t.Errorf("dedupe %s: %+v", name, got)
+		}
+	}
+	no := plain
+	no.Dedupe = shorten.Value(false)
+	if got := b.mustMake(t, admin(), no); got.Found || got.Link.Key == first.Link.Key {
+		t.Errorf("dedupe false: %+v", got)
+	}
+	dated := plain
+	dated.ExpiresAt = shorten.Value(noon().Add(time.Hour))
+	if got := b.mustMake(t, admin(), dated); got.Found {
+		t.Errorf("a link without an expiry stands in for one with: %+v", got)
+	}
+	if got := b.mustMake(t, auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), plain); got.Found {
+		t.Errorf("a caller without a key was shown %+v", got)
+	}
+	named := aliased("an-alias")
+	b.mustMake(t, admin(), named)
+	_, err := b.Make(t.Context(), noon(), admin(), &named)
+	wantError(t, "an alias that is taken by the same link", err, shorten.ErrTaken)
+
+	rows := []shorten.Row{{Request: plain}, {Request: no}, {Request: to("https://example.com/new")}, {Request: to("https://example.com/new")}}
+	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+		t.Fatal(err)
+	}
+	for i, found := range []bool{true, false, false, true} {
+		if rows[i].Err != nil || rows[i].Made.Found != found {
+			t.Errorf("row %d: found %v, %v; want %v", i, rows[i].Made.Found, rows[i].Err, found)
+		}
+	}
+}
+
+// What the default is when a request is sent again does not matter to its key.
+func TestIdempotencyKeyOutlivesTheDefaultOfDedupe(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		store, once := linktest.NewMemory(), idempotencytest.NewMemory()
+		b := newBench(t, func(cfg *shorten.Config) { cfg.Store, cfg.Once, cfg.Dedupe = store, once, before })
+		req := to("https://example.com/")
+		req.IdempotencyKey = "once"
+		first := b.mustMake(t, admin(), req)
+		again := newBench(t, func(cfg *shorten.Config) { cfg.Store, cfg.Once, cfg.Dedupe = store, once, !before })
+		if got := again.mustMake(t, admin(), req); got.Link.ID != first.Link.ID || got.Found {
+			t.Errorf("first with the default %v: %+v, then %+v", before, first, got)
+		}
+	}
 }
 
 func TestDedupeWithAnAlias(t *testing.T) {

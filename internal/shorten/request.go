@@ -50,7 +50,7 @@ type Request struct {
 
 	// Dedupe takes an existing link of the workspace that stands in for the one asked
 	// for, if there is one (link.Link.StandsInFor says which). With an alias only the
-	// link of that alias can.
+	// link of that alias can. Absent or null: as Config.Dedupe says, which Make fills in.
 	Dedupe Field[bool]
 
 	// IdempotencyKey lets the caller send the request again without making a second

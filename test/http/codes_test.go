@@ -3,6 +3,7 @@ package http_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,6 +33,22 @@ func TestCodesAreHandedOutOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheSameURLGetsTheSameLink is what people who choose hash expect.
+func TestTheSameURLGetsTheSameLink(t *testing.T) {
+	t.Parallel()
+	s := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{"CURT_CODES=hash"}})
+	c := s.MustDial(t)
+	first, a, err := c.Create("https://example.com/same")
+	if err != nil || a.Status != http.StatusCreated {
+		t.Fatalf("create: %d %s %v", a.Status, a.Body, err)
+	}
+	headers := []string{"Authorization: Bearer " + curttest.Key, "Content-Type: application/json"}
+	a, err = c.Do("POST", "/api/v1/links", headers, `{"long_url":"https://EXAMPLE.com/same"}`)
+	if told, _ := a.Get("Curt-Deduplicated"); err != nil || a.Status != http.StatusOK || told != "true" || !strings.Contains(string(a.Body), `"`+first.Code+`"`) {
+		t.Errorf("again: %d %s %v, want 200 and %s", a.Status, a.Body, err, first.Code)
 	}
 }
 

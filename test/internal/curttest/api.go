@@ -35,10 +35,10 @@ type Stats struct {
 	} `json:"series"`
 }
 
-// Create makes a link. The answer is returned as it came; the link is filled only
-// after 201.
+// Create makes a link, also where one that does the same is there. The answer is
+// returned as it came; the link is filled only after 201.
 func (c *Conn) Create(longURL string) (Link, Answer, error) {
-	body, err := json.Marshal(map[string]string{"long_url": longURL})
+	body, err := json.Marshal(map[string]any{"long_url": longURL, "dedupe": false})
 	if err != nil {
 		return Link{}, Answer{}, fmt.Errorf("encode: %w", err)
 	}
