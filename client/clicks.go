@@ -37,6 +37,7 @@ type Click struct {
 // NextCursor says that there may be more; NextCursor is empty at the end.
 type ClickPage struct {
 	Clicks     []Click `json:"clicks"`
+	Damaged    bool    `json:"damaged"` // part of the server's click log cannot be read: clicks may be missing
 	NextCursor string  `json:"next_cursor"`
 }
 

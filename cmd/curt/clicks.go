@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,14 +34,20 @@ func (c *clicksCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	s := newSheet(t, c.format, clickColumns())
-	return walk(c.Limit, c.All, 1000, func(cursor string, limit int) (int, string, error) {
+	damaged := false
+	err = walk(c.Limit, c.All, 1000, func(cursor string, limit int) (int, string, error) {
 		query.Cursor, query.Limit = cursor, limit
 		page, err := api.Clicks(ctx, code, query)
 		if err != nil {
 			return 0, "", fmt.Errorf("clicks of %s: %w", code, err)
 		}
+		damaged = damaged || page.Damaged
 		return len(page.Clicks), page.NextCursor, s.print(page.Clicks)
 	})
+	if damaged {
+		t.complain(errors.New("part of the server's click log cannot be read: clicks may be missing"))
+	}
+	return err
 }
 
 func clickColumns() []column[client.Click] {

@@ -26,6 +26,8 @@ type past struct {
 	dir    string
 	random *rand.Rand
 	all    []clicks.Raw
+
+	damaged bool // a page said so
 }
 
 func newPast(t *testing.T) *past {
@@ -98,6 +100,7 @@ func (p *past) walk(q clicks.HistoryQuery, between func()) (numbers []uint64) {
 		if err != nil || len(page.Clicks) > q.Limit || pages > 10_000 {
 			p.t.Fatalf("page %d: %d clicks, %v", pages, len(page.Clicks), err)
 		}
+		p.damaged = p.damaged || page.Damaged
 		for _, c := range page.Clicks {
 			numbers = append(numbers, c.Visitor)
 		}
@@ -126,6 +129,9 @@ func (p *past) check(what string) {
 		if diff := cmp.Diff(p.want(q), p.walk(q, nil)); diff != "" {
 			p.t.Errorf("%s: clicks of %s, %d each (-want +got):\n%.600s", what, q.Key, q.Limit, diff)
 		}
+	}
+	if p.damaged {
+		p.t.Errorf("%s: a page says that the log is damaged", what)
 	}
 }
 
@@ -239,8 +245,17 @@ func TestADamagedSegmentHidesOnlyItself(t *testing.T) {
 				t.Fatalf("click %d was never there", n)
 			}
 		}
-		if p.Stats().Damages == 0 {
-			t.Error("the damage was not counted")
+		if p.Stats().Damages == 0 || !p.damaged {
+			t.Errorf("indexed %v: the damage was counted %d times, told %v", indexed, p.Stats().Damages, p.damaged)
+		}
+		for _, q := range []clicks.HistoryQuery{
+			{Key: link.Key{Code: "hot"}, Limit: 1000, To: someDay().Add(-time.Hour)},
+			{Key: link.Key{Code: "hot"}, Limit: 1000, From: someDay().Add(time.Hour)},
+		} {
+			p.damaged = false
+			if p.walk(q, nil); p.damaged {
+				t.Errorf("indexed %v: a damage of another time is told", indexed)
+			}
 		}
 	}
 }

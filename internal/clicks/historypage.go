@@ -37,6 +37,9 @@ type HistoryPage struct {
 	Clicks []Click
 	Next   Bookmark
 	More   bool
+	// Damaged: part of the log that this page went through cannot be read, so that
+	// clicks may be missing, here or up to where the page before ended.
+	Damaged bool
 }
 
 // What one page may cost: pageBytes of segments are read and checked, in some
@@ -48,7 +51,7 @@ const (
 
 // Page returns the clicks before a bookmark. Clicks are found once they are in the
 // log, 0.1 s after their answer. Segments that retention removes meanwhile end the
-// walk; what is damaged is left out.
+// walk; what is damaged is left out, and the page says so.
 func (h *History) Page(ctx context.Context, q HistoryQuery) (HistoryPage, error) {
 	h.follow(ctx)
 	w := walk{
@@ -65,10 +68,11 @@ func (h *History) Page(ctx context.Context, q HistoryQuery) (HistoryPage, error)
 		w.before = Bookmark{Position: Position{Segment: math.MaxInt64}}
 	}
 	all := h.log.list()
-	for _, s := range slices.Backward(all) {
+	for i, s := range slices.Backward(all) {
 		if s.number > w.before.Position.Segment {
 			continue
 		}
+		w.asked = s.begun() < w.to && (i+1 == len(all) || all[i+1].begun() > w.from)
 		if w.segments++; w.segments > pageSegments {
 			w.pause(Bookmark{Position: Position{Segment: s.number + 1}})
 			break
@@ -92,6 +96,7 @@ type walk struct {
 	before   Bookmark
 	left     int64 // bytes that may still be read
 	segments int
+	asked    bool    // the segment at hand may hold clicks of the time that is asked for
 	rebuilt  bool    // an index was made again for this page
 	matches  []match // of one granule; their buffers are used again
 	page     HistoryPage
@@ -143,6 +148,9 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	for _, x := range append(slices.Clip(h.full), h.tail) {
 		if x != nil && x.number == s.number {
 			defer h.mu.Unlock()
+			if s.number < h.reader.Position().Segment { // no block of it is still to come
+				w.covers(x.size, s)
+			}
 			return x.find(digest)
 		}
 	}
@@ -155,6 +163,7 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	if x, err := openIndex(path, s); err == nil {
 		defer x.close()
 		if found, err := x.find(digest); err == nil {
+			w.covers(x.size, s)
 			return found, nil
 		}
 	}
@@ -171,8 +180,15 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 		return nil, err
 	}
 	h.write(ctx, x)
+	w.covers(x.size, s)
 	return x.find(digest)
 }
+
+// covers notes whether an index of size bytes leaves out a part of its segment: what
+// follows a damage is in none.
+func (w *walk) covers(size int64, s segment) { w.damaged(size < s.size) }
+
+func (w *walk) damaged(is bool) { w.page.Damaged = w.page.Damaged || is && w.asked }
 
 // match is a click of the link, copied out of its block.
 type match struct {
@@ -193,6 +209,7 @@ func (w *walk) granule(f *os.File, s segment, g granule) {
 		if err != nil {
 			if damage := (*DamageError)(nil); errors.As(err, &damage) {
 				w.history.count(func(s *HistoryStats) { s.Damages++ })
+				w.damaged(true)
 			}
 			break // the end, or a damage: what came before it is good
 		}

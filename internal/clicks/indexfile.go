@@ -107,6 +107,7 @@ func (x *segmentIndex) write(path string) error {
 // indexFile is an index that is searched where it lies.
 type indexFile struct {
 	file     *os.File
+	size     int64 // of the segment, as far as it is indexed
 	granules []granule
 	pages    int64
 	at       int64 // where the pages begin
@@ -139,12 +140,13 @@ func (x *indexFile) readHead(s segment) error {
 	}
 	granules := int64(binary.LittleEndian.Uint32(head[12:]))
 	pairs := binary.LittleEndian.Uint64(head[32:])
+	x.size = int64(binary.LittleEndian.Uint64(head[24:]))
 	x.at = indexHead + granules*granuleEntry
 	x.pages = (info.Size() - x.at) / pageSize
 	switch {
 	case string(head[:8]) != indexMagic || granules > maxGranules || x.at > info.Size():
 		return errHead
-	case binary.LittleEndian.Uint64(head[16:]) != s.number || int64(binary.LittleEndian.Uint64(head[24:])) > s.size:
+	case binary.LittleEndian.Uint64(head[16:]) != s.number || x.size > s.size:
 		return errors.New("it belongs to another segment")
 	case (info.Size()-x.at)%pageSize != 0 || pairs > uint64(x.pages*pagePairs) || int64(pairs) <= (x.pages-1)*pagePairs:
 		return errTorn

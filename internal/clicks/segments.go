@@ -20,6 +20,10 @@ const segmentSuffix = ".clicks"
 
 func segmentName(number uint64) string { return fmt.Sprintf("%016d%s", number, segmentSuffix) }
 
+// begun is when the first clicks of the segment may have been, in Unix milliseconds: its
+// number is when it was made, a moment after they were captured.
+func (s segment) begun() int64 { return int64(s.number) - time.Minute.Milliseconds() }
+
 // listSegments returns the segments of a folder by number. Other files are not ours.
 func listSegments(dir string) ([]segment, error) {
 	entries, err := os.ReadDir(dir)

@@ -53,11 +53,13 @@ func (Click) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { ret
 type ClickList struct {
 	Clicks     []Click `json:"clicks" nullable:"false"`
 	NextCursor string  `json:"next_cursor,omitzero" doc:"Continues the walk, also after a page that is short or empty; absent at its end."`
+	Damaged    bool    `json:"damaged,omitzero" doc:"Part of the click log that this page went through cannot be read: clicks may be missing. Absent otherwise. Statistics are counted apart from the log."`
 }
 
 func (a *api) clicksOperation(d describer) *operation {
 	answers := d.answers(200, "A page of clicks.", ClickList{}, map[string]*huma.Param{
 		nextCursorHeader:      header("With CSV: the next_cursor."),
+		damagedHeader:         header("With CSV: true where JSON says damaged."),
 		"Content-Disposition": header("With CSV: the name of the file."),
 	}, 404)
 	answers["200"].Content[mediaCSV] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
@@ -101,7 +103,7 @@ func (c *call) linkClicks() error {
 	if err != nil {
 		return fmt.Errorf("%w: clicks of %s: %w", analytics.ErrUnavailable, k, err)
 	}
-	list := ClickList{Clicks: make([]Click, len(page.Clicks))}
+	list := ClickList{Clicks: make([]Click, len(page.Clicks)), Damaged: page.Damaged}
 	for i := range page.Clicks {
 		list.Clicks[i] = c.api.shownClick(k, &page.Clicks[i])
 	}

@@ -65,6 +65,22 @@ func TestClicksAsTheAPIShowsThem(t *testing.T) {
 	}
 }
 
+func TestADamagedLogIsTold(t *testing.T) {
+	s := newService(t)
+	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
+	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{seen()}, Damaged: true}
+	if got := s.do(t, "admin", http.MethodGet, collection+"/abc/clicks", "").want(t, http.StatusOK).json(t); got["damaged"] != true {
+		t.Errorf("JSON does not say so: %v", got)
+	}
+	if got := s.do(t, "admin", http.MethodGet, collection+"/abc/clicks?format=csv", "").want(t, http.StatusOK); got.Header.Get("Curt-Clicks-Damaged") != "true" {
+		t.Errorf("CSV does not say so: %v", got.Header)
+	}
+	s.past.page.Damaged = false
+	if got := s.do(t, "admin", http.MethodGet, collection+"/abc/clicks", "").want(t, http.StatusOK).json(t); got["damaged"] != nil {
+		t.Errorf("a whole log: %v", got)
+	}
+}
+
 func TestClicksAsAFile(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"a-_9"}`)

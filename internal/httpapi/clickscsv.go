@@ -12,6 +12,7 @@ import (
 const (
 	mediaCSV         = "text/csv"
 	nextCursorHeader = "Curt-Next-Cursor"
+	damagedHeader    = "Curt-Clicks-Damaged"
 )
 
 // clickColumns are the names of a CSV file's columns: those of the JSON.
@@ -45,6 +46,9 @@ func (c *call) csv(k link.Key, list *ClickList) error {
 	h["Content-Disposition"] = []string{`attachment; filename="clicks-` + string(k.Code) + `.csv"`} // a code has no character that needs care
 	if list.NextCursor != "" {
 		h[nextCursorHeader] = []string{list.NextCursor}
+	}
+	if list.Damaged {
+		h[damagedHeader] = []string{"true"}
 	}
 	commonHeaders(h)
 	c.w.WriteHeader(http.StatusOK)
