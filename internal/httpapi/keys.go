@@ -40,7 +40,7 @@ type KeyCreate struct {
 	Scopes      []string    `json:"scopes" minItems:"1" uniqueItems:"true" nullable:"false" enum:"links:read,links:write,stats:read,admin" doc:"admin is for keys of the workspace default."`
 	ExpiresAt   opt[date]   `json:"expires_at" required:"false" doc:"From this millisecond on the key is nobody's."`
 	WorkspaceID opt[string] `json:"workspace_id" required:"false" pattern:"^[a-z0-9_-]{1,64}$" doc:"Whose key it is; without it the caller's workspace. A new one is made."`
-	Plan        opt[string] `json:"plan" required:"false" enum:"free,verified,registered,default" doc:"The plan of the workspace; without it as it is, and registered for a new one."`
+	Plan        opt[string] `json:"plan" required:"false" enum:"free,verified,registered,default" doc:"The plan of the whole workspace, from now on: it replaces the one that all of its keys have, and revoking this key does not undo that. Without it the plan stays as it is, registered for a new workspace."`
 }
 
 // TransformSchema lets null be a choice of the plan.
