@@ -43,6 +43,8 @@ type findWalk struct {
 	ahead []*segment // not opened yet, by where they begin
 	open  []*findLane
 	spent int // pages and chunks read
+
+	left, set docSet // of the segment at hand, used again
 }
 
 // findLane is the walk through one segment.
@@ -137,11 +139,12 @@ func (w *findWalk) enterNext() error {
 	s := w.ahead[0]
 	w.ahead = w.ahead[1:]
 	w.spent++
-	left, err := w.matching(s)
-	if err != nil || left == nil {
+	found, err := w.matching(s)
+	if err != nil || !found {
 		return err
 	}
-	l := &findLane{segment: s, left: left, at: -1}
+	l := &findLane{segment: s, left: w.left, at: -1}
+	w.left = nil // the lane's from now on
 	if err := w.skip(l); err != nil {
 		return err
 	}
@@ -149,31 +152,32 @@ func (w *findWalk) enterNext() error {
 	return w.seek(l, l.doc)
 }
 
-// matching returns the documents of a segment that match; nil = none. The ranges
-// that span the fewest pages are asked first, and when nothing is left the rest is
-// not read.
-func (w *findWalk) matching(s *segment) (docSet, error) {
-	left := fullDocSet(s.docs)
-	left.without(s.gone)
-	set := newDocSet(s.docs)
-	for _, r := range byWidth(s, w.query.All) {
-		if err := w.read(s, r, set); err != nil {
-			return nil, err
+// matching fills left with the documents of a segment that match and reports whether
+// there are any. The ranges that span the fewest pages are asked first, and when nothing
+// is left the rest is not read.
+func (w *findWalk) matching(s *segment) (found bool, err error) {
+	w.left, w.set = sized(w.left, s.docs), sized(w.set, s.docs)
+	for i, r := range byWidth(s, w.query.All) {
+		if i == 0 {
+			err = w.read(s, r, w.left)
+		} else if err = w.read(s, r, w.set); err == nil {
+			w.left.and(w.set)
 		}
-		if left.and(set); left.empty() {
-			return nil, nil //nolint:nilnil // no document is no error
+		if err != nil || w.left.empty() {
+			return false, err
 		}
 	}
+	if len(w.query.All) == 0 {
+		w.left.fill(s.docs)
+	}
+	w.left.without(s.gone)
 	for _, r := range byWidth(s, w.query.None) {
-		if err := w.read(s, r, set); err != nil {
-			return nil, err
+		if err := w.read(s, r, w.set); err != nil {
+			return false, err
 		}
-		left.without(set)
+		w.left.without(w.set)
 	}
-	if left.empty() {
-		return nil, nil //nolint:nilnil // no document is no error
-	}
-	return left, nil
+	return !w.left.empty(), nil
 }
 
 func (w *findWalk) read(s *segment, r search.Range, into docSet) error {
@@ -182,6 +186,15 @@ func (w *findWalk) read(s *segment, r search.Range, into docSet) error {
 	w.spent += max(0, (end-first)*rangePages-rangePages+1)
 	clear(into)
 	return s.set(w.t, r, into)
+}
+
+// sized returns a set for so many documents, in old where it has room. What it holds is
+// of no meaning.
+func sized(old docSet, docs int) docSet {
+	if n := (docs + 63) / 64; n <= cap(old) {
+		return old[:n]
+	}
+	return newDocSet(docs)
 }
 
 func byWidth(s *segment, ranges []search.Range) []search.Range {

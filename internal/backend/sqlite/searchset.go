@@ -10,16 +10,14 @@ type docSet []uint64
 
 func newDocSet(docs int) docSet { return make(docSet, (docs+63)/64) }
 
-// fullDocSet holds all documents.
-func fullDocSet(docs int) docSet {
-	s := newDocSet(docs)
+// fill makes it the set of all documents.
+func (s docSet) fill(docs int) {
 	for i := range s {
 		s[i] = ^uint64(0)
 	}
 	if rest := docs % 64; rest > 0 {
 		s[len(s)-1] = 1<<rest - 1
 	}
-	return s
 }
 
 func (s docSet) add(doc int)      { s[doc>>6] |= 1 << (doc & 63) }
@@ -179,7 +177,7 @@ func (p postings) each(docs int, f func(doc int)) bool {
 func (p postings) addTo(s docSet, docs int) bool {
 	switch {
 	case len(p.data) == 0:
-		copy(s, fullDocSet(docs))
+		s.fill(docs)
 		return true
 	case p.bits && len(p.data) == (docs+7)/8 && docs%64 == 0:
 		for i := range s {
