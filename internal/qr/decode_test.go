@@ -95,10 +95,12 @@ func shown(img image.Image, paper qr.Color) image.Image {
 	page := image.NewRGBA(image.Rect(0, 0, side+2*border, side+2*border))
 	light := color.RGBA{R: uint8(paper >> 16), G: uint8(paper >> 8), B: uint8(paper), A: 255}
 	draw.Draw(page, page.Bounds(), image.NewUniform(light), image.Point{}, draw.Src)
-	for y := range img.Bounds().Dy() {
-		for x := range img.Bounds().Dx() {
-			dot := image.Rect(x*scale, y*scale, (x+1)*scale, (y+1)*scale).Add(image.Pt(border, border))
-			draw.Draw(page, dot, image.NewUniform(img.At(x, y)), image.Point{}, draw.Src)
+	small := image.NewRGBA(img.Bounds())
+	draw.Draw(small, small.Bounds(), img, image.Point{}, draw.Src)
+	for y := range side {
+		from, to := small.Pix[y/scale*small.Stride:], page.Pix[page.PixOffset(border, border+y):]
+		for x := range side {
+			copy(to[4*x:4*x+4], from[x/scale*4:])
 		}
 	}
 	return page
