@@ -1,0 +1,36 @@
+package weburl
+
+import "net/netip"
+
+// ParseHost returns the normal form of a host that stands alone, as in a list of
+// hosts: a name in lower case, as A-labels and without a final dot, or an address in
+// canonical form without brackets. It takes every spelling that Parse takes, and IPv6
+// without brackets too; the error is ErrHost.
+func ParseHost(s string) (string, error) {
+	if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
+		s = "[" + s + "]"
+	}
+	host, err := parseHost(s)
+	if err != nil {
+		return "", err
+	}
+	if a, ok := address(host); ok {
+		return a.String(), nil
+	}
+	return canonical(host), nil
+}
+
+// Hosts returns what the host of u may be called in a list, each in the form of
+// ParseHost: the host itself, and for an IPv6 address that carries an IPv4 address for
+// a translator that address too.
+func (u URL) Hosts() []string {
+	a, ok := address(u.host)
+	if !ok {
+		return []string{canonical(u.host)}
+	}
+	hosts := []string{a.String()}
+	if inner, ok := embedded(a); ok {
+		hosts = append(hosts, inner.String())
+	}
+	return hosts
+}
