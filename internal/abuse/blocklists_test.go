@@ -1,0 +1,184 @@
+package abuse_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"curt/internal/abuse"
+	"curt/internal/weburl"
+)
+
+// put writes a version of a file that has come to rest before at.
+func put(t *testing.T, path, text string, at time.Time) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestANewVersionTakesThePlaceOfTheOld(t *testing.T) {
+	now := time.Now()
+	path := write(t, "bad.txt", "old.example")
+	b := open(t, path)
+	put(t, path, "new.example\n", now.Add(-time.Minute))
+	b.Look(t.Context(), now)
+	if forbids(t, b, "https://old.example/").Host != "" || forbids(t, b, "https://new.example/").Host == "" {
+		t.Error("the old version is still in use")
+	}
+
+	put(t, path, "newer.example\n", now.Add(-time.Millisecond))
+	b.Look(t.Context(), now)
+	if forbids(t, b, "https://newer.example/").Host != "" {
+		t.Error("a file that may still be written was read")
+	}
+	b.Look(t.Context(), now.Add(time.Minute))
+	if forbids(t, b, "https://newer.example/").Host == "" {
+		t.Error("a file at rest was not read")
+	}
+
+	put(t, path, "newest.example\n", now.Add(time.Hour)) // by a clock that is ahead
+	b.Look(t.Context(), now)
+	if forbids(t, b, "https://newest.example/").Host == "" {
+		t.Error("a file of the future was not read")
+	}
+
+	other := write(t, "other.txt", "other.example") // renamed over it, as programs should
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+	b.Look(t.Context(), now.Add(time.Minute))
+	if forbids(t, b, "https://other.example/").Host == "" {
+		t.Error("a file renamed into place was not read")
+	}
+}
+
+func TestAnExchangedLinkIsANewVersion(t *testing.T) {
+	dir := t.TempDir()
+	one, two, link := write(t, "1.txt", "one.example"), write(t, "2.txt", "two.example"), filepath.Join(dir, "bad.txt")
+	if err := os.Symlink(one, link); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, link)
+	if err := errors.Join(os.Remove(link), os.Symlink(two, link)); err != nil {
+		t.Fatal(err)
+	}
+	b.Look(t.Context(), time.Now().Add(time.Minute))
+	if forbids(t, b, "https://two.example/").Host == "" {
+		t.Error("the new target was not read")
+	}
+}
+
+func TestABadVersionLeavesTheOldInUse(t *testing.T) {
+	now := time.Now()
+	path := filepath.Join(t.TempDir(), "bad.txt")
+	for name, spoil := range map[string]func() error{
+		"damaged": func() error { return os.WriteFile(path, []byte("\x00\x00\x00"), 0o600) },
+		"half":    func() error { return os.WriteFile(path, []byte("a.example\nb.exa"), 0o600) },
+		"empty":   func() error { return os.Truncate(path, 0) },
+		"a page":  func() error { return os.WriteFile(path, []byte("<html>\n"), 0o600) },
+		"huge":    func() error { return os.Truncate(path, 1<<31) },
+		"missing": func() error { return os.Remove(path) },
+		"folder":  func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"pipe":    func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, "evil.example\n", now.Add(-time.Hour))
+			var log bytes.Buffer
+			b, err := abuse.Open(t.Context(), abuse.Config{Paths: []string{path}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 { // told once
+				b.Look(t.Context(), now.Add(time.Duration(i+1)*time.Minute))
+			}
+			if forbids(t, b, "https://evil.example/").Host == "" {
+				t.Error("the version before is gone")
+			}
+			if s := b.Stats(); s.Failures != 1 || s.Unusable != 1 || strings.Count(log.String(), "cannot be used") != 1 {
+				t.Errorf("%+v, log:\n%s", s, log.String())
+			}
+			if err := b.Reload(t.Context()); err == nil {
+				t.Error("a reload that failed said nothing")
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, "good.example\n", now.Add(-time.Hour))
+			b.Look(t.Context(), now.Add(time.Hour))
+			if forbids(t, b, "https://good.example/").Host == "" || b.Stats().Unusable != 0 {
+				t.Error("a good version was not taken")
+			}
+		})
+	}
+}
+
+func TestStartWithABadFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "missing"), dir, pipe} {
+		if _, err := abuse.Open(t.Context(), abuse.Config{Paths: []string{path}}); !errors.Is(err, abuse.ErrFile) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := abuse.Open(t.Context(), abuse.Config{Paths: make([]string, abuse.MaxLists+1)}); err == nil {
+		t.Error("too many lists are taken")
+	}
+	// One that is damaged stops nobody, and the others count.
+	b := open(t, write(t, "good.txt", "evil.example"), write(t, "bad.txt", "<html>"))
+	if forbids(t, b, "https://evil.example/").List != "good" || b.Stats().Unusable != 1 {
+		t.Errorf("%+v", b.Stats())
+	}
+}
+
+// Reading a version keeps nobody from asking, and who asks meets one version whole.
+func TestMatchWhileFilesAreRead(t *testing.T) {
+	path := write(t, "bad.txt", "evil.example", "a.example")
+	b := open(t, path)
+	evil, err := weburl.Parse("https://evil.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					if _, listed := b.Match(evil); !listed {
+						t.Error("evil.example is listed in every version")
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		put(t, path, []string{"evil.example\nb.example\n", "<html>\n", "a.example\nevil.example\n"}[i%3], time.Now())
+		_ = b.Reload(t.Context())
+	}
+	close(done)
+	asking.Wait()
+}
