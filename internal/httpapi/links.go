@@ -121,7 +121,7 @@ func (a *api) linkOperations(d describer) []*operation {
 					"version and ETag, also where the value is the one that stands. Of changes at once without If-Match the last wins.",
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkChange{}, "application/json", "application/merge-patch+json"),
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
-				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 507),
+				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 422, 507),
 			},
 			scope: auth.LinksWrite, serve: (*call).changeLink,
 			examples: []example{

@@ -71,6 +71,7 @@ func mappings() []mapping {
 		{shorten.ErrKeyReused, kind{"idempotency-key-reused", 422, "The idempotency key was used for another request"}, "choose a new Idempotency-Key for a new request"},
 		{shorten.ErrKeyBusy, kind{"idempotency-key-busy", 409, "The first request with this idempotency key is under way"}, "the first request has not ended yet, try again"},
 		{shorten.ErrLinkGone, kind{"link-deleted", 409, "The link was deleted"}, "the link that this Idempotency-Key made was deleted since"},
+		{shorten.ErrListed, kind{"destination-listed", 422, "The destination is on a blocklist"}, "a blocklist of this service forbids links to this host"},
 		{shorten.ErrVersion, kind{"precondition-failed", 412, "The link has another version"}, "the link is not at the version that If-Match names"},
 		{auth.ErrUnauthenticated, kind{"unauthenticated", 401, "A valid API key is required"}, "send 'Authorization: Bearer KEY' with a valid API key"},
 		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
@@ -128,6 +129,9 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		p.Detail = m.detail
 		if i, ok := errors.AsType[*shorten.InvalidError](err); ok {
 			return p.about(i.Field, i.PublicMessage()), true
+		}
+		if l, ok := errors.AsType[*shorten.ListedError](err); ok {
+			return p.about(l.Field, l.PublicMessage()), true
 		}
 		return p, true
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"curt/internal/abuse"
 	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/idempotency"
@@ -56,6 +57,8 @@ type Config struct {
 
 	// Own are the hosts of this service: no link may lead there.
 	Own *weburl.Hosts
+	// Blocklists name further hosts that no link may lead to; nil = none.
+	Blocklists *abuse.Blocklists
 
 	// Host is the name, with a port where it has one, of the default domain.
 	// Domains are the further hosts that serve links. Both canonical.
@@ -93,6 +96,7 @@ type Creator struct {
 	codes    codegen.Generator
 	limits   ratelimit.Store
 	own      *weburl.Hosts
+	lists    *abuse.Blocklists // nil = none
 	host     link.Domain
 	domains  map[link.Domain]struct{}
 	plans    Plans
@@ -115,6 +119,7 @@ func New(cfg Config) *Creator {
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
+		lists: cfg.Blocklists,
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
@@ -140,8 +145,8 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 }
 
 // Make stores a new link, or finds the one that the request may have instead; nil
-// means durable. Errors: InvalidError, ErrReserved, ErrTaken, LimitedError, those of
-// auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
+// means durable. Errors: InvalidError, ListedError, ErrReserved, ErrTaken, LimitedError,
+// those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
 // link.ErrUnavailable when nothing is known to be stored. When ctx ended or the store
 // kept failing, the link may exist, but nobody was told its code.
 func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
@@ -166,7 +171,7 @@ func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req 
 }
 
 // admit returns the link that a caller asks for and may have, with an id, and takes it
-// off the caller's limit.
+// off the caller's limit, which also pays for one that a blocklist forbids.
 func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req *Request) (link.Link, error) {
 	l, err := c.draft(now, who, req)
 	if err != nil {
@@ -176,6 +181,9 @@ func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req
 		return link.Link{}, err
 	}
 	if req.Limit, err = c.charge(ctx, now, who, 1); err != nil {
+		return link.Link{}, err
+	}
+	if err := c.assess(l.Destination, l.Fallback); err != nil {
 		return link.Link{}, err
 	}
 	l.ID, err = c.ids.New(now)

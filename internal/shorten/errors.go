@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"curt/internal/abuse"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 )
@@ -22,6 +23,8 @@ var (
 	ErrKeyBusy = errors.New("a request with this idempotency key is under way")
 	// ErrLinkGone: the link that the idempotency key stands for was deleted since.
 	ErrLinkGone = errors.New("the link that this idempotency key made was deleted")
+	// ErrListed: a blocklist forbids links to the destination.
+	ErrListed = errors.New("the destination is on a blocklist")
 	// ErrVersion: the link is not at the version that the caller expects.
 	ErrVersion = errors.New("the link has another version")
 )
@@ -44,6 +47,23 @@ func (e *InvalidError) Is(target error) bool { return target == link.ErrInvalid 
 func invalid(field, reason string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(reason, args...)}
 }
+
+// ListedError says which field of a request leads to where a blocklist forbids it. It
+// wraps ErrListed.
+type ListedError struct {
+	Field string // the name in the API
+	Rule  abuse.Rule
+}
+
+func (e *ListedError) Error() string { return e.Field + ": " + e.PublicMessage() }
+
+// PublicMessage names the list and the host, and nothing else of the list.
+func (e *ListedError) PublicMessage() string {
+	return fmt.Sprintf("leads to %s, which the blocklist %s forbids", e.Rule.Host, e.Rule.List)
+}
+
+// Unwrap returns ErrListed.
+func (e *ListedError) Unwrap() error { return ErrListed }
 
 // LimitedError says that the caller has to wait.
 type LimitedError struct{ Verdict ratelimit.Verdict }

@@ -70,6 +70,7 @@ func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k 
 		if change.empty() {
 			return errUnchanged
 		}
+		before := *l
 		if err := c.apply(now, l, &change.Fields); err != nil {
 			return err
 		}
@@ -78,6 +79,9 @@ func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k 
 				return invalid("status", "want active or disabled")
 			}
 			l.Status = change.Status.Value
+		}
+		if err := c.assessChange(&before, l); err != nil {
+			return err
 		}
 		l.Updated = later(now, l.Updated)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"curt/internal/auth"
@@ -54,6 +55,7 @@ func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, 
 	if err != nil {
 		return nil, err
 	}
+	drafted = c.assessMany(drafted)
 	waiting := c.findMany(ctx, now, drafted)
 	for round := 0; len(waiting) > 0; round++ {
 		next, err := c.storeMany(ctx, now, waiting)
@@ -95,6 +97,14 @@ func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
 		}
 	}
 	return drafted
+}
+
+// assessMany returns the rows that no blocklist forbids.
+func (c *Creator) assessMany(rows []*Row) []*Row {
+	return slices.DeleteFunc(rows, func(r *Row) bool {
+		r.Err = c.assess(r.link.Destination, r.link.Fallback)
+		return r.Err != nil
+	})
 }
 
 // findMany answers the rows that ask to dedupe and find a link without a write, and

@@ -12,6 +12,7 @@ type metrics struct {
 	retries    prometheus.Counter
 	found      prometheus.Counter
 	replays    prometheus.Counter
+	listed     prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -25,9 +26,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		retries: counter("create_retries_total", "Creates repeated with the same id because the store's answer was lost."),
 		found:   counter("creates_deduplicated_total", "Creates that were given an existing link."),
 		replays: counter("creates_replayed_total", "Creates answered from what their idempotency key stands for."),
+		listed:  counter("links_listed_total", "Links that were refused because a blocklist forbids their destination."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.created, m.collisions, m.retries, m.found, m.replays)
+		reg.MustRegister(m.created, m.collisions, m.retries, m.found, m.replays, m.listed)
 	}
 	return m
 }

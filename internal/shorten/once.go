@@ -154,6 +154,9 @@ func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, 
 	if err != nil { // the rules changed since the record was claimed
 		return draft, Made{}, err
 	}
+	if err := c.assess(draft.Destination, draft.Fallback); err != nil {
+		return draft, Made{}, err
+	}
 	draft.ID, draft.Key, draft.Minted = rec.ID, rec.Link, rec.Minted
 	if req.Alias.set() {
 		made, err = c.claim(ctx, now, draft, req)
