@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"curt/internal/config"
 	"curt/internal/server"
@@ -22,7 +24,9 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	log := newLogger(t, c.LogLevel)
-	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log})
+	reload, done := c.hangups(t)
+	defer done()
+	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log, Reload: reload})
 	switch {
 	case err == nil:
 		return s.Run(ctx)
@@ -32,6 +36,18 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 		return nil
 	}
 	return fmt.Errorf("start: %w", c.Explain(err))
+}
+
+// hangups are the SIGHUPs that ask to read files anew, until done is called. On a
+// terminal, where there is nothing to read, SIGHUP stays what ends the programs of a
+// window that closes; a service must not die of a reload.
+func (c *serveCmd) hangups(t terminal) (asked <-chan os.Signal, done func()) {
+	if isTerminal(t.err) && len(c.Blocklists) == 0 {
+		return nil, func() {}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
 }
 
 // newLogger writes lines for people on a terminal and JSON elsewhere.

@@ -86,7 +86,7 @@ func isListenAddress(text string) bool {
 		strings.ContainsFunc(host, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }) // 1.2.3.256 is none
 }
 
-// names checks what the server is called, and whom it believes.
+// names checks what the server is called, whom it believes and whom it does not.
 func (c Config) names(p *problems) {
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)
@@ -98,6 +98,11 @@ func (c Config) names(p *problems) {
 	for i, d := range c.Domains {
 		if slices.Contains(c.Domains[:i], d) {
 			p.add("CURT_DOMAINS", d, "given twice")
+		}
+	}
+	for i, b := range c.Blocklists {
+		if slices.Contains(c.Blocklists[:i], b) {
+			p.add("CURT_BLOCKLISTS", b, "given twice")
 		}
 	}
 	for _, t := range c.TrustedProxies {

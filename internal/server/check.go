@@ -33,6 +33,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	c.tls(cfg)
 	c.adminKey(cfg)
 	c.places(ctx, cfg)
+	c.blocklists(ctx, cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)
 	return c.all
@@ -129,6 +130,25 @@ func (c *checker) places(ctx context.Context, cfg config.Config) {
 	c.add("CURT_GEOIP="+cfg.GeoIP+": opens", err)
 }
 
+// blocklists is stricter than a start, too.
+func (c *checker) blocklists(ctx context.Context, cfg config.Config) {
+	for _, path := range cfg.Blocklists {
+		one := cfg
+		one.Blocklists = []string{path}
+		b, err := blocklists(ctx, one, slog.New(slog.DiscardHandler))
+		if err == nil {
+			if err = b.Reload(ctx); err != nil {
+				err = &config.Error{Setting: "CURT_BLOCKLISTS", Value: path, Want: err.Error()}
+			}
+		}
+		what := ""
+		if err == nil {
+			what = fmt.Sprintf("CURT_BLOCKLISTS=%s: %d hosts", path, b.Stats().Hosts)
+		}
+		c.add(what, err)
+	}
+}
+
 // folder reports whether a server holds the data folder.
 func (c *checker) folder(cfg config.Config) (held bool) {
 	name := "CURT_DATA=" + cfg.Data + ": "
@@ -161,7 +181,7 @@ func (c *checker) folder(cfg config.Config) (held bool) {
 		c.data(cfg, "", err)
 		return false
 	}
-	held, err = isHeld(cfg.Data)
+	held, err = Held(cfg.Data)
 	if held {
 		name += "writable, and held by a running server"
 	} else {
@@ -178,8 +198,9 @@ func (c *checker) data(cfg config.Config, what string, err error) {
 	c.add(what, err)
 }
 
-// isHeld asks the lock for a moment; a folder that no server has used has none.
-func isHeld(folder string) (bool, error) {
+// Held reports whether a server uses a data folder. It asks the lock for a moment; a
+// folder that no server has used has none.
+func Held(folder string) (bool, error) {
 	if _, err := os.Stat(filepath.Join(folder, "lock")); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -30,6 +30,14 @@ func (s *Server) register() {
 		m.Counter("curt_geoip_damages_total", "Places that CURT_GEOIP is damaged at.",
 			func() uint64 { return p.places.Stats().Damages })
 	}
+	if b := s.ready.blocked; b != nil {
+		m.Gauge("curt_blocklist_hosts", "Hosts in the blocklists that are in use.", func() float64 { return float64(b.Stats().Hosts) })
+		m.Gauge("curt_blocklists_unusable", "Blocklists whose newest version could not be used.",
+			func() float64 { return float64(b.Stats().Unusable) })
+		m.Counter("curt_blocklist_reloads_total", "Versions of blocklists taken into use.", func() uint64 { return b.Stats().Reloads })
+		m.Counter("curt_blocklist_failures_total", "Versions of blocklists that could not be used.",
+			func() uint64 { return b.Stats().Failures })
+	}
 	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
 	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
 		func() uint64 { return s.cache.Stats().Failures })

@@ -69,6 +69,9 @@ func (s *Server) support() []loop {
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})
 	}
+	if s.ready.blocked != nil {
+		loops = append(loops, loop{"blocklists", s.ready.blocked.Run}, loop{"reload", s.reload})
+	}
 	if p := s.clicks.places; p != nil {
 		loops = append(loops, loop{"places", p.Run})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"curt/internal/abuse"
 	"curt/internal/auth"
 	"curt/internal/backend/mmdb"
 	"curt/internal/config"
@@ -23,9 +24,10 @@ type prepared struct {
 	trusted  []netip.Prefix
 	certs    *tls.Config // nil = no TLS
 	plans    shorten.Plans
-	unknown  *ratelimit.Limit // nil = off
-	adminKey string           // "" = the data folder's
-	places   *mmdb.Database   // nil = CURT_GEOIP is unset
+	unknown  *ratelimit.Limit  // nil = off
+	adminKey string            // "" = the data folder's
+	places   *mmdb.Database    // nil = CURT_GEOIP is unset
+	blocked  *abuse.Blocklists // nil = CURT_BLOCKLISTS is unset
 }
 
 // prepare reads the settings that [config.Config.Validate] cannot judge. It writes
@@ -39,6 +41,7 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepar
 		func() (err error) { p.certs, err = certificate(cfg); return err },
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
+		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log); return err },
 	} {
 		if err := step(); err != nil {
 			return prepared{}, err
@@ -139,6 +142,18 @@ func places(ctx context.Context, cfg config.Config, log *slog.Logger) (*mmdb.Dat
 		return nil, &config.Error{Setting: "CURT_GEOIP", Value: cfg.GeoIP, Want: err.Error()}
 	}
 	return d, nil
+}
+
+// blocklists reads the files of hosts that no link may lead to; nil when none is set.
+func blocklists(ctx context.Context, cfg config.Config, log *slog.Logger) (*abuse.Blocklists, error) {
+	if len(cfg.Blocklists) == 0 {
+		return nil, nil //nolint:nilnil // no list is no failure
+	}
+	b, err := abuse.Open(ctx, abuse.Config{Paths: cfg.Blocklists, Log: log})
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_BLOCKLISTS", Value: strings.Join(cfg.Blocklists, ","), Want: err.Error()}
+	}
+	return b, nil
 }
 
 // validity says what a certificate is for, and until when; an error when it is not

@@ -37,6 +37,7 @@ import (
 type Options struct {
 	Version string
 	Log     *slog.Logger
+	Reload  <-chan os.Signal // each asks to read the files anew that may change; nil = nobody asks
 }
 
 // Server is one running instance. Its fields are set in New.
@@ -44,6 +45,7 @@ type Server struct {
 	config  config.Config
 	ready   prepared
 	version string
+	asked   <-chan os.Signal // to read files anew
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 	origin  origin
@@ -77,7 +79,7 @@ type Server struct {
 // address is touched. An error that the operator can put right is a [*config.Error];
 // whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	s := &Server{config: cfg, version: o.Version, log: o.Log, metrics: telemetry.New(o.Version), drawer: qr.NewDrawer()}
+	s := &Server{config: cfg, version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version), drawer: qr.NewDrawer()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

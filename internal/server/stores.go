@@ -71,7 +71,7 @@ func (s *Server) newCache() error {
 func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
 		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
-		Plans: s.ready.plans, Own: s.own, Once: s.links.Idempotency(),
+		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Once: s.links.Idempotency(),
 		Dedupe: s.config.Codes == "hash", // the same URL, the same code
 		Host:   s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
