@@ -11,10 +11,12 @@ import (
 )
 
 type linksCmd struct {
-	List   linksListCmd   `cmd:"" help:"List links, newest first."`
-	Get    linksGetCmd    `cmd:"" help:"Show a link."`
-	Update linksUpdateCmd `cmd:"" help:"Change a link; an empty value clears."`
-	Delete linksDeleteCmd `cmd:"" help:"Delete links for good."`
+	List    linksListCmd    `cmd:"" help:"List links, newest first."`
+	Get     linksGetCmd     `cmd:"" help:"Show a link."`
+	Update  linksUpdateCmd  `cmd:"" help:"Change a link; an empty value clears."`
+	Disable linksDisableCmd `cmd:"" help:"Switch links off, also all that lead to one host."`
+	Enable  linksEnableCmd  `cmd:"" help:"Switch links on again."`
+	Delete  linksDeleteCmd  `cmd:"" help:"Delete links for good."`
 }
 
 type linksListCmd struct {

@@ -54,13 +54,13 @@ func plain(text string) string {
 	return b.String()
 }
 
-// confirm asks for what cannot be taken back. Where nobody can answer it wants --yes.
+// confirm asks before much is changed, or what cannot be taken back. Where nobody can answer it wants --yes.
 func (t terminal) confirm(ctx context.Context, yes bool, question string) error {
 	if yes {
 		return nil
 	}
 	if !isTerminal(t.in) {
-		return usageError("this cannot be taken back: say --yes")
+		return usageError("nobody can be asked here: say --yes")
 	}
 	_, _ = fmt.Fprintf(t.err, "%s [y/N] ", plain(question))
 	answer := make(chan string, 1)
