@@ -3,21 +3,28 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
-// skipIDs are left out when leases may be older than links: 1,000 ranges, more
-// than any one process leases between two backups of a busy hour.
-const skipIDs = 10_000_000
+// Ids that are left out when leases may be older than links: at least skipIDs, 1,000
+// ranges, and skipPerSecond for each second that the leases are old, the highest rate
+// of creates that curt promises.
+const (
+	skipIDs       = 10_000_000
+	skipPerSecond = 10_000
+)
 
 // SkipAfterRestore moves the counter of a length past the ids that may have been
-// leased after the backup that the store was restored from. Codes are inserted
-// conditionally all the same; this keeps them from colliding at all.
+// leased since the backup that the store was restored from was made, age ago. Codes are
+// inserted conditionally all the same; but a code that was given away after the backup
+// is unknown to the store, and only this keeps it from being given to somebody else.
 //
-// It skips 10 million ids, but at most 1/64 of the space: four digits hold 14.7
-// million, and a few restores must not use them up.
-func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int) error {
+// It skips at most 1/64 of the space: four digits hold 14.7 million, and a few restores
+// must not use them up.
+func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int, age time.Duration) error {
 	counter := Counter(prefix, length)
-	if err := l.Skip(ctx, counter, skipOf(length)); err != nil {
+	ids := max(skipIDs, skipPerSecond*uint64(max(age, 0)/time.Second))
+	if err := l.Skip(ctx, counter, min(ids, Space(length)/64)); err != nil {
 		return fmt.Errorf("skip ids of %s after a restore: %w", counter, err)
 	}
 	return nil

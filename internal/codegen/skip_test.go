@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"curt/internal/codegen"
 	"curt/internal/codegen/codegentest"
@@ -19,13 +20,20 @@ func mark(t *testing.T, l codegen.Leaser, length int) uint64 {
 }
 
 func TestRestoreSkipsTenMillionIDs(t *testing.T) {
-	l := codegentest.NewLeaser()
-	for length, want := range map[int]uint64{4: 230_880, 5: 10_000_000, 7: 10_000_000, 10: 10_000_000} {
-		if err := codegen.SkipAfterRestore(t.Context(), l, codegen.DefaultPrefix, length); err != nil {
-			t.Fatal(err)
-		}
-		if got := mark(t, l, length); got != want {
-			t.Errorf("restore skipped %d ids of %d digits, want %d", got, length, want)
+	for age, skipped := range map[time.Duration]map[int]uint64{
+		0:              {4: 230_880, 5: 10_000_000, 7: 10_000_000, 10: 10_000_000},
+		-time.Hour:     {7: 10_000_000},
+		time.Minute:    {7: 10_000_000},
+		24 * time.Hour: {4: 230_880, 5: 14_314_575, 7: 864_000_000, 10: 864_000_000},
+	} {
+		l := codegentest.NewLeaser()
+		for length, want := range skipped {
+			if err := codegen.SkipAfterRestore(t.Context(), l, codegen.DefaultPrefix, length, age); err != nil {
+				t.Fatal(err)
+			}
+			if got := mark(t, l, length); got != want {
+				t.Errorf("restore of a backup of age %s skipped %d ids of %d digits, want %d", age, got, length, want)
+			}
 		}
 	}
 }
@@ -81,7 +89,7 @@ func TestSkippingReportsFaults(t *testing.T) {
 		if _, err := codegen.SkipIfStale(t.Context(), l, codegen.DefaultPrefix, 7, 10); !errors.Is(err, down) {
 			t.Errorf("SkipIfStale while %s fails: %v", failing, err)
 		}
-		err := codegen.SkipAfterRestore(t.Context(), l, codegen.DefaultPrefix, 7)
+		err := codegen.SkipAfterRestore(t.Context(), l, codegen.DefaultPrefix, 7, 0)
 		if failing == codegentest.OpSkip && !errors.Is(err, down) {
 			t.Errorf("SkipAfterRestore while Skip fails: %v", err)
 		}
