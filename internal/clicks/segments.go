@@ -32,9 +32,8 @@ func listSegments(dir string) ([]segment, error) {
 	}
 	var found []segment
 	for _, e := range entries {
-		digits, ok := strings.CutSuffix(e.Name(), segmentSuffix)
-		number, err := strconv.ParseUint(digits, 10, 63)
-		if !ok || err != nil || segmentName(number) != e.Name() {
+		number, ok := segmentNumber(e.Name())
+		if !ok {
 			continue
 		}
 		info, err := e.Info()
@@ -212,4 +211,16 @@ func (l *Log) unfoldedIn(victim segment, path string) (n uint64) {
 		}
 		n += uint64(b.Count)
 	}
+}
+
+// IsSegment reports whether a file of the click log's folder is a segment, by its name.
+func IsSegment(name string) bool {
+	_, ok := segmentNumber(name)
+	return ok
+}
+
+func segmentNumber(name string) (number uint64, ok bool) {
+	digits, ok := strings.CutSuffix(name, segmentSuffix)
+	number, err := strconv.ParseUint(digits, 10, 63)
+	return number, ok && err == nil && segmentName(number) == name
 }
