@@ -75,6 +75,11 @@ const (
 	sqlLastMinted  = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
 	sqlRowsFrom    = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
 	sqlQuickCheck  = `PRAGMA quick_check(10)`
+	sqlCountLinks  = `SELECT count(*) FROM links`
+	sqlTables      = `SELECT count(*) FROM sqlite_schema`
+	sqlSchema      = `SELECT max(version_id) FROM goose_db_version WHERE is_applied`
+	sqlHoldsDays   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'day_keys'`
+	sqlForgetDays  = `DELETE FROM day_keys`
 	sqlShortWait   = `PRAGMA busy_timeout = 250`
 	sqlWALSize     = `PRAGMA wal_checkpoint(NOOP)`
 	sqlCheckpoint  = `PRAGMA wal_checkpoint(PASSIVE)`

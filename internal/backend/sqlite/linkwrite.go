@@ -42,47 +42,47 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 			return l, err
 		}
 	}
-	return s.createAlias(t, workspace, l)
+	l, _, err = s.createAlias(t, workspace, l)
+	return l, err
 }
 
 // createAlias is create for a code that does not lie at a permuted place, or whose
-// place is taken: by itself, by another link, or by another domain's.
-func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (link.Link, error) {
-	var known link.Link
-	found, err := t.one(sqlLinkByID, func(row []driver.Value) error {
-		var err error
-		_, known, err = scanLink(row)
+// place is taken: by itself, by another link, or by another domain's. known says that
+// the link was there already.
+func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Link, known bool, err error) {
+	known, err = t.one(sqlLinkByID, func(row []driver.Value) error {
+		_, stored, err = scanLink(row)
 		return err
 	}, workspace, l.ID[:])
 	switch {
 	case err != nil:
-		return link.Link{}, err
-	case found && known.Key != l.Key:
-		return link.Link{}, fmt.Errorf("id belongs to %s: %w", known.Key, link.ErrConflict)
-	case found:
-		return known, nil
+		return link.Link{}, false, err
+	case known && stored.Key != l.Key:
+		return link.Link{}, false, fmt.Errorf("id belongs to %s: %w", stored.Key, link.ErrConflict)
+	case known:
+		return stored, true, nil
 	}
 	if _, _, taken, err := s.byKey(t, l.Key); err != nil || taken {
 		if err == nil {
 			err = link.ErrExists
 		}
-		return link.Link{}, err
+		return link.Link{}, false, err
 	}
 	last, _, err := t.number(sqlLastAlias)
 	if err != nil {
-		return link.Link{}, err
+		return link.Link{}, false, err
 	}
 	if _, err := t.exec(sqlInsertLink, insertArgs(last+1, workspace, &l)...); err != nil {
-		return link.Link{}, err
+		return link.Link{}, false, err
 	}
 	if _, err := t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), last+1); err != nil {
-		return link.Link{}, err
+		return link.Link{}, false, err
 	}
 	s.note(l.ID)
 	if l.Minted {
-		return l, nil
+		return l, false, nil
 	}
-	return l, s.logChange(t, l)
+	return l, false, s.logChange(t, l)
 }
 
 // workspace returns the number of a workspace, which it makes when it is new.

@@ -16,6 +16,12 @@ const (
 	sqlTotal = `SELECT n, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked
 		FROM links WHERE domain = ? AND code = ?`
 
+	sqlTotalsFrom = `SELECT n, domain, code, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked
+		FROM links WHERE n > ? ORDER BY n LIMIT ?`
+	sqlRollupsFrom = `SELECT id, clicks, humans, previews, fallbacks, refused, minutes, dimensions, visitors
+		FROM rollups WHERE id > ? ORDER BY id LIMIT ?`
+	sqlKeyOf = `SELECT domain, code FROM links WHERE n = ?`
+
 	// One statement adds many links: parsing, binding and stepping once per link
 	// would cost more than the rows.
 	sqlAddTotals = `INSERT INTO links (domain, code, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked)

@@ -167,26 +167,38 @@ func idRanges(link int64, s clicks.Span) func(func(first, last int64) bool) {
 
 func readRange(t *tx, query string, first, last int64, found *clicks.Stored) error {
 	return t.each(query, func(values []driver.Value) error {
-		row, err := scanPacked(values)
+		_, b, err := scanRollup(values)
 		if err != nil {
 			return err
-		}
-		r := &clicks.Rollup{Counts: row.counts}
-		b := clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r}
-		if b.Bucket.Granularity == clicks.Day {
-			b.Digest, err = clicks.DecodeDay(row.minutes)
-		} else {
-			r.Minutes, err = clicks.DecodeMinutes(row.minutes)
-		}
-		if err != nil {
-			return fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
-		}
-		if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
-			return fmt.Errorf("visitors of roll-up %d: %w", row.id, err)
 		}
 		found.Rows = append(found.Rows, b)
 		return nil
 	}, first, last)
+}
+
+// scanRollup reads the nine columns of a roll-up and unpacks them.
+func scanRollup(values []driver.Value) (id int64, b clicks.BucketDelta, err error) {
+	row, err := scanPacked(values)
+	if err != nil {
+		return 0, b, err
+	}
+	r := &clicks.Rollup{Counts: row.counts}
+	b = clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r}
+	if b.Bucket.Granularity == clicks.Day {
+		b.Digest, err = clicks.DecodeDay(row.minutes)
+	} else {
+		r.Minutes, err = clicks.DecodeMinutes(row.minutes)
+	}
+	if err != nil {
+		return row.id, b, fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
+	}
+	if r.Dimensions, err = clicks.DecodeDimensions(row.dimensions); err != nil {
+		return row.id, b, fmt.Errorf("dimensions of roll-up %d: %w", row.id, err)
+	}
+	if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
+		return row.id, b, fmt.Errorf("visitors of roll-up %d: %w", row.id, err)
+	}
+	return row.id, b, nil
 }
 
 // scanPacked reads the nine columns of a roll-up.
