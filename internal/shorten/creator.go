@@ -229,7 +229,7 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 		return link.Link{}, err
 	}
 	if req.Alias.set() {
-		if err := checkAlias(req.Alias.Value); err != nil {
+		if err := CheckAlias(req.Alias.Value); err != nil {
 			return link.Link{}, err
 		}
 		l.Key.Code = link.Code(req.Alias.Value)

@@ -14,9 +14,9 @@ const (
 // needs a look.
 const longestReserved = len("well-known")
 
-// checkAlias returns an InvalidError for an alias of a wrong shape and
+// CheckAlias returns an InvalidError for an alias of a wrong shape and
 // ErrReserved for a reserved word.
-func checkAlias(alias string) error {
+func CheckAlias(alias string) error {
 	if len(alias) < minAlias || !link.ValidCode(alias) {
 		return invalid("custom_alias", "want %d to %d characters of A-Z a-z 0-9 - _", minAlias, maxAlias)
 	}

@@ -1,0 +1,154 @@
+package exchange
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// synonyms are the names that other shorteners' exports give to the fields of a link,
+// without case, spaces and signs: Bitly, Dub, Kutt, Polr, Rebrandly, Shlink, Short.io,
+// TinyURL, YOURLS, and what people type. Of several columns for one field the one whose
+// name stands first here counts.
+func synonyms() map[string][]string {
+	return map[string][]string{
+		"long_url": {
+			"longurl", "destinationurl", "destination", "originalurl", "original", "targeturl", "target", "redirecturl",
+			"redirectto", "longlink", "url", "location",
+		},
+		// Bitly's own codes are in "link", those that people chose in "custom_bitlinks".
+		"short_code": {
+			"shortcode", "custombitlinks", "custombitlink", "custombackhalf", "customalias", "backhalf", "alias", "slug",
+			"keyword", "code", "key", "slashtag", "path", "address", "vanity", "shorturl", "shortlink", "bitlink", "tinyurl",
+			"short", "link",
+		},
+		"title":           {"title", "name", "label", "description", "note", "comment"},
+		"tags":            {"tags", "tag", "labels"},
+		"starts_at":       {"startsat", "validsince", "startdate"},
+		"expires_at":      {"expiresat", "expires", "expireat", "expirydate", "expirationdate", "expiration", "expire", "validuntil", "expirein"},
+		"max_clicks":      {"maxclicks", "maxvisits", "clicklimit", "clickslimit"},
+		"redirect_status": {"redirectstatus", "redirecttype", "redirectcode", "statuscode"},
+		"fallback_url":    {"fallbackurl", "expiredurl", "expiredredirecturl"},
+		"forward_query":   {"forwardquery"},
+		"noindex":         {"noindex"},
+		"cacheable":       {"cacheable"},
+	}
+}
+
+// Header says which column of a file is which field of a link.
+type Header struct {
+	Fields  []string // by column; "" = ignored
+	Ignored []string // names of the columns that no field takes
+	Data    bool     // the first line is no header, but the first link
+}
+
+// Used describes the columns for people.
+func (h Header) Used(names []string) (text []string) {
+	for i, f := range h.Fields {
+		switch {
+		case f == "":
+		case i < len(names) && !h.Data:
+			text = append(text, fmt.Sprintf("%q is %s", shown(names[i]), f))
+		default:
+			text = append(text, fmt.Sprintf("column %d is %s", i+1, f))
+		}
+	}
+	return text
+}
+
+// readHeader understands the first line of a file. chosen maps a field to the name of
+// the column that the caller wants for it, "" = none.
+func readHeader(names []string, chosen map[string]string) (Header, error) {
+	h := Header{Fields: make([]string, len(names))}
+	plain := make([]string, len(names))
+	ours := 0
+	for i, n := range names {
+		plain[i] = bare(n)
+		if slices.Contains(Columns(), strings.TrimSpace(n)) {
+			ours++
+		}
+	}
+	for field, column := range chosen {
+		if !slices.Contains(Columns(), field) {
+			return h, fmt.Errorf("%q is no field of a link: want one of %s", shown(field), strings.Join(Columns(), " "))
+		}
+		i := slices.Index(plain, bare(column))
+		if column != "" && i < 0 {
+			return h, fmt.Errorf("no column is named %q", shown(column))
+		}
+		if column != "" {
+			h.Fields[i] = field
+		}
+	}
+	if ours == len(Columns()) { // an export of ours
+		for i, n := range names {
+			h.take(i, strings.TrimSpace(n), chosen)
+		}
+	}
+	for field, others := range synonyms() {
+		for _, name := range others {
+			if h.take(slices.Index(plain, name), field, chosen) {
+				break
+			}
+		}
+	}
+	if !slices.Contains(h.Fields, "long_url") {
+		return withoutHeader(names, chosen)
+	}
+	for i, f := range h.Fields {
+		if f == "" {
+			h.Ignored = append(h.Ignored, names[i])
+		}
+	}
+	return h, nil
+}
+
+// take makes a column a field, if neither is taken.
+func (h *Header) take(i int, field string, chosen map[string]string) bool {
+	if _, decided := chosen[field]; decided || slices.Contains(h.Fields, field) {
+		return true
+	}
+	if i < 0 || h.Fields[i] != "" {
+		return false
+	}
+	h.Fields[i] = field
+	return true
+}
+
+// withoutHeader reads a file that begins with a link: URL, or URL and code, or code and
+// URL.
+func withoutHeader(cells []string, chosen map[string]string) (Header, error) {
+	h := Header{Fields: make([]string, len(cells)), Data: true}
+	i := slices.IndexFunc(cells, func(c string) bool { return strings.Contains(c, "://") })
+	if i < 0 || i > 1 || len(chosen) > 0 {
+		return h, fmt.Errorf("no column holds the long URLs; its name goes with --map long_url=NAME (found: %s)", shown(strings.Join(cells, ", ")))
+	}
+	h.Fields[i] = "long_url"
+	if len(cells) > 1 {
+		h.Fields[1-i] = "short_code"
+	}
+	return h, nil
+}
+
+// bare is a name without case, spaces and signs.
+func bare(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		}
+		return -1
+	}, name)
+}
+
+// codeOf returns the code of a cell that may be a whole short URL, or Bitly's list of
+// them, of which the first counts.
+func codeOf(cell string) string {
+	cell = strings.Trim(cell, `[]"' `)
+	cell, _, _ = strings.Cut(cell, ",")
+	cell, _, _ = strings.Cut(cell, "?")
+	cell = strings.Trim(cell, `"' /`)
+	return cell[strings.LastIndexByte(cell, '/')+1:]
+}

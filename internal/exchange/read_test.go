@@ -1,0 +1,233 @@
+package exchange_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/exchange"
+)
+
+// read returns the rows of a file as "line: url code title" or "line! error".
+func read(t *testing.T, r exchange.Reader) (rows []string) {
+	t.Helper()
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		if err != nil {
+			return append(rows, "stop: "+err.Error())
+		}
+		if row.Err != nil {
+			rows = append(rows, fmt.Sprintf("%d! %v", row.Line, row.Err))
+			continue
+		}
+		rows = append(rows, strings.TrimSpace(fmt.Sprintf("%d: %s %s %s", row.Line, row.Record.LongURL, row.Record.Code, row.Record.Title)))
+	}
+}
+
+func readCSV(t *testing.T, text string, chosen map[string]string) []string {
+	t.Helper()
+	r, err := exchange.NewCSV(strings.NewReader(text), 0, chosen)
+	if err != nil {
+		return []string{"stop: " + err.Error()}
+	}
+	return read(t, r)
+}
+
+// The columns of other shorteners' exports are known by their names.
+func TestColumnsOfOtherShorteners(t *testing.T) {
+	for name, text := range map[string]string{
+		"Bitly":      "\"link\",\"long_url\",\"title\",\"created_at\",\"custom_bitlinks\",\"tags\"\nhttps://bit.ly/3abcdef,https://example.com/,T,2024-01-02,\"[\"\"https://bit.ly/abc\"\"]\",\n",
+		"YOURLS":     "keyword,url,title,timestamp,ip,clicks\nabc,https://example.com/,T,2020-01-01 00:00:00,127.0.0.1,7\n",
+		"Kutt":       "Address,Target,Description,Link,Visits\nabc,https://example.com/,T,https://kutt.it/abc,1\n",
+		"Shlink":     "\"createdAt\",\"domain\",\"shortCode\",\"shortUrl\",\"longUrl\",\"title\",\"tags\",\"visits\"\n,s.test,abc,https://s.test/abc,https://example.com/,T,a|b,3\n",
+		"Shlink in":  "Long URL;Tags;Domain;Short code;Title\nhttps://example.com/;a|b;;abc;T\n",
+		"Rebrandly":  "Title,Slashtag,Destination,ShortUrl\nT,abc,https://example.com/,rebrand.ly/abc\n",
+		"Short.io":   "originalURL\tpath\ttitle\nhttps://example.com/\tabc\tT\n",
+		"Dub":        "domain,key,url,title\ndub.sh,abc,https://example.com/,T\n",
+		"short URL":  "Short URL,Long URL,Title\ns.test/abc?x=1,https://example.com/,T\n",
+		"by choice":  "from,to,what\nabc,https://example.com/,T\n",
+		"no header":  "https://example.com/,abc\n",
+		"code first": "abc,https://example.com/\n",
+	} {
+		chosen := map[string]string{}
+		if name == "by choice" {
+			chosen = map[string]string{"long_url": "To", "short_code": "from", "title": "what"}
+		}
+		line, title := 2, " T"
+		if name == "no header" || name == "code first" {
+			line, title = 1, ""
+		}
+		want := []string{fmt.Sprintf("%d: https://example.com/ abc%s", line, title)}
+		if d := cmp.Diff(want, readCSV(t, text, chosen)); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+	if got := readCSV(t, "a,b\n1,2\n", nil); !strings.Contains(got[0], "--map") {
+		t.Errorf("a file without URLs: %q", got)
+	}
+	if got := readCSV(t, "url\nhttps://a.test\n", map[string]string{"long_url": "nope"}); !strings.Contains(got[0], "no column is named") {
+		t.Errorf("a column that is not there: %q", got)
+	}
+}
+
+// Whatever is wrong with a row is the matter of that row.
+func TestHostileCSV(t *testing.T) {
+	const head = "url,code,title\n"
+	huge := strings.Repeat("a", exchange.MaxRow+1)
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"byte order mark":  {"\ufeff" + head + "https://a.test,aaa,A\n", []string{"2: https://a.test aaa A"}},
+		"CRLF":             {"url,code\r\nhttps://a.test,aaa\r\n\r\nhttps://b.test,bbb", []string{"2: https://a.test aaa", "4: https://b.test bbb"}},
+		"two lines":        {head + "https://a.test,aaa,\"A\nB\"\nhttps://b.test,bbb,B\n", []string{"2: https://a.test aaa A\nB", "4: https://b.test bbb B"}},
+		"never closed":     {head + "\"https://a.test,aaa,A\nhttps://b.test,bbb,B\n", []string{"2! a quote is not closed", "3: https://b.test bbb B"}},
+		"closed later":     {head + "\"https://a.test,aaa,A\nhttps://b.test,bbb,B\nx,\"y\n", []string{"2! extraneous or missing \" in quoted-field", "3: https://b.test bbb B", "4! a quote is not closed"}},
+		"bare quote":       {head + "https://a.test,a\"a,\"A\nhttps://b.test,bbb,B\n", []string{"2! bare \" in non-quoted-field", "3: https://b.test bbb B"}},
+		"NUL":              {head + "https://a.test,a\x00a,A\nhttps://b.test,bbb,B\n", []string{"2! the row has a NUL byte", "3: https://b.test bbb B"}},
+		"not UTF-8":        {head + "https://a.test,aaa,\xff\nhttps://b.test,bbb,B\n", []string{"2! the text is not UTF-8", "3: https://b.test bbb B"}},
+		"huge field":       {head + "https://a.test," + huge + ",A\nhttps://b.test,bbb,B\n", []string{fmt.Sprintf("2! the row is longer than %d bytes", exchange.MaxRow), "3: https://b.test bbb B"}},
+		"huge quoted":      {head + "\"" + strings.Repeat("a\n", exchange.MaxRow) + "\"\n", nil},
+		"too many columns": {head + "https://a.test,aaa,A,x,y\nhttps://b.test\n", []string{"2! 5 columns, the first line has 3", "3: https://b.test"}},
+		"no URL":           {head + ",aaa,A\n", []string{"2! there is no long URL"}},
+		"formulas":         {head + "https://a.test,aaa,=1+1\nhttps://b.test,'-bb,'=1+1\n", []string{"2: https://a.test aaa =1+1", "3: https://b.test -bb =1+1"}},
+		"UTF-16":           {"\xff\xfeu\x00r\x00l\x00", []string{"stop: the file is UTF-16: save it as UTF-8"}},
+		"spreadsheet":      {"PK\x03\x04....", []string{"stop: the file is compressed or a spreadsheet: save it as CSV"}},
+		"nothing":          {"", []string{"stop: the file is empty"}},
+		"bad date":         {"url,expires_at\nhttps://a.test,soon\nhttps://b.test,2030-01-02\n", []string{`2! expires_at: cannot read "soon"`, "3: https://b.test"}},
+	} {
+		got := readCSV(t, c.text, nil)
+		if c.want == nil {
+			if len(got) == 0 || !strings.Contains(got[0], "not closed") {
+				t.Errorf("%s: %.100q", name, got)
+			}
+			continue
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+}
+
+func TestHostileJSON(t *testing.T) {
+	text := "\ufeff{\"long_url\":\"https://a.test\",\"short_code\":\"aaa\"}\r\n\n[]\n{\"long_url\":1}\n{\n{\"long_url\":\"https://b.test\"} x\n" +
+		"{\"long_url\":\"" + strings.Repeat("a", exchange.MaxRow) + "\"}\n\x00\n{\"long_url\":\"https://c.test\",\"custom_alias\":\"ccc\"}"
+	r, err := exchange.NewJSON(strings.NewReader(text), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := read(t, r)
+	if rows[0] != "1: https://a.test aaa" || rows[len(rows)-1] != "9: https://c.test ccc" || len(rows) != 8 {
+		t.Errorf("%q", rows)
+	}
+	for i, row := range rows[1:7] {
+		if !strings.HasPrefix(row, fmt.Sprintf("%d! ", i+3)) {
+			t.Errorf("row %d: %q", i+3, row)
+		}
+	}
+}
+
+// A reader that begins at the end of a row goes on with the next, as if it had read both.
+func TestReadersGoOn(t *testing.T) {
+	const text = "url,code\nhttps://a.test,aaa\n\"https://b\n.test\",bbb\n\nhttps://c.test,ccc\nhttps://d.test,ddd\n"
+	r, err := exchange.NewCSV(strings.NewReader(text), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := read(t, r)
+	again, err := exchange.NewCSV(strings.NewReader(text), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rest {
+		row, err := again.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		later, err := exchange.NewCSV(strings.NewReader(text), row.End, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, later); !slices.Equal(rest[i+1:], got) {
+			t.Errorf("from byte %d: %q, want %q", row.End, got, rest[i+1:])
+		}
+	}
+}
+
+// FuzzRead reads any bytes as CSV and as JSON: rows in order, in bounded memory.
+func FuzzRead(f *testing.F) {
+	f.Add("url,code\nhttps://a.test,aaa\n", "{\"long_url\":\"https://a.test\"}\n")
+	f.Add("url;code\n\"a\"\"\nb\";\"\n", "{\n}\n")
+	f.Fuzz(func(t *testing.T, table, lines string) {
+		for _, text := range []string{table, lines} {
+			last, at := 0, int64(0)
+			format, all, err := exchange.Sniff(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r exchange.Reader
+			if format == "jsonl" {
+				r, err = exchange.NewJSON(all, 0)
+			} else {
+				r, err = exchange.NewCSV(all, 0, nil)
+			}
+			for err == nil {
+				var row exchange.Row
+				if row, err = r.Next(); err != nil {
+					break
+				}
+				if row.Line <= last || row.Next <= row.Line || row.End <= at || row.End > int64(len(text)) {
+					t.Fatalf("row %+v after line %d, byte %d", row, last, at)
+				}
+				last, at = row.Next-1, row.End
+			}
+			if errors.Is(err, io.EOF) && strings.TrimSpace(text) != "" && at > int64(len(text)) {
+				t.Fatalf("read %d of %d bytes", at, len(text))
+			}
+		}
+	})
+}
+
+// A file that is one endless field takes no memory.
+func TestMemoryIsBounded(t *testing.T) {
+	endless := io.MultiReader(strings.NewReader("url,code\n\""), io.LimitReader(repeat("0123456789abcde\n"), 64<<20))
+	r, err := exchange.NewCSV(endless, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if after.HeapAlloc > 16<<20 {
+		t.Errorf("%d bytes on the heap", after.HeapAlloc)
+	}
+	runtime.KeepAlive(r)
+}
+
+// repeat is a reader of one text for ever.
+type repeat string
+
+func (r repeat) Read(b []byte) (n int, err error) {
+	for n < len(b) {
+		k := copy(b[n:], r)
+		if k < len(r) {
+			break
+		}
+		n += k
+	}
+	return n, nil
+}
