@@ -20,8 +20,9 @@ func layers() [][]string {
 	return [][]string{
 		{"cmd/curt"},
 		{"internal/server"},
+		{"internal/backup"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
-		{"internal/redirect", "internal/shorten", "internal/importer"},
+		{"internal/redirect", "internal/shorten", "internal/exchange"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
 	}

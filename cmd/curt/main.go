@@ -25,6 +25,10 @@ type cli struct {
 	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, newest first."`
 	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
 	QR      qrCmd      `cmd:"" name:"qr" help:"Draw the QR code of a link."`
+	Import  importCmd  `cmd:"" help:"Make links from CSV or JSON Lines, also of other shorteners."`
+	Export  exportCmd  `cmd:"" help:"Write all links, or their statistics, as JSON Lines or CSV."`
+	Backup  backupCmd  `cmd:"" help:"Copy the data folder while the server works on it."`
+	Restore restoreCmd `cmd:"" help:"Put a backup in the place of the data folder."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -13,6 +14,16 @@ import (
 
 // errLocked: another process has the data folder.
 var errLocked = errors.New("another curt uses this folder")
+
+// LockFolder keeps every server, and every command that needs the folder to itself, away
+// from a data folder until the file is closed. It makes the folder if it is not there.
+func LockFolder(folder string) (io.Closer, error) {
+	f, err := lockFolder(folder)
+	if err != nil {
+		return nil, err // no file in the interface
+	}
+	return f, nil
+}
 
 // lockFolder takes the exclusive lock of a data folder, making the folder if it is
 // not there. The kernel gives the lock back when the process dies, however it

@@ -19,6 +19,7 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/backend/sqlite"
+	"curt/internal/backup"
 	"curt/internal/cache"
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
@@ -96,6 +97,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, lock.Close)
+	if err := backup.Unfinished(s.config.Data); err != nil {
+		return err
+	}
 	if err := s.bind(ctx); err != nil {
 		return err
 	}

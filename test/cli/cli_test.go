@@ -31,6 +31,7 @@ func environment(t *testing.T, s *curttest.Server) []string {
 	return []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"CURT_SERVER=http://" + s.Addr, "CURT_API_KEY=" + curttest.Key, "TZ=UTC",
+		"CURT_DATA=" + s.Data,
 	}
 }
 

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/backup"
+	"curt/internal/server"
+)
+
+// dataFolder is embedded by the commands that work on the data folder itself.
+type dataFolder struct {
+	Data string `default:"./data" env:"CURT_DATA" type:"path" help:"Data folder of the server."`
+}
+
+type backupCmd struct {
+	dataFolder
+
+	To string `arg:"" type:"path" help:"Folder to make; there must be none."`
+}
+
+// Run makes a backup and says what is in it.
+func (c *backupCmd) Run(ctx context.Context, t terminal) error {
+	bar := newStages(t)
+	m, err := backup.Take(ctx, backup.TakeConfig{Data: c.Data, To: c.To, Version: version, Told: bar.told})
+	bar.progress.clear()
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	_, err = fmt.Fprintf(t.out, "backed up %s to %s: %s\n", plain(c.Data), plain(c.To), contents(m))
+	return err
+}
+
+func contents(m backup.Manifest) string {
+	return fmt.Sprintf("%s in %d files, %d of them click log, as of %s", sizeText(m.Bytes()), len(m.Files), m.Segments(), m.Taken.Format(time.RFC3339))
+}
+
+// sizeText shows a size for people.
+func sizeText(n int64) string {
+	const units = "kMGT"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n)/1000, 0
+	for ; f >= 1000 && unit < len(units)-1; unit++ {
+		f /= 1000
+	}
+	return fmt.Sprintf("%.1f %cB", f, units[unit])
+}
+
+// stages shows how far each stage of a long work is.
+type stages struct{ progress *progress }
+
+func newStages(t terminal) stages { return stages{newProgress(t, 0)} }
+
+func (s stages) told(what string, done, total int64) {
+	s.progress.total = total
+	if done > 0 {
+		what += ", " + sizeText(done)
+	}
+	s.progress.show(time.Now(), done, what)
+}
+
+type restoreCmd struct {
+	dataFolder
+
+	From  string `arg:"" type:"path" help:"Folder of the backup."`
+	Force bool   `help:"Put what is in the data folder aside; else it must be empty."`
+	Check bool   `help:"Read the backup, say whether it is whole, and do nothing."`
+}
+
+// Run restores a backup, and says what that means for what was done since.
+func (c *restoreCmd) Run(ctx context.Context, t terminal) error {
+	bar := newStages(t)
+	defer bar.progress.clear()
+	if c.Check {
+		m, err := backup.Verify(ctx, c.From, bar.told)
+		if err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+		bar.progress.clear()
+		_, err = fmt.Fprintf(t.out, "%s is whole: %s\n", plain(c.From), contents(m))
+		return err
+	}
+	r, err := c.restore(ctx, bar)
+	bar.progress.clear()
+	switch {
+	case errors.Is(err, backup.ErrNotEmpty):
+		return fmt.Errorf("restore: %w; --force puts it aside", err)
+	case err != nil:
+		return fmt.Errorf("restore: %w", err)
+	}
+	return c.report(t, r)
+}
+
+// restore keeps servers away meanwhile. It makes no data folder for what is no backup.
+func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored, err error) {
+	if _, err := backup.Read(c.From); err != nil {
+		return r, err
+	}
+	lock, err := server.LockFolder(c.Data)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return backup.Restore(ctx, backup.RestoreConfig{From: c.From, Data: c.Data, Force: c.Force, Now: time.Now(), Told: bar.told})
+}
+
+func (c *restoreCmd) report(t terminal, r backup.Restored) error {
+	m := r.Manifest
+	text := fmt.Sprintf("restored %s from %s: %d links, %s\n", plain(c.Data), plain(c.From), r.Links, contents(m))
+	if r.Finished {
+		text = fmt.Sprintf("finished the restore of %s that was interrupted: %s\n", plain(c.Data), contents(m))
+	}
+	text += "what was done after " + m.Taken.Format(time.RFC3339) + " is undone: links made since are gone, " +
+		"and what was deleted, disabled or revoked since is back\n" +
+		"codes that may have been given away since are skipped; aliases that were are free\n"
+	if r.Aside != "" {
+		text += "what was there is in " + plain(r.Aside) + "\n"
+	}
+	_, err := fmt.Fprint(t.out, text)
+	return err
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"curt/client"
+	"curt/internal/exchange"
+)
+
+type importCmd struct {
+	api
+
+	File    string            `arg:"" help:"CSV or JSON Lines; - is standard input."`
+	Format  string            `enum:"auto,csv,jsonl" default:"auto" help:"auto looks at the file: JSON Lines begin with {."`
+	Map     map[string]string `placeholder:"FIELD=COLUMN" help:"Take a field of the links from a column of this name; may be given again. Fields: long_url, short_code, title, tags, domain, starts_at, expires_at, max_clicks, redirect_status, fallback_url; FIELD= takes it from none."`
+	Domain  string            `help:"Host to have the links on, where the file does not say."`
+	Tag     []string          `help:"Tags for all links, separated by commas."`
+	DryRun  bool              `help:"Read everything, say what is wrong, and make nothing."`
+	Results string            `type:"path" help:"File for the result of each row: CSV if it ends in .csv, else JSON Lines. Default: FILE.results.jsonl."`
+	Resume  bool              `help:"Go on with an import that was interrupted."`
+	Data    string            `type:"path" help:"Data folder of a server that is stopped: an export of curt goes in as it is, with ids, versions, times and deleted links."`
+}
+
+// Run makes a link of each row of a file. Rows that cannot be made have their reason in
+// the results; the others are made all the same.
+func (c *importCmd) Run(ctx context.Context, t terminal) error {
+	if c.File == "-" && c.Results == "" && !c.DryRun {
+		return usageError("standard input has no name: say --results")
+	}
+	in, total, err := c.open(t)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer in.Close() //nolint:errcheck // only read
+	i := &importer{importCmd: c, t: t, total: total, progress: newProgress(t, total)}
+	err = i.run(ctx, in)
+	i.progress.clear()
+	return err
+}
+
+func (c *importCmd) open(t terminal) (in io.ReadCloser, total int64, err error) {
+	if c.File == "-" {
+		return io.NopCloser(t.in), size(t.in), nil
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, size(f), nil
+}
+
+// importer is one run of the command.
+type importer struct {
+	*importCmd
+
+	t        terminal
+	total    int64 // bytes of the file; 0 = unknown
+	progress *progress
+	results  *results
+	sink     sink
+
+	began time.Time
+	from  int64 // where this run began in the file
+	told  int   // failures that were printed
+}
+
+// sink makes links.
+type sink interface {
+	// put makes the links of the rows that can be read and returns an outcome for each
+	// row. doubtful says that an earlier run may have made them. The error is for all.
+	put(ctx context.Context, rows []exchange.Row, doubtful bool) ([]outcome, error)
+	close() error
+}
+
+// outcome is what became of a row.
+type outcome struct {
+	Line     int    `json:"line"`
+	Code     string `json:"short_code,omitempty"`
+	ShortURL string `json:"short_url,omitempty"`
+	Skipped  string `json:"skipped,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+func (i *importer) run(ctx context.Context, in io.Reader) (err error) {
+	if i.results, err = i.openResults(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.results.close()) }()
+	reader, err := i.reader(in)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", i.File, err)
+	}
+	if i.sink, err = i.openSink(); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, i.sink.close()) }()
+	i.began, i.from = time.Now(), i.results.state.Done
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the reader ends with the command
+	return i.work(ctx, ahead(ctx, reader))
+}
+
+// reader understands the file, from where the run before has come.
+func (i *importer) reader(in io.Reader) (exchange.Reader, error) {
+	format := i.Format
+	if format == "auto" {
+		var err error
+		if format, in, err = exchange.Sniff(in); err != nil {
+			return nil, err
+		}
+	}
+	if format == "jsonl" {
+		if len(i.Map) > 0 {
+			return nil, usageError("--map is for CSV")
+		}
+		return exchange.NewJSON(in, i.results.state.Done)
+	}
+	r, err := exchange.NewCSV(in, i.results.state.Done, i.Map)
+	if err != nil {
+		return nil, err
+	}
+	header, used := r.Header()
+	i.t.note("curt: %s", strings.Join(used, ", "))
+	if len(header.Ignored) > 0 {
+		i.t.note("curt: ignored: %s", strings.Join(header.Ignored, ", "))
+	}
+	return r, nil
+}
+
+func (i *importer) openSink() (sink, error) {
+	switch {
+	case i.DryRun:
+		return newChecker(), nil
+	case i.Data != "":
+		return openFolder(i.Data)
+	}
+	api, err := i.client()
+	if err != nil {
+		return nil, err
+	}
+	return &remote{api: api, domain: i.Domain, tags: i.Tag, wait: func(ctx context.Context, d time.Duration) error {
+		i.progress.clear()
+		i.t.note("curt: the server asks to wait %s", d)
+		return sleep(ctx, d)
+	}}, nil
+}
+
+// batch is some rows, or the error that ends the file.
+type batch struct {
+	rows []exchange.Row
+	err  error
+}
+
+// ahead reads the batch after the one that is being made. Its goroutine ends with the
+// file or ctx.
+func ahead(ctx context.Context, r exchange.Reader) <-chan batch {
+	batches := make(chan batch, 1)
+	go func() {
+		defer close(batches)
+		for {
+			b := readBatch(r)
+			if len(b.rows) == 0 && b.err == nil {
+				return
+			}
+			select {
+			case batches <- b:
+			case <-ctx.Done():
+				return
+			}
+			if b.err != nil {
+				return
+			}
+		}
+	}()
+	return batches
+}
+
+func readBatch(r exchange.Reader) (b batch) {
+	bytes := 0
+	for len(b.rows) < maxRows && bytes < maxRowBytes {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return b
+		}
+		if err != nil {
+			b.err = err
+			return b
+		}
+		b.rows = append(b.rows, row)
+		bytes += len(row.Record.LongURL) + len(row.Record.Fallback) + len(row.Record.Title) + 256
+	}
+	return b
+}
+
+// work makes the links of batch after batch. Ctrl-C ends it after the one under way.
+func (i *importer) work(ctx context.Context, batches <-chan batch) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return i.stopped(errInterrupted)
+		case b, more := <-batches:
+			if !more {
+				return i.finish()
+			}
+			if len(b.rows) > 0 {
+				if err := i.make(ctx, b.rows); err != nil {
+					return i.stopped(err)
+				}
+			}
+			if b.err != nil {
+				return i.stopped(b.err)
+			}
+		}
+	}
+}
+
+// make makes the links of a batch. What it is about to do is on the disk before, and
+// what became of it after: so that a run that goes on knows which rows are in doubt.
+func (i *importer) make(ctx context.Context, rows []exchange.Row) error {
+	state := &i.results.state
+	for len(rows) > 0 {
+		doubtful := rows[0].End <= state.Sent
+		n := 1
+		for n < len(rows) && (rows[n].End <= state.Sent) == doubtful {
+			n++
+		}
+		if err := i.results.sending(rows[n-1]); err != nil {
+			return err
+		}
+		// The server may have begun when Ctrl-C comes: it is let finish.
+		outcomes, err := i.sink.put(context.WithoutCancel(ctx), rows[:n], doubtful)
+		if err == nil {
+			err = i.results.sent(rows[n-1], outcomes)
+		}
+		if err != nil {
+			return err
+		}
+		i.tell(outcomes)
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// mostTold is how many failures are printed; all of them are in the results.
+const mostTold = 20
+
+func (i *importer) tell(outcomes []outcome) {
+	for _, o := range outcomes {
+		if o.Error == "" || i.told > mostTold {
+			continue
+		}
+		i.progress.clear()
+		if i.told++; i.told > mostTold {
+			i.t.note("curt: --results keeps the further failures")
+			continue
+		}
+		i.t.complain(fmt.Errorf("line %d: %s", o.Line, o.Error))
+	}
+	s := &i.results.state
+	text := s.summary()
+	if took := time.Since(i.began); took > time.Second && s.Done > i.from {
+		rate := float64(s.Done-i.from) / took.Seconds()
+		text += fmt.Sprintf(", %.0f rows/s", float64(s.rows()-s.before)/took.Seconds())
+		if i.total > 0 {
+			text += fmt.Sprintf(", %s left", time.Duration(float64(i.total-s.Done)/rate*float64(time.Second)).Round(time.Second))
+		}
+	}
+	i.progress.show(time.Now(), s.Done, text)
+}
+
+func (i *importer) finish() error {
+	i.progress.clear()
+	s := &i.results.state
+	if err := i.results.done(); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	text := s.summary()
+	if i.DryRun {
+		text = fmt.Sprintf("%d rows can be read, %d cannot", s.Made+s.Skipped, s.Failed)
+	}
+	if i.results.name != "" {
+		text += "; results in " + i.results.name
+	}
+	i.t.note("%s", text)
+	if s.Failed > 0 {
+		return saidError{fmt.Errorf("%d failed", s.Failed)}
+	}
+	return nil
+}
+
+func (i *importer) stopped(err error) error {
+	i.progress.clear()
+	s := &i.results.state
+	advice := "--resume goes on there"
+	if i.DryRun {
+		advice = "nothing was made"
+	}
+	if errors.As(err, new(*client.Problem)) || errors.Is(err, client.ErrNoAnswer) || errors.Is(err, errInterrupted) {
+		return fmt.Errorf("import stopped after line %d (%s; %s): %w", s.Line, s.summary(), advice, err)
+	}
+	return fmt.Errorf("import stopped after line %d (%s): %w", s.Line, s.summary(), err)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return errInterrupted
+	}
+}

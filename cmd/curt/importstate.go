@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"curt/internal/exchange"
+)
+
+// importState is how far an import has come; it lies beside the results until the import
+// is done.
+type importState struct {
+	Size    int64 `json:"size"`    // of the file; 0 = unknown
+	Done    int64 `json:"done"`    // bytes of it whose rows have their results
+	Sent    int64 `json:"sent"`    // bytes of it whose rows may have been made
+	Line    int   `json:"line"`    // the last line that is done
+	Results int64 `json:"results"` // bytes of the results
+	Made    int   `json:"made"`
+	Skipped int   `json:"skipped"`
+	Failed  int   `json:"failed"`
+
+	before int // rows of earlier runs
+}
+
+func (s *importState) rows() int { return s.Made + s.Skipped + s.Failed }
+
+func (s *importState) summary() string {
+	text := fmt.Sprintf("%d made, %d failed", s.Made, s.Failed)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", s.Skipped)
+	}
+	return text
+}
+
+// results are the file with a line for each row, and the state beside it.
+type results struct {
+	name  string // "" = nobody wants them: a dry run
+	csv   bool
+	file  *os.File
+	state importState
+}
+
+// openResults begins an import, or goes on with one.
+func (i *importer) openResults() (*results, error) {
+	r := &results{name: i.Results, state: importState{Size: i.total}}
+	if i.DryRun && i.Results == "" {
+		return r, nil
+	}
+	if r.name == "" {
+		r.name = i.File + ".results.jsonl"
+	}
+	r.csv = strings.HasSuffix(r.name, ".csv")
+	_, err := os.Lstat(r.stateName())
+	switch interrupted := err == nil; {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("import: %w", err)
+	case i.DryRun && i.Resume:
+		return nil, usageError("a dry run has nothing to resume")
+	case interrupted && !i.Resume:
+		return nil, fmt.Errorf("import: an import of this file was interrupted: --resume goes on with it; delete %s to begin again", r.stateName())
+	case !interrupted && i.Resume:
+		return nil, fmt.Errorf("import: there is nothing to go on with: no %s", r.stateName())
+	case interrupted:
+		err = r.goOn(i.total)
+	default:
+		err = r.begin()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	return r, nil
+}
+
+func (r *results) stateName() string { return r.name + ".state" }
+
+func (r *results) begin() (err error) {
+	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err != nil { //nolint:gosec // codes are public
+		return err
+	}
+	if !r.csv {
+		return nil
+	}
+	return r.append([]byte("line,short_code,short_url,skipped,error\n"))
+}
+
+// goOn takes back what was written after the state.
+func (r *results) goOn(size int64) (err error) {
+	now := r.state.Size
+	if err := loadState(r.stateName(), &r.state); err != nil {
+		return err
+	}
+	if r.state.Size != now && now > 0 && r.state.Size > 0 {
+		return fmt.Errorf("the file had %d bytes when the import began, and has %d", r.state.Size, size)
+	}
+	r.state.before = r.state.rows()
+	if r.file, err = os.OpenFile(r.name, os.O_WRONLY, 0); err != nil {
+		return err
+	}
+	info, err := r.file.Stat()
+	if err == nil && info.Size() < r.state.Results {
+		err = fmt.Errorf("%s is shorter than when the import was interrupted", r.name)
+	}
+	if err == nil {
+		err = errors.Join(r.file.Truncate(r.state.Results), seekTo(r.file, r.state.Results))
+	}
+	if err != nil {
+		return errors.Join(err, r.file.Close())
+	}
+	return nil
+}
+
+func (r *results) append(text []byte) error {
+	if _, err := r.file.Write(text); err != nil {
+		return fmt.Errorf("write %s: %w", r.name, err)
+	}
+	r.state.Results += int64(len(text))
+	return nil
+}
+
+// sending notes that the rows up to last are about to be made.
+func (r *results) sending(last exchange.Row) error {
+	r.state.Sent = max(r.state.Sent, last.End)
+	return r.save()
+}
+
+// save sees to it that the state is on the disk, and what it says of the results true.
+func (r *results) save() error {
+	if r.name == "" {
+		return nil
+	}
+	if err := r.file.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", r.name, err)
+	}
+	return saveState(r.stateName(), &r.state)
+}
+
+// sent adds the outcomes of the rows up to last.
+func (r *results) sent(last exchange.Row, outcomes []outcome) error {
+	s := &r.state
+	for _, o := range outcomes {
+		switch {
+		case o.Error != "":
+			s.Failed++
+		case o.Skipped != "":
+			s.Skipped++
+		default:
+			s.Made++
+		}
+	}
+	s.Done, s.Line = last.End, last.Next-1
+	if r.name == "" {
+		return nil
+	}
+	text, err := r.encode(outcomes)
+	if err != nil {
+		return err
+	}
+	return r.append(text)
+}
+
+func (r *results) encode(outcomes []outcome) ([]byte, error) {
+	var b strings.Builder
+	out := bufio.NewWriter(&b)
+	table := csv.NewWriter(out)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	for _, o := range outcomes {
+		var err error
+		if r.csv {
+			err = table.Write([]string{strconv.Itoa(o.Line), harmless(o.Code), o.ShortURL, o.Skipped, harmless(plain(o.Error))})
+		} else {
+			err = lines.Encode(o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+	}
+	table.Flush()
+	if err := errors.Join(table.Error(), out.Flush()); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return []byte(b.String()), nil
+}
+
+// done ends the import: there is nothing to go on with.
+func (r *results) done() error {
+	if r.name == "" {
+		return nil
+	}
+	if err := r.file.Sync(); err != nil {
+		return err
+	}
+	if err := os.Remove(r.stateName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// close lets the file go. An import that was interrupted has its state saved.
+func (r *results) close() error {
+	if r == nil || r.file == nil {
+		return nil
+	}
+	_, err := os.Lstat(r.stateName())
+	if err == nil {
+		return errors.Join(r.save(), r.file.Close())
+	}
+	return r.file.Close()
+}

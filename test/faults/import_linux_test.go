@@ -1,0 +1,87 @@
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/test/internal/curttest"
+)
+
+// TestKilledImportMakesNothingTwice kills imports at random moments and goes on with
+// them: each row of the file has one link and one result in the end, with a code of its
+// own or one that the server chose.
+func TestKilledImportMakesNothingTwice(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{})
+	const rows = 12_000
+	var text strings.Builder
+	text.WriteString("keyword,url\n")
+	for i := range rows {
+		code := ""
+		if i%2 == 0 {
+			code = fmt.Sprintf("own-%d", i)
+		}
+		_, _ = fmt.Fprintf(&text, "%s,https://example.com/%d\n", code, i)
+	}
+	file := filepath.Join(t.TempDir(), "links.csv")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(kill bool) (string, error) {
+		args := []string{"import", file}
+		if _, err := os.Stat(file + ".results.jsonl.state"); err == nil {
+			args = append(args, "--resume")
+		} else if err := os.RemoveAll(file + ".results.jsonl"); err != nil { // killed before its first row
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), curttest.Binary(t), args...) //nolint:gosec // the command is the test's
+		cmd.Env = append(os.Environ(), "CURT_SERVER=http://"+s.Addr, "CURT_API_KEY="+curttest.Key)
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kill {
+			someTime(0, 400*time.Millisecond)
+			_ = cmd.Process.Kill() // it may have ended
+		}
+		err := cmd.Wait()
+		return said.String(), err
+	}
+	kills := 0
+	for range rounds(6, 60) {
+		if _, err := run(true); err == nil {
+			break
+		}
+		kills++
+	}
+	if said, err := run(false); err != nil || !strings.Contains(said, fmt.Sprintf("%d made, 0 failed", rows)) {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	text.Reset()
+	seen := map[string]bool{}
+	for _, l := range s.AllLinks(t) {
+		if seen[l.LongURL] {
+			t.Errorf("%s was made twice", l.LongURL)
+		}
+		seen[l.LongURL] = true
+	}
+	results, err := os.ReadFile(file + ".results.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(results)), "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, fmt.Sprintf(`{"line":%d,"short_code":"`, i+2)) {
+			t.Fatalf("result %d is %s", i, line)
+		}
+	}
+	if len(seen) != rows || len(lines) != rows {
+		t.Errorf("%d links and %d results of %d rows", len(seen), len(lines), rows)
+	}
+	t.Logf("%d kills", kills)
+}
