@@ -55,7 +55,9 @@ func (r *remote) send(ctx context.Context, rows []exchange.Row, wanted []int, ou
 	links := make([]client.NewLink, len(wanted))
 	for n, i := range wanted {
 		links[n] = r.newLink(&rows[i].Record)
-		links[n].Dedupe = doubtful && links[n].CustomAlias == ""
+		if doubtful && links[n].CustomAlias == "" {
+			links[n].Dedupe = new(true)
+		}
 	}
 	made, err := r.api.CreateMany(ctx, links)
 	wait := refusedFor(err)

@@ -15,7 +15,7 @@ import (
 // command runs curt with the arguments and returns what it printed.
 func command(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	text, err := exec.CommandContext(t.Context(), curttest.Binary(t), args...).CombinedOutput() //nolint:gosec // the command is the test's
+	text, err := exec.CommandContext(t.Context(), curttest.Binary(t), args...).CombinedOutput()
 	return string(text), err
 }
 
@@ -131,7 +131,7 @@ func TestKilledBackupIsNone(t *testing.T) {
 // killed runs curt and kills it within the time that the command may take.
 func killed(t *testing.T, took time.Duration, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), curttest.Binary(t), args...) //nolint:gosec // the command is the test's
+	cmd := exec.CommandContext(t.Context(), curttest.Binary(t), args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

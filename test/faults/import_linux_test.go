@@ -38,7 +38,7 @@ func TestKilledImportMakesNothingTwice(t *testing.T) {
 		} else if err := os.RemoveAll(file + ".results.jsonl"); err != nil { // killed before its first row
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), curttest.Binary(t), args...) //nolint:gosec // the command is the test's
+		cmd := exec.CommandContext(t.Context(), curttest.Binary(t), args...)
 		cmd.Env = append(os.Environ(), "CURT_SERVER=http://"+s.Addr, "CURT_API_KEY="+curttest.Key)
 		var said strings.Builder
 		cmd.Stderr = &said
