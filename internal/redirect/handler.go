@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
@@ -48,6 +49,8 @@ type Handler struct {
 	values   values
 
 	visits sync.Pool // *visit
+
+	met [problems]atomic.Uint64 // answers that were no redirect
 }
 
 // NewHandler returns a Handler; Resolver and Recorder are required.

@@ -41,14 +41,22 @@ func (h *Handler) At(host string) Place { return h.hosts.of(host) }
 // Answer decides about a request for code, and logs why an answer is a 5xx.
 func (h *Handler) Answer(ctx context.Context, p Place, code link.Code, q Request) Outcome {
 	if !p.served {
+		h.met[NotFound].Add(1)
 		return Unknown(q)
 	}
 	out, err := h.resolver.Resolve(ctx, link.Key{Domain: p.domain.name, Code: code}, q, time.Now())
 	if err != nil {
 		h.report(ctx, out, err)
 	}
+	if out.Problem != NoProblem {
+		h.met[out.Problem].Add(1)
+	}
 	return out
 }
+
+// Met returns how often p was the answer to a visit. What Meter then refused counts as
+// what it was before.
+func (h *Handler) Met(p Problem) uint64 { return h.met[p].Load() }
 
 // report logs why an answer is a 5xx. A store that is away shows in the metrics; a
 // line for each of its visitors would fill the disk.

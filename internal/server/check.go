@@ -51,7 +51,7 @@ func (c *checker) values(cfg config.Config) {
 	valid := len(c.all) == 0
 	_, wrongPlans := plans(cfg)
 	_, wrongUnknown := unknownLimit(cfg)
-	errs := []error{wrongPlans, wrongUnknown}
+	errs := []error{wrongPlans, wrongUnknown, checkTraces()}
 	if valid { // else they may be told twice
 		errs = append(errs, checkNames(cfg))
 	}

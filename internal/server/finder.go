@@ -8,6 +8,7 @@ import (
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/search"
+	"curt/internal/telemetry"
 )
 
 // finder is the search index and what keeps it up to date.
@@ -29,11 +30,15 @@ type counted struct {
 	clicks.RollupStore
 
 	finder *finder
+	tracer *telemetry.Tracer
 }
 
 // Apply implements clicks.RollupStore.
 func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
-	if err := c.RollupStore.Apply(ctx, b); err != nil {
+	under, span := c.tracer.Start(ctx, "fold batch")
+	err := c.RollupStore.Apply(under, b)
+	span.End(err)
+	if err != nil {
 		return err
 	}
 	var keys []link.Key

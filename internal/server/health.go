@@ -20,11 +20,23 @@ type report struct {
 }
 
 func (h *health) live(w http.ResponseWriter, _ *http.Request) {
-	writeReport(w, http.StatusOK, report{Status: "ok"})
+	writeReport(w, http.StatusOK, report{Status: healthy})
 }
 
 func (h *health) ready(w http.ResponseWriter, _ *http.Request) {
-	r := report{Status: "ok", Checks: map[string]string{"links": "ok"}}
+	r := h.state()
+	status := http.StatusOK
+	if r.Status != healthy {
+		status = http.StatusServiceUnavailable
+	}
+	writeReport(w, status, r)
+}
+
+// healthy is the status of a server that wants traffic.
+const healthy = "ok"
+
+func (h *health) state() report {
+	r := report{Status: healthy, Checks: map[string]string{"links": "ok"}}
 	if err := h.store(); err != nil {
 		r.Status, r.Checks["links"] = "unavailable", "unavailable"
 	}
@@ -34,11 +46,7 @@ func (h *health) ready(w http.ResponseWriter, _ *http.Request) {
 	case !h.started.Load():
 		r.Status = "starting"
 	}
-	status := http.StatusOK
-	if r.Status != "ok" {
-		status = http.StatusServiceUnavailable
-	}
-	writeReport(w, status, r)
+	return r
 }
 
 func writeReport(w http.ResponseWriter, status int, r report) {

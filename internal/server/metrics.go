@@ -1,6 +1,11 @@
 package server
 
-import "curt/internal/lane"
+import (
+	"time"
+
+	"curt/internal/lane"
+	"curt/internal/redirect"
+)
 
 // register offers the counters of the parts that keep their own. Each is read when
 // somebody scrapes, so that the hot path pays nothing for being watched.
@@ -48,6 +53,41 @@ func (s *Server) register() {
 	m.Counter("curt_cache_changes_total", "Changes of links announced.", func() uint64 { return s.cache.Stats().Changes })
 	m.Gauge("curt_cache_entries", "Links in L1.", func() float64 { return float64(s.cache.Stats().Entries) })
 	m.Gauge("curt_cache_bytes", "Bytes of L1.", func() float64 { return float64(s.cache.Stats().Bytes) })
+}
+
+// observe offers what tells whether this server is well.
+func (s *Server) observe() {
+	m := s.metrics
+	m.Gauge("curt_ready", "1 while /readyz says that the server wants traffic.", func() float64 {
+		if s.health.state().Status == healthy {
+			return 1
+		}
+		return 0
+	})
+	m.Gauge("curt_data_free_bytes", "Room on the disk of CURT_DATA for this user.", func() float64 {
+		return freeBytes(s.config.Data)
+	})
+	started := time.Now()
+	m.Gauge("curt_statistics_age_seconds", "Time since the statistics held every click of the click log.", func() float64 {
+		updated := s.clicks.fold.Freshness().Updated
+		if updated.IsZero() {
+			updated = started
+		}
+		return max(0, time.Since(updated).Seconds())
+	})
+	if certs := s.ready.certs; certs != nil {
+		until := certs.Certificates[0].Leaf.NotAfter
+		m.Gauge("curt_tls_certificate_expires_seconds", "When CURT_TLS_CERT ends, in Unix seconds.",
+			func() float64 { return float64(until.Unix()) })
+	}
+}
+
+// countProblems offers how visits ended that were not redirected.
+func (s *Server) countProblems(visitors *redirect.Handler) {
+	for _, p := range redirect.Problems() {
+		s.metrics.CounterOf("curt_redirect_problems_total", "Visits that were not redirected, by the problem they were told.",
+			"problem", p.Name(), func() uint64 { return visitors.Met(p) })
+	}
 }
 
 // countLeases offers the counters of the strategy range.

@@ -47,7 +47,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	}
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
-		Log: p.log, Store: counted{p.rollups, &s.finder}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
+		Log: p.log, Store: counted{p.rollups, &s.finder, s.traces.Tracer()}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
 		Aside: s.standAside,
 	})
 	return nil

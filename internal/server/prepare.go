@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"curt/internal/config"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten"
+	"curt/internal/telemetry"
 )
 
 // prepared are the settings as the parts want them, every file among them read. It
@@ -42,6 +45,7 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepar
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
 		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log); return err },
+		checkTraces,
 	} {
 		if err := step(); err != nil {
 			return prepared{}, err
@@ -154,6 +158,15 @@ func blocklists(ctx context.Context, cfg config.Config, log *slog.Logger) (*abus
 		return nil, &config.Error{Setting: "CURT_BLOCKLISTS", Value: strings.Join(cfg.Blocklists, ","), Want: err.Error()}
 	}
 	return b, nil
+}
+
+// checkTraces looks at the variables of OpenTelemetry.
+func checkTraces() error {
+	_, err := telemetry.CheckTraces(os.Getenv)
+	if wrong, ok := errors.AsType[*telemetry.SettingError](err); ok {
+		return &config.Error{Setting: wrong.Name, Value: wrong.Value, Want: wrong.Want}
+	}
+	return err
 }
 
 // validity says what a certificate is for, and until when; an error when it is not

@@ -49,6 +49,7 @@ type Server struct {
 	asked   <-chan os.Signal // to read files anew
 	log     *slog.Logger
 	metrics *telemetry.Metrics
+	traces  *telemetry.Traces // nil = off
 	origin  origin
 	own     *weburl.Hosts // no link may lead there
 
@@ -96,6 +97,10 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.traces, err = telemetry.NewTraces(ctx, s.version, os.Getenv, s.log); err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	s.closers = append(s.closers, s.traces.Close) // after all that make spans
 	s.closers = append(s.closers, lock.Close)
 	if err := backup.Unfinished(s.config.Data); err != nil {
 		return err
@@ -120,6 +125,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.register()
+	s.observe()
 	return s.compose(ctx)
 }
 
@@ -131,11 +137,12 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.countProblems(visitors)
 	programs, err := s.programs(ctx, clients)
 	if err != nil {
 		return err
 	}
-	return s.stand(ctx, s.ready.certs, clients, visitors, programs)
+	return s.stand(ctx, s.ready.certs, clients, visitors, s.metrics.Requests(s.traces.Tracer(), programs))
 }
 
 // visitors is the handler of every path that is no route.

@@ -27,7 +27,7 @@ func (s *Server) openLinks(ctx context.Context) error {
 	var err error
 	s.links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 		Path:        filepath.Join(s.config.Data, "curt.db"),
-		Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored,
+		Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(),
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package telemetry keeps the metrics that operators scrape. A registry is passed
-// to whoever counts; nothing is registered globally, and no label takes a value
-// that a stranger can choose.
+// Package telemetry keeps the metrics that operators scrape, and makes the spans of
+// traces when the environment asks for them. A registry is passed to whoever counts;
+// nothing is registered globally, and no label takes a value that a stranger can choose.
 package telemetry
 
 import (
@@ -35,6 +35,14 @@ func New(version string) *Metrics {
 func (m *Metrics) Counter(name, help string, read func() uint64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(
 		prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+}
+
+// CounterOf is Counter for one value of a label. The values of a name must be a closed
+// set: never what a stranger sent.
+func (m *Metrics) CounterOf(name, help, label, value string, read func() uint64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{label: value}},
+		func() float64 { return float64(read()) }))
 }
 
 // Gauge reports a number that goes up and down, read when somebody scrapes.

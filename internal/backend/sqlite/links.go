@@ -14,6 +14,7 @@ import (
 
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/telemetry"
 )
 
 // LinksConfig says where and how curt.db is opened. The zero value of every
@@ -34,6 +35,8 @@ type LinksConfig struct {
 	// Stored is called with the id of each new link once it is durable, also when its
 	// creator has gone home. It must not block. Nil = nobody listens.
 	Stored func(link.ID)
+
+	Tracer *telemetry.Tracer // of transactions; default none
 
 	Log *slog.Logger // default none
 }
@@ -122,7 +125,7 @@ func (s *Links) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.writer = newWriter(w, s.forget, s.tell)
+	s.writer = newWriter(w, s.forget, s.tell, s.config.Tracer)
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/telemetry"
 )
 
 // maxBatch is how many rows one transaction may write for several callers. It
@@ -33,6 +34,7 @@ type writer struct {
 	committed chan struct{} // capacity 1: told after commits; the checkpointer listens
 	forget    func()        // called after a rollback: what was read meanwhile never was
 	stored    func()        // called after a commit
+	tracer    *telemetry.Tracer
 
 	mu      sync.Mutex
 	idle    sync.Cond  // on mu: running became false
@@ -54,8 +56,8 @@ type writeOp struct {
 	done  chan struct{}
 }
 
-func newWriter(c *conn, forget, stored func()) *writer {
-	w := &writer{conn: c, forget: forget, stored: stored, committed: make(chan struct{}, 1)}
+func newWriter(c *conn, forget, stored func(), tracer *telemetry.Tracer) *writer {
+	w := &writer{conn: c, forget: forget, stored: stored, tracer: tracer, committed: make(chan struct{}, 1)}
 	w.idle.L = &w.mu
 	return w
 }
@@ -220,6 +222,8 @@ func without(ops []*writeOp, failed *writeOp) []*writeOp {
 // it and nothing happened; otherwise err is the answer for everybody, or nil when
 // each op holds its own.
 func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
+	span := w.span(ops)
+	defer func() { span.End(err) }()
 	err = w.conn.do(func(t *tx) error {
 		if _, err := t.exec(sqlBegin); err != nil {
 			return w.stopIf(damaged(err), undone(fmt.Errorf("begin: %w", err)))
@@ -248,6 +252,23 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 		return nil
 	})
 	return failed, err
+}
+
+// span begins the span of a transaction, for all whose writes are in it.
+func (w *writer) span(ops []*writeOp) telemetry.Span {
+	if w.tracer == nil {
+		return telemetry.Span{} // without the list
+	}
+	var callers []context.Context
+	rows := 0
+	for _, op := range ops {
+		callers = append(callers, op.ctx)
+		rows += op.rows
+	}
+	span := w.tracer.StartFor(callers, "curt.db transaction")
+	span.Int("curt.writes", len(ops))
+	span.Int("curt.rows", rows)
+	return span
 }
 
 // rollback ends a transaction that failed. SQLite may have ended it already, which
