@@ -57,10 +57,8 @@ func newLogger(t terminal, level string) *slog.Logger {
 	if l.UnmarshalText([]byte(level)) == nil {
 		options.Level = l
 	}
-	if f, ok := t.err.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return slog.New(slog.NewTextHandler(t.err, options))
-		}
+	if isTerminal(t.err) {
+		return slog.New(slog.NewTextHandler(t.err, options))
 	}
 	return slog.New(slog.NewJSONHandler(t.err, options))
 }
