@@ -26,6 +26,7 @@ build: ## bin/curt, one static binary
 test: build ## everything that must pass before a change lands
 	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
+	@scripts/unpack promtool caddy || [ -z "$$CI" ]
 	$(GO) test -race -timeout 10m $(RACE)
 	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
 	cd bench && $(GO) vet ./... && $(GO) test ./...

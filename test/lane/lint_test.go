@@ -73,7 +73,7 @@ func kinds() map[string]struct {
 // judge the answers.
 func TestALinterFindsNoFault(t *testing.T) {
 	python := linter(t)
-	cert, key := certificate(t)
+	cert, key := curttest.Certificate(t)
 	secure := []string{"CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key}
 	var all []exchange
 	for _, w := range []way{

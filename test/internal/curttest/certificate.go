@@ -1,4 +1,4 @@
-package lane_test
+package curttest
 
 import (
 	"crypto/ecdsa"
@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// certificate writes a key and a certificate of our own for the loopback address.
-func certificate(t *testing.T) (certFile, keyFile string) {
+// Certificate writes a key and a certificate of our own for the loopback address and
+// the names, valid for an hour.
+func Certificate(t testing.TB, names ...string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names, NotAfter: time.Now().Add(time.Hour)}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
