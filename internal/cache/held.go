@@ -65,8 +65,18 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 		// Who compares the code needs the tail next: they lie side by side.
 		both := string(k.Code) + e.Prepared.Tail
 		e.Key.Code, e.Prepared.Tail = link.Code(both[:len(k.Code)]), both[len(k.Code):]
+		e.Target.Destination = shared(e.Target.Destination, e.Prepared.Tail)
 	}
 	return e
+}
+
+// shared returns s as a part of whole, if it is one, so that its own bytes can go: a
+// prepared answer says the destination once more.
+func shared(s, whole string) string {
+	if i := strings.Index(whole, s); i >= 0 {
+		return whole[i : i+len(s)]
+	}
+	return s
 }
 
 // freshness is Config.Fresh ±10 %, and not past the link's expiry: the state at the
@@ -85,7 +95,8 @@ func (c *Tiered) freshness(t link.Target, now time.Time) int64 {
 	return int64(fresh)
 }
 
-// weigh is the bytes that an entry costs; heads are shared.
+// weigh is the bytes that an entry costs; heads are shared. A destination that lies in
+// its prepared answer counts twice: the budget rather holds less than more.
 func weigh(_ uint64, e *Held) uint32 {
 	n := heldBytes + len(e.Key.Code) + len(e.Target.Destination) + len(e.Target.Fallback) +
 		len(e.Prepared.Tail)

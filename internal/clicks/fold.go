@@ -18,7 +18,7 @@ type FoldConfig struct {
 	// Every is how long counts stay in memory before they are written; 0 = 10 s.
 	// Statistics include what is in memory, so it does not change their freshness.
 	Every time.Duration
-	// MaxBytes is the memory of counts that makes a batch due early; 0 = 24 MiB.
+	// MaxBytes is the memory of counts that makes a batch due early; 0 = 12 MiB.
 	// While one batch is written another fills, so twice that may be held.
 	MaxBytes int
 	// Paused keeps Fold from reading, for measurements: the log grows.
@@ -26,6 +26,9 @@ type FoldConfig struct {
 	// Aside, if set, is called first in each of the two goroutines that compute for
 	// long, Run's and the writer's, so that they can be made to stand back.
 	Aside func()
+	// Work, if set, is called when one of them begins to compute, and done when it
+	// waits again, so that the process can be lent processors meanwhile.
+	Work func() (done func())
 }
 
 // Fold counts what the log holds. It keeps the newest counts in memory, writes
@@ -64,10 +67,13 @@ func NewFold(c FoldConfig) *Fold {
 		c.Every = 10 * time.Second
 	}
 	if c.MaxBytes <= 0 {
-		c.MaxBytes = 24 << 20
+		c.MaxBytes = 12 << 20
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Work == nil {
+		c.Work = func() func() { return func() {} }
 	}
 	return &Fold{cfg: c, agents: newAgents()}
 }
@@ -127,7 +133,9 @@ func (f *Fold) loop(ctx context.Context, r *Reader, w *writer) error {
 	defer tick.Stop()
 	due := time.Now().Add(f.cfg.Every)
 	for {
+		done := f.cfg.Work()
 		caughtUp := f.read(ctx, r)
+		done()
 		if now := time.Now(); !w.busy() && (now.After(due) || f.full()) {
 			if a := f.freeze(); a != nil {
 				w.write(a)

@@ -73,7 +73,9 @@ func (w *writer) stop() error {
 // counts stay in memory and in the log until then.
 func (w *writer) run(a *aggregate) {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		done := w.fold.cfg.Work()
 		err := w.try(a)
+		done()
 		if err == nil {
 			break
 		}

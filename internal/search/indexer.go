@@ -36,6 +36,9 @@ type IndexerConfig struct {
 	// the indexer waits. Nil = nobody counts.
 	Redirects func() uint64
 
+	// Work, if set, is called when the indexer begins to compute, and done when it rests.
+	Work func() (done func())
+
 	Log *slog.Logger // nil = none
 }
 
@@ -69,6 +72,9 @@ func NewIndexer(c IndexerConfig) *Indexer {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Redirects == nil {
 		c.Redirects = func() uint64 { return 0 }
+	}
+	if c.Work == nil {
+		c.Work = func() func() { return func() {} }
 	}
 	return &Indexer{cfg: c}
 }
@@ -119,7 +125,9 @@ func (x *Indexer) follow(ctx context.Context) error {
 		busy := false
 		for _, step := range []func(context.Context) (bool, error){x.walk, x.walkAgain, x.changes, x.tidy} {
 			began := time.Now()
+			done := x.cfg.Work()
 			more, err := step(ctx)
+			done()
 			if err != nil {
 				return err
 			}

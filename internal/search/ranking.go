@@ -67,6 +67,7 @@ type Ranker struct {
 	ranking Ranking
 	log     *slog.Logger
 	pace    *pace
+	work    func() (done func())
 
 	mu         sync.Mutex
 	waiting    map[link.Key]struct{} // guarded by mu
@@ -80,11 +81,15 @@ const maxWaiting = 200_000
 // rankPage is how many links are ranked at once: about 10 ms.
 const rankPage = 256
 
-// NewRanker returns a Ranker that begins with Run.
-func NewRanker(links link.Store, counts Counts, ranking Ranking, log *slog.Logger) *Ranker {
+// NewRanker returns a Ranker that begins with Run. It calls work when it begins to
+// compute, and done when it rests; nil = nobody wants to know.
+func NewRanker(links link.Store, counts Counts, ranking Ranking, work func() (done func()), log *slog.Logger) *Ranker {
+	if work == nil {
+		work = func() func() { return func() {} }
+	}
 	return &Ranker{
 		links: links, counts: counts, ranking: ranking, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
-		pace: &pace{}, waiting: map[link.Key]struct{}{},
+		pace: &pace{}, work: work, waiting: map[link.Key]struct{}{},
 	}
 }
 
@@ -185,6 +190,15 @@ func (r *Ranker) take() (keys []link.Key, generation uint64, lost bool) {
 // one as it is, which says that the ranking is not complete.
 func (r *Ranker) rank(ctx context.Context, keys []link.Key, generation uint64) error {
 	began := time.Now()
+	if err := r.write(ctx, keys, generation); err != nil {
+		return err
+	}
+	r.pace.rest(ctx, time.Since(began))
+	return nil
+}
+
+func (r *Ranker) write(ctx context.Context, keys []link.Key, generation uint64) error {
+	defer r.work()()
 	clicks, err := r.counts.Count(ctx, keys)
 	if err != nil {
 		return err
@@ -202,9 +216,5 @@ func (r *Ranker) rank(ctx context.Context, keys []link.Key, generation uint64) e
 			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: k}, Workspace: l.Workspace, Clicks: clicks[i]})
 		}
 	}
-	if err := r.ranking.Rank(ctx, ranks, generation); err != nil {
-		return err
-	}
-	r.pace.rest(ctx, time.Since(began))
-	return nil
+	return r.ranking.Rank(ctx, ranks, generation)
 }

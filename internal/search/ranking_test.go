@@ -68,7 +68,7 @@ func TestRankerFollows(t *testing.T) {
 		c.click(4) // before anybody ranks
 		for round := range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
-			r := search.NewRanker(store, c, ranks, nil)
+			r := search.NewRanker(store, c, ranks, nil, nil)
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = r.Run(ctx) })
 			for range 3 + round {

@@ -60,8 +60,9 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 	}
 	s.closers = append(s.closers, f.index.Close)
 	f.indexer = search.NewIndexer(search.IndexerConfig{
-		Links: s.links, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks }, Log: s.log,
+		Links: s.links, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
+		Work: s.processors.work, Log: s.log,
 	})
-	f.ranker = search.NewRanker(s.links, s.clicks.rollups, f.index, s.log)
+	f.ranker = search.NewRanker(s.links, s.clicks.rollups, f.index, s.processors.work, s.log)
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: counted{p.rollups, &s.finder, s.traces.Tracer()}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
-		Aside: s.standAside,
+		Aside: s.standAside, Work: s.processors.work,
 	})
 	return nil
 }
@@ -56,6 +56,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 // support are the loops that serve all others, and therefore end last.
 func (s *Server) support() []loop {
 	loops := []loop{
+		{"processors", s.processors.Run},
 		{"links", s.links.Run},
 		{"idempotency keys", idempotency.NewSweeper(s.links.Idempotency(), time.Now, s.log).Run},
 		{"cache", s.cache.Run},

@@ -3,23 +3,89 @@ package server
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"runtime"
+	"sync/atomic"
+	"time"
 )
 
-// leastProcessors is how many goroutines may run at once at the least, whatever the
-// machine has. Go does not look at the network while a goroutine is ready that
-// computes (runtime/proc.go, findRunnable), so on one processor redirects waited for
-// Fold and for whole batches of roll-ups: up to 1.5 s at p99. With a P for each of
-// the two that compute for long, and one more, a thread always waits in epoll, and
-// the kernel wakes it as soon as a request is there. What that costs
-// a redirect is in docs/decisions/0012.
-const leastProcessors = 3
+const (
+	// leastProcessors is how many goroutines may run at once at the least while
+	// something computes for long, whatever the machine has. Go does not look at the
+	// network while a goroutine is ready that computes (runtime/proc.go,
+	// findRunnable), so on one processor redirects waited for Fold and for whole
+	// batches of roll-ups: up to 1.5 s at p99. With a P for each of the two, and one
+	// more, a thread always waits in epoll, and the kernel wakes it as soon as a
+	// request is there.
+	leastProcessors = 3
 
-// spareProcessors applies leastProcessors to the process.
-func spareProcessors() {
-	if runtime.GOMAXPROCS(0) < leastProcessors {
-		runtime.GOMAXPROCS(leastProcessors)
+	// processorsKept is how long they are kept after the last that computed: it bounds how
+	// often the world stops for a change, some 20 µs each.
+	processorsKept = 5 * time.Millisecond
+)
+
+// processors lends the process more of Go's Ps than the machine has, while something
+// computes for long. It does not keep them, because a redirect costs 8 % more CPU with
+// three on one core: threads look for work that is not there (docs/decisions/0012).
+type processors struct {
+	working atomic.Int32
+	needed  chan struct{} // somebody began while nobody worked
+}
+
+func newProcessors() *processors { return &processors{needed: make(chan struct{}, 1)} }
+
+// work says that the caller computes until it calls done. It does not wait for the
+// processors: they come when the collector of garbage lets them.
+func (p *processors) work() (done func()) {
+	if p.working.Add(1) == 1 {
+		select {
+		case p.needed <- struct{}{}:
+		default:
+		}
+		runtime.Gosched() // Run is next, even on a single P
 	}
+	return p.rest
+}
+
+func (p *processors) rest() { p.working.Add(-1) }
+
+// Run lends until ctx ends, then returns nil.
+func (p *processors) Run(ctx context.Context) error {
+	own := runtime.GOMAXPROCS(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.needed:
+		}
+		if own >= leastProcessors {
+			continue
+		}
+		runtime.GOMAXPROCS(leastProcessors)
+		p.untilIdle(ctx)
+		runtime.GOMAXPROCS(own) // who begins meanwhile has said that it needs them
+	}
+}
+
+// untilIdle returns when nobody worked at a tick, or when ctx ends.
+func (p *processors) untilIdle(ctx context.Context) {
+	tick := time.NewTicker(processorsKept)
+	defer tick.Stop()
+	for p.working.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// during lends processors to what a handler does.
+func (p *processors) during(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer p.work()()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // aside runs a loop on a thread of its own that stands back for all others.

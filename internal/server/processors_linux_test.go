@@ -2,7 +2,6 @@ package server
 
 import (
 	"log/slog"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -34,18 +33,4 @@ func nice(t *testing.T, tid int) int {
 		t.Error(err)
 	}
 	return 20 - n // as the system call returns it
-}
-
-func TestAtLeastThreeGoroutinesRunAtOnce(t *testing.T) {
-	before := runtime.GOMAXPROCS(1)
-	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	spareProcessors()
-	if n := runtime.GOMAXPROCS(0); n != 3 {
-		t.Errorf("GOMAXPROCS is %d, want 3", n)
-	}
-	runtime.GOMAXPROCS(5)
-	spareProcessors()
-	if n := runtime.GOMAXPROCS(0); n != 5 {
-		t.Errorf("GOMAXPROCS is %d, want 5 as before", n)
-	}
 }

@@ -73,6 +73,7 @@ type Server struct {
 
 	health      health
 	connections connections
+	processors  *processors
 	closers     []func() error // in the order opened
 }
 
@@ -81,7 +82,10 @@ type Server struct {
 // address is touched. An error that the operator can put right is a [*config.Error];
 // whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	s := &Server{config: cfg, version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version), drawer: qr.NewDrawer()}
+	s := &Server{
+		config: cfg, version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
+		drawer: qr.NewDrawer(), processors: newProcessors(),
+	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -186,7 +190,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Run serves until ctx ends, then lets the traffic end, counts the last clicks and
 // closes everything. It returns nil when all of that worked. Call it once.
 func (s *Server) Run(ctx context.Context) error {
-	spareProcessors()
+	collectSooner()
 	failed := make(chan error, 16) // one for each loop and listener: a send never waits
 	background := context.WithoutCancel(ctx)
 	fold := begin(background, failed, loop{"fold", s.clicks.fold.Run})
