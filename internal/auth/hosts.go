@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"net"
@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// hosts are the names by which callers without a key may call the API. A page of
+// Hosts are the names by which callers without a key may make something. A page of
 // another site whose name its owner lets resolve to this machine (DNS rebinding) is
 // of the same origin for the browser: it may send whatever it likes and read the
 // answers, from behind the firewall. It cannot choose the Host.
 //
 // A caller with a key is not asked: a page has none to send.
-type hosts map[string]struct{}
+type Hosts map[string]struct{}
 
-func newHosts(names ...string) hosts {
-	h := hosts{}
+// NewHosts returns the hosts of the names; a port in one is ignored.
+func NewHosts(names ...string) Hosts {
+	h := Hosts{}
 	for _, name := range names {
 		h[hostName(name)] = struct{}{}
 	}
 	return h
 }
 
-// own reports whether a Host is this instance's: a configured name, with any port;
+// Own reports whether a Host is this instance's: a configured name, with any port;
 // localhost, which browsers never ask DNS for; or an address, because nobody can let
 // an address resolve to another.
-func (h hosts) own(host string) bool {
+func (h Hosts) Own(host string) bool {
 	name := hostName(host)
 	if _, known := h[name]; known && name != "" {
 		return true

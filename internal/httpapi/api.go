@@ -69,7 +69,7 @@ type api struct {
 	now      func() time.Time
 	origins  *http.CrossOriginProtection
 	sites    sites
-	hosts    hosts
+	hosts    auth.Hosts
 	cursors  cursors
 	mappings []mapping
 	buffers  *sync.Pool
@@ -91,7 +91,7 @@ func New(cfg Config) (http.Handler, error) {
 		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
-		hosts:   newHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
+		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer,
 	}
 	if a.drawer == nil {

@@ -99,7 +99,7 @@ func (c *call) admit() error {
 		return auth.ErrUnauthenticated
 	case !may:
 		return auth.ErrForbidden
-	case who.IsAnonymous() && !c.api.hosts.own(c.r.Host):
+	case who.IsAnonymous() && !c.api.hosts.Own(c.r.Host):
 		return &refusal{kind: kindHost(), detail: "send a key, or the Host of this service: its base URL's or one of its domains"}
 	}
 	return nil
