@@ -108,6 +108,20 @@ func (k *Keys) Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Ca
 	return caller, err
 }
 
+// Identify returns whose key it is, as Authenticate does for a header that carries it.
+func (k *Keys) Identify(ctx context.Context, key string, now time.Time) (Caller, error) {
+	if err := CheckKey(key); err != nil {
+		return Caller{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
+	}
+	return k.identify(ctx, SumOf(key), now)
+}
+
+// Recall returns whose key has the digest, for those who keep it in the key's place: a
+// key that ended since is ErrUnauthenticated.
+func (k *Keys) Recall(ctx context.Context, sum Sum, now time.Time) (Caller, error) {
+	return k.identify(ctx, sum, now)
+}
+
 // identify returns whose key has the digest. Digests are compared in constant time,
 // so that the time taken says nothing about how close one came.
 func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Caller, error) {
