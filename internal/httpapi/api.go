@@ -29,6 +29,7 @@ type Config struct {
 	Clicks analytics.History
 	Auth   auth.Authenticator
 	Keys   *auth.Keys // to be managed; normally Auth itself
+	Shares *auth.Shares
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
@@ -64,6 +65,7 @@ type api struct {
 	clicks   analytics.History
 	auth     auth.Authenticator
 	keys     *auth.Keys
+	shares   *auth.Shares
 	addr     func(*http.Request) netip.Addr
 	log      *slog.Logger
 	now      func() time.Time
@@ -84,11 +86,11 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
-		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
+		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
@@ -146,6 +148,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	all := slices.Concat(
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d)},
+		a.shareOperations(d),
 		compatOperations(d),
 		a.bulkOperations(d),
 		a.keyOperations(d),

@@ -22,15 +22,16 @@ const permissions = "../../docs/permissions.md"
 func bodies() map[string]string {
 	const snake, camel = `{"long_url":"https://example.com/"}`, `{"longUrl":"https://example.com/"}`
 	return map[string]string{
-		"POST /api/v1/links":            snake,
-		"POST /api/v1/links/bulk":       `{"links":[` + snake + `]}`,
-		"PATCH /api/v1/links/{code}":    `{"title":"changed"}`,
-		"POST /api/v1/urls":             snake,
-		"POST /shorten":                 snake,
-		"POST /v1/urls":                 snake,
-		"POST /v1/links":                camel,
-		"POST /api/v1/keys":             `{"name":"x","scopes":["links:read"]}`,
-		"POST /api/v1/keys/{id}/rotate": `{}`,
+		"POST /api/v1/links":              snake,
+		"POST /api/v1/links/bulk":         `{"links":[` + snake + `]}`,
+		"PATCH /api/v1/links/{code}":      `{"title":"changed"}`,
+		"POST /api/v1/urls":               snake,
+		"POST /shorten":                   snake,
+		"POST /v1/urls":                   snake,
+		"POST /v1/links":                  camel,
+		"POST /api/v1/links/{code}/share": `{}`,
+		"POST /api/v1/keys":               `{"name":"x","scopes":["links:read"]}`,
+		"POST /api/v1/keys/{id}/rotate":   `{}`,
 	}
 }
 

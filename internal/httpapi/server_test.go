@@ -72,6 +72,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
+	p.Shares = auth.NewShares(authtest.NewMemoryShares(), zeros{}) // examples show a share
 	for _, f := range change {
 		f(&p)
 	}
@@ -92,6 +93,11 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	}
 	return s
 }
+
+// zeros is a source of bits that are the same each time.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // syncWriter lets handlers log in parallel.
 type syncWriter struct {

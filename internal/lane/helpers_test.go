@@ -24,6 +24,7 @@ import (
 	"curt/internal/lane"
 	"curt/internal/link"
 	"curt/internal/redirect"
+	"curt/internal/redirect/redirecttest"
 )
 
 const dest = "https://example.com/landing?a=b#part"
@@ -108,7 +109,7 @@ func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, r
 	if cfg.Resolver, err = redirect.NewResolver(redirect.ResolverConfig{Source: c, Spender: s}); err != nil {
 		tb.Fatal(err)
 	}
-	cfg.Recorder = rec
+	cfg.Recorder, cfg.Pages = rec, redirecttest.Pages{}
 	h, err := redirect.NewHandler(*cfg)
 	if err != nil {
 		tb.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/redirect"
+	"curt/internal/redirect/redirecttest"
 )
 
 // minimal is a ResponseWriter that does nothing but keep its header map.
@@ -42,7 +43,7 @@ func hit(tb testing.TB) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h, err := redirect.NewHandler(redirect.HandlerConfig{Resolver: r, Recorder: &sink{}})
+	h, err := redirect.NewHandler(redirect.HandlerConfig{Resolver: r, Recorder: &sink{}, Pages: redirecttest.Pages{}})
 	if err != nil {
 		tb.Fatal(err)
 	}

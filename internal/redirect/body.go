@@ -1,29 +1,17 @@
 package redirect
 
 import (
-	"bytes"
-	"crypto/sha256"
-	_ "embed" // page.html
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"html/template"
-	"net/http"
 	"strconv"
-	"strings"
 )
-
-//go:embed page.html
-var pageSource string
 
 // bodies are the answers that are no redirects, made once: only the warning page
 // depends on the link. They hold nothing of a request.
 type bodies struct {
-	page *template.Template
-	csp  string // allows the page's own style and nothing else
-	json [problems]body
-	html [problems]body
+	pages Pages
+	json  [problems]body
+	html  [problems]body
 }
 
 // body is bytes with their length as a header's value.
@@ -32,28 +20,12 @@ type body struct {
 	length []string
 }
 
-// page is what page.html shows.
-type page struct {
-	Title, Detail, Status, Destination string
-}
-
 func newBody(b []byte) body {
 	return body{bytes: b, length: []string{strconv.Itoa(len(b))}}
 }
 
-func newBodies() (*bodies, error) {
-	t, err := template.New("page").Parse(pageSource)
-	if err != nil {
-		return nil, fmt.Errorf("redirect: parse the page: %w", err)
-	}
-	_, rest, opened := strings.Cut(pageSource, "<style>")
-	style, _, closed := strings.Cut(rest, "</style>")
-	if !opened || !closed {
-		return nil, errors.New("redirect: the page has no style to hash")
-	}
-	sum := sha256.Sum256([]byte(style))
-	b := &bodies{page: t, csp: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
+func newBodies(pages Pages) (*bodies, error) {
+	b := &bodies{pages: pages}
 	for p := NotFound; p < problems; p++ {
 		d := p.describe()
 		j, err := json.Marshal(struct {
@@ -73,18 +45,12 @@ func newBodies() (*bodies, error) {
 	return b, nil
 }
 
-// render makes a page; the template escapes the destination.
 func (b *bodies) render(p Problem, status int, destination string) (body, error) {
-	d := p.describe()
-	var out bytes.Buffer
-	err := b.page.Execute(&out, page{
-		Title: d.title, Detail: d.detail, Destination: destination,
-		Status: strconv.Itoa(status) + " " + http.StatusText(status),
-	})
+	made, err := b.pages.Page(p, status, destination)
 	if err != nil {
-		return body{}, fmt.Errorf("redirect: make page %s: %w", d.name, err)
+		return body{}, fmt.Errorf("redirect: make page %s: %w", p.Name(), err)
 	}
-	return newBody(out.Bytes()), nil
+	return newBody(made), nil
 }
 
 // of returns the body of an answer that is no redirect. A page that cannot be made

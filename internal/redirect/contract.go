@@ -19,3 +19,13 @@ type Source interface {
 type Recorder interface {
 	Record(c *clicks.Raw) (kept bool)
 }
+
+// Pages writes the answers that people read. The package decides when one is due; what
+// it looks like is another's (internal/web).
+type Pages interface {
+	// Page returns the whole page of a problem. The destination is "" but on the warning
+	// page, and anybody may have chosen it: it is shown as text.
+	Page(p Problem, status int, destination string) ([]byte, error)
+	// Policy is the Content-Security-Policy of every page.
+	Policy() string
+}

@@ -11,7 +11,7 @@
 // The states are those of link.Target.At, in its order; the first that holds
 // decides. Every answer that is no redirect is "no-store" and "noindex", and is an
 // HTML page when Accept names text/html, else problem+json with one of the types of
-// problem.go.
+// problem.go. What the pages look like is given (Pages).
 //
 //	live                          the link's own 301, 302, 307, 308
 //	unknown, no code at all       404 not-found

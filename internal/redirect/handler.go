@@ -17,6 +17,7 @@ import (
 type HandlerConfig struct {
 	Resolver *Resolver
 	Recorder Recorder
+	Pages    Pages
 
 	// Hosts maps canonical hosts (lower-case A-labels, ":port" only where it
 	// matters) to the domains whose links they serve. The default domain's own host
@@ -53,21 +54,21 @@ type Handler struct {
 	met [problems]atomic.Uint64 // answers that were no redirect
 }
 
-// NewHandler returns a Handler; Resolver and Recorder are required.
+// NewHandler returns a Handler; Resolver, Recorder and Pages are required.
 func NewHandler(cfg HandlerConfig) (*Handler, error) {
-	if cfg.Resolver == nil || cfg.Recorder == nil {
-		return nil, errors.New("redirect: a handler needs a resolver and a recorder")
+	if cfg.Resolver == nil || cfg.Recorder == nil || cfg.Pages == nil {
+		return nil, errors.New("redirect: a handler needs a resolver, a recorder and pages")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	b, err := newBodies()
+	b, err := newBodies(cfg.Pages)
 	if err != nil {
 		return nil, err
 	}
 	return &Handler{
 		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
-		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(b.csp),
+		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(cfg.Pages.Policy()),
 		visits: sync.Pool{New: func() any { return new(visit) }},
 	}, nil
 }

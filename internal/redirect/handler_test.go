@@ -18,11 +18,14 @@ import (
 	"curt/internal/clientaddr"
 	"curt/internal/link"
 	"curt/internal/redirect"
+	"curt/internal/redirect/redirecttest"
 )
 
-func TestNewHandlerWantsResolverAndRecorder(t *testing.T) {
+func TestNewHandlerWantsResolverRecorderAndPages(t *testing.T) {
 	r := newResolver(t, cachetest.NewSource())
-	for _, cfg := range []redirect.HandlerConfig{{}, {Resolver: r}, {Recorder: &recorder{}}} {
+	for _, cfg := range []redirect.HandlerConfig{
+		{}, {Resolver: r, Pages: redirecttest.Pages{}}, {Recorder: &recorder{}, Pages: redirecttest.Pages{}}, {Resolver: r, Recorder: &recorder{}},
+	} {
 		if _, err := redirect.NewHandler(cfg); err == nil {
 			t.Errorf("%+v was accepted", cfg)
 		}

@@ -11,6 +11,7 @@ import (
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/redirect"
+	"curt/internal/redirect/redirecttest"
 )
 
 var errAway = errors.New("the store is away")
@@ -76,7 +77,7 @@ func (r *recorder) all() []clicks.Raw {
 
 func newHandler(t testing.TB, cfg redirect.HandlerConfig, s *cachetest.Source, r redirect.Recorder) *redirect.Handler {
 	t.Helper()
-	cfg.Resolver, cfg.Recorder = newResolver(t, s), r
+	cfg.Resolver, cfg.Recorder, cfg.Pages = newResolver(t, s), r, redirecttest.Pages{}
 	h, err := redirect.NewHandler(cfg)
 	if err != nil {
 		t.Fatal(err)

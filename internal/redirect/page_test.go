@@ -1,8 +1,6 @@
 package redirect_test
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -10,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/html"
-
 	"curt/internal/cache/cachetest"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
+	"curt/internal/redirect/redirecttest"
 )
 
 // everyProblem returns a source and, for each problem, a request that meets it.
@@ -83,95 +80,81 @@ func TestEveryProblemHasAPageAndADocument(t *testing.T) {
 		if page.Code != doc.Code && p != redirect.Warning {
 			t.Errorf("%s: the page has status %d, the document %d", p.Type(), page.Code, doc.Code)
 		}
-		checkPage(t, page, got.Title)
+		if !strings.Contains(page.Body.String(), "<title>"+p.Type()+"<") || page.Header().Get("Content-Length") != fmt.Sprint(page.Body.Len()) {
+			t.Errorf("%s: the page is %s", p.Type(), page.Body)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Robots-Tag": "noindex",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Vary": "Accept",
+			"Content-Security-Policy": redirecttest.Pages{}.Policy(),
+		} {
+			if got := page.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", p.Type(), name, got, want)
+			}
+		}
 	}
 }
 
-// checkPage holds what every page promises: readable by machines that read aloud,
-// no script, no style but its own, kept by nobody, framed by nobody.
-func checkPage(t *testing.T, w *httptest.ResponseRecorder, title string) {
-	t.Helper()
-	doc, err := html.Parse(w.Body)
+func TestOnlyPeopleAreToldWhereAWarningLeads(t *testing.T) {
+	s := cachetest.NewSource()
+	s.Put(key("warn"), link.Target{Destination: "https://phish.example/", Safety: link.Warn})
+	h := newHandler(t, redirect.HandlerConfig{}, s, &recorder{})
+	if w := serve(h, "GET", "http://x/warn", map[string]string{"Accept": browser}); w.Code != 200 || !strings.Contains(w.Body.String(), "phish.example") {
+		t.Errorf("a browser gets %d %s", w.Code, w.Body)
+	}
+	if w := serve(h, "GET", "http://x/warn", map[string]string{"Accept": program}); w.Code != 403 || strings.Contains(w.Body.String(), "phish.example") {
+		t.Errorf("a program gets %d %s", w.Code, w.Body)
+	}
+}
+
+// noPages has no page for one problem.
+type noPages struct{ redirecttest.Pages }
+
+func (noPages) Page(p redirect.Problem, _ int, destination string) ([]byte, error) {
+	if destination != "" {
+		return nil, errAway
+	}
+	return []byte("page of " + p.Name()), nil
+}
+
+func TestAPageThatCannotBeMadeIsTheOneWithoutADestination(t *testing.T) {
+	s := cachetest.NewSource()
+	s.Put(key("warn"), link.Target{Destination: dest, Safety: link.Warn})
+	h, err := redirect.NewHandler(redirect.HandlerConfig{Resolver: newResolver(t, s), Recorder: &recorder{}, Pages: noPages{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := map[string]int{}
-	text := map[string]string{}
-	lang := ""
-	for n := range doc.Descendants() {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		count[n.Data]++
-		if n.FirstChild != nil {
-			text[n.Data] = n.FirstChild.Data
-		}
-		for _, a := range n.Attr {
-			if n.Data == "html" && a.Key == "lang" {
-				lang = a.Val
-			}
-			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "href" || a.Key == "src" {
-				t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)
-			}
-		}
-	}
-	if lang == "" || count["h1"] != 1 || count["main"] != 1 || text["h1"] != title || text["title"] != title {
-		t.Errorf("lang %q, %d h1 %q, title %q; want %q", lang, count["h1"], text["h1"], text["title"], title)
-	}
-	for _, tag := range []string{"script", "img", "iframe", "link", "a", "form", "object"} {
-		if count[tag] != 0 {
-			t.Errorf("%d %s in the page", count[tag], tag)
-		}
-	}
-	sum := sha256.Sum256([]byte(text["style"]))
-	csp := w.Header().Get("Content-Security-Policy")
-	for _, part := range []string{"default-src 'none'", "frame-ancestors 'none'", "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"} {
-		if !strings.Contains(csp, part) {
-			t.Errorf("CSP %q lacks %q", csp, part)
-		}
-	}
-	for name, want := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Robots-Tag": "noindex",
-		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Vary": "Accept",
-	} {
-		if got := w.Header().Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+	if w := serve(h, "GET", "http://x/warn", map[string]string{"Accept": browser}); w.Body.String() != "page of warning" {
+		t.Errorf("the page is %q", w.Body)
 	}
 }
 
-func TestTheWarningNamesTheDestinationAsText(t *testing.T) {
-	for i, destination := range []string{
-		"https://phish.example/login?next=1&x=%22",
-		"https://a.example/\"><script>alert(1)</script>",
-		"https://a.example/</code></p><h1>All is well</h1>",
-		"javascript:alert(1)",
-		"https://a.example/{{.Title}}&lt;b&gt;",
+func TestALookIsNoVisit(t *testing.T) {
+	s := cachetest.NewSource()
+	s.Put(key("once"), link.Target{Destination: dest, Limited: true, ForwardQuery: true})
+	s.SetLeft(key("once"), 1)
+	s.Put(key("over"), link.Target{Destination: dest, Expires: 1, Fallback: back})
+	s.Put(key("warn"), link.Target{Destination: dest, Safety: link.Warn})
+	rec := &recorder{}
+	h := newHandler(t, redirect.HandlerConfig{}, s, rec)
+	for code, want := range map[string]struct {
+		problem  redirect.Problem
+		location string
+	}{
+		"once": {redirect.NoProblem, dest}, "over": {redirect.NoProblem, back}, "warn": {redirect.Warning, ""},
+		"none": {redirect.NotFound, ""}, "a+b": {redirect.NotFound, ""},
 	} {
-		s := cachetest.NewSource()
-		s.Put(key("warn"), link.Target{Destination: destination, Safety: link.Warn})
-		h := newHandler(t, redirect.HandlerConfig{}, s, &recorder{})
-		w := serve(h, "GET", "http://x/warn", map[string]string{"Accept": browser})
-		body := w.Body.String()
-		if w.Code != 200 || w.Header().Get("Content-Length") != fmt.Sprint(len(body)) {
-			t.Fatalf("%d: status %d", i, w.Code)
+		r := httptest.NewRequest("GET", "/x?secret=1", nil)
+		r.Header.Set("Accept", browser)
+		target, out := h.Look(r, link.Code(code))
+		if out.Problem != want.problem || out.Location != want.location || target.Limited != (code == "once") {
+			t.Errorf("%s: %+v %+v", code, out, target)
 		}
-		checkPage(t, w, "This link may be harmful")
-		doc, err := html.Parse(strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown := ""
-		for n := range doc.Descendants() {
-			if n.Type == html.ElementNode && n.Data == "code" && n.FirstChild != nil {
-				shown = n.FirstChild.Data
-			}
-		}
-		if shown != destination {
-			t.Errorf("the page shows %q, want %q", shown, destination)
-		}
-		if w := serve(h, "GET", "http://x/warn", map[string]string{"Accept": program}); w.Code != 403 || strings.Contains(w.Body.String(), "example") {
-			t.Errorf("a program gets %d %s", w.Code, w.Body)
-		}
+	}
+	if n := len(rec.all()); n != 0 {
+		t.Errorf("%d clicks were recorded", n)
+	}
+	if w := serve(h, "GET", "http://x/once", nil); w.Code != 302 {
+		t.Errorf("the only click was spent: %d", w.Code)
 	}
 }

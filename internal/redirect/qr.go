@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
-	"curt/internal/clientaddr"
 	"curt/internal/link"
 	"curt/internal/qr"
 )
@@ -33,24 +31,15 @@ func pictured(r *http.Request) (link.Code, bool) {
 // visitor somewhere; otherwise with what the visitor would be told. It counts no
 // click, and spends none.
 func (h *Handler) serveQR(w http.ResponseWriter, r *http.Request, code link.Code) {
-	q := Request{Method: r.Method, Accept: r.Header["Accept"]}
-	place := h.At(r.Host)
-	k := link.Key{Domain: place.domain.name, Code: code}
-	out, err := Unknown(q), error(nil)
-	if place.served {
-		out, err = h.resolver.Standing(r.Context(), k, q, time.Now())
-	}
-	if err != nil {
-		h.report(r.Context(), out, err)
-	}
-	if h.Metered(out, code) {
-		out = h.Meter(r.Context(), out, h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]))
+	_, out := h.Look(r, code)
+	if out.Problem == Warning { // a page of 200 would look like a picture that failed
+		out = refuse(Warning, Request{Accept: r.Header["Accept"]})
 	}
 	if out.Problem != NoProblem {
 		h.write(w, r, out)
 		return
 	}
-	h.draw(w, r, h.pictures.Text(k))
+	h.draw(w, r, h.pictures.Text(link.Key{Domain: h.At(r.Host).Domain(), Code: code}))
 }
 
 // draw answers with a picture of the text, as the query wants it.

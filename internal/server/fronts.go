@@ -11,6 +11,7 @@ import (
 	"curt/internal/clientaddr"
 	"curt/internal/lane"
 	"curt/internal/redirect"
+	"curt/internal/web"
 )
 
 // front is an http.Server with what it accepts from.
@@ -84,13 +85,18 @@ func (s *Server) addresses() []any {
 
 // stand puts the handlers behind the listeners. The public one is the lane's, which
 // hands over to net/http, or net/http's own with CURT_LANE=off.
-func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler) error {
+func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler, people web.Config) error {
 	programs = s.processors.during(programs)
 	beside := programs
 	if s.bound.api != nil {
 		beside = nil
 	}
-	public := s.routes(beside, visitors)
+	people.Public, people.API = true, beside != nil
+	shown, err := web.New(people)
+	if err != nil {
+		return err
+	}
+	public := s.routes(beside, shown, visitors)
 	if s.config.Lane == "on" {
 		if err := s.pave(ctx, certs, clients, visitors, public); err != nil {
 			return err
@@ -99,7 +105,11 @@ func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientadd
 		s.expose(ctx, certs, clients, public)
 	}
 	if s.bound.api != nil {
-		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(programs), s.log, nil), s.bound.api})
+		people.Public, people.API = false, true
+		if shown, err = web.New(people); err != nil {
+			return err
+		}
+		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(programs, shown), s.log, nil), s.bound.api})
 	}
 	if s.bound.admin != nil {
 		s.fronts = append(s.fronts, front{httpServer(s.adminRoutes(), s.log, nil), s.bound.admin})

@@ -4,16 +4,18 @@ import (
 	"net/http"
 
 	"curt/internal/httpapi"
+	"curt/internal/web"
 )
 
 // pages are the paths of one segment that are no links. The lane leaves them to
 // net/http.
 func pages() []string { return []string{"healthz", "readyz"} }
 
-// routes sends a request to the API, a probe or a link. It is no ServeMux, because
-// that answers unclean paths with redirects of its own, and on this host only
+// routes sends a request to the API, a probe, a page or a link. It is no ServeMux,
+// because that answers unclean paths with redirects of its own, and on this host only
 // links redirect. Without an API its paths are links that nobody has.
-func (s *Server) routes(api, links http.Handler) http.Handler {
+func (s *Server) routes(api http.Handler, people *web.Handler, links http.Handler) http.Handler {
+	pages := s.processors.during(people)
 	return s.health.closeWhileDraining(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
 		case api != nil && httpapi.Serves(r):
@@ -22,6 +24,8 @@ func (s *Server) routes(api, links http.Handler) http.Handler {
 			s.health.live(w, r)
 		case p == "/readyz" && isRead(r):
 			s.health.ready(w, r)
+		case people.Serves(r):
+			pages.ServeHTTP(w, r)
 		default:
 			links.ServeHTTP(w, r)
 		}
@@ -29,8 +33,8 @@ func (s *Server) routes(api, links http.Handler) http.Handler {
 }
 
 // apiRoutes is the API on a listener of its own.
-func (s *Server) apiRoutes(api http.Handler) http.Handler {
-	return s.routes(api, http.NotFoundHandler())
+func (s *Server) apiRoutes(api http.Handler, people *web.Handler) http.Handler {
+	return s.routes(api, people, http.NotFoundHandler())
 }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

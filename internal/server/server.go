@@ -8,6 +8,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,9 @@ import (
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/redirect"
+	"curt/internal/shorten"
 	"curt/internal/telemetry"
+	"curt/internal/web"
 	"curt/internal/weburl"
 )
 
@@ -137,20 +140,29 @@ func (s *Server) open(ctx context.Context) error {
 // listeners.
 func (s *Server) compose(ctx context.Context) error {
 	clients := clientaddr.New(s.ready.trusted...)
-	visitors, err := s.visitors(clients)
+	pages, err := web.NewPages()
+	if err != nil {
+		return err
+	}
+	visitors, err := s.visitors(clients, pages)
 	if err != nil {
 		return err
 	}
 	s.countProblems(visitors)
-	programs, err := s.programs(ctx, clients)
+	creator := s.newCreator()
+	programs, err := s.programs(ctx, clients, creator)
 	if err != nil {
 		return err
 	}
-	return s.stand(ctx, s.ready.certs, clients, visitors, s.metrics.Requests(s.traces.Tracer(), programs))
+	people, err := s.people(clients, pages, visitors, creator)
+	if err != nil {
+		return err
+	}
+	return s.stand(ctx, s.ready.certs, clients, visitors, s.metrics.Requests(s.traces.Tracer(), programs), people)
 }
 
 // visitors is the handler of every path that is no route.
-func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
+func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.Handler, error) {
 	resolver, err := redirect.NewResolver(redirect.ResolverConfig{
 		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot,
 	})
@@ -158,15 +170,14 @@ func (s *Server) visitors(clients clientaddr.Rule) (*redirect.Handler, error) {
 		return nil, err
 	}
 	return redirect.NewHandler(redirect.HandlerConfig{
-		Resolver: resolver, Recorder: s.clicks.ring, Hosts: s.origin.hosts(),
+		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
 		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log,
 		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }
 
 // programs is the handler of the API.
-func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Handler, error) {
-	creator := s.newCreator()
+func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator *shorten.Creator) (http.Handler, error) {
 	var err error
 	if s.keys, err = s.newKeys(ctx); err != nil {
 		return nil, err
@@ -176,13 +187,32 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule) (http.Ha
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, BaseURL: s.origin.base, Hosts: s.origin.names(),
-		ClientAddr: func(r *http.Request) netip.Addr {
-			return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
-		},
-		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
+		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
+		ClientAddr: addressOf(clients),
+		CursorKey:  cursorKey, Drawer: s.drawer, Log: s.log,
 	})
 }
+
+// addressOf returns what finds the address of a request's client.
+func addressOf(clients clientaddr.Rule) func(*http.Request) netip.Addr {
+	return func(r *http.Request) netip.Addr {
+		return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
+	}
+}
+
+// people is what the pages stand on; stand says what each listener offers.
+func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, creator *shorten.Creator) (web.Config, error) {
+	key, err := s.derive("curt statistics pages")
+	return web.Config{
+		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(),
+		Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Drawer: s.drawer, EntryKey: key, Log: s.log,
+		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
+		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),
+	}, err
+}
+
+// shares are what lets others read the statistics of a link.
+func (s *Server) shares() *auth.Shares { return auth.NewShares(s.links.Shares(), rand.Reader) }
 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

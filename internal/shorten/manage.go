@@ -29,6 +29,16 @@ func (c *Creator) Exists(ctx context.Context, who auth.Caller, k link.Key) error
 	return err
 }
 
+// Owner returns the workspace of a link that the caller sees and has the scope for;
+// otherwise the errors of Get.
+func (c *Creator) Owner(ctx context.Context, who auth.Caller, scope auth.Scope, k link.Key) (link.WorkspaceID, error) {
+	if err := authorise(who, scope); err != nil {
+		return "", err
+	}
+	l, err := c.find(ctx, who, k)
+	return l.Workspace, err
+}
+
 func (c *Creator) find(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
 	l, err := c.store.Get(ctx, k)
 	if err != nil {

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/codegen"
+	"curt/internal/link"
+	"curt/internal/shorten"
+)
+
+// maxForm bounds a form in bytes: a URL of 8,192 fits twice when each byte is escaped.
+const maxForm = 64 << 10
+
+// readForm reads a form as browsers send one, each field once.
+func readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status int) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" {
+		return nil, http.StatusUnsupportedMediaType
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err = r.ParseForm()
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, http.StatusRequestEntityTooLarge
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout
+	case err != nil:
+		return nil, http.StatusBadRequest
+	}
+	for _, given := range r.PostForm {
+		if len(given) > 1 {
+			return nil, http.StatusBadRequest
+		}
+	}
+	return r.PostForm, http.StatusOK
+}
+
+// fill keeps what was typed and returns what it asks for.
+func (p *home) fill(values url.Values) *shorten.Request {
+	p.URL.Value, p.Alias.Value, p.Expiry.Value = values.Get("url"), values.Get("alias"), values.Get("expiry")
+	req := &shorten.Request{}
+	req.LongURL = shorten.Value(p.URL.Value)
+	if p.Alias.Value != "" {
+		req.Alias = shorten.Value(p.Alias.Value)
+	}
+	chosen := p.Expiry.Value == "" || p.Expiry.Value == "0"
+	for i := range p.Ends {
+		e := &p.Ends[i]
+		if e.Chosen = e.Seconds > 0 && strconv.FormatInt(e.Seconds, 10) == p.Expiry.Value; e.Chosen {
+			chosen = true
+			req.ExpiresIn = shorten.Value(e.Seconds)
+		}
+	}
+	if !chosen {
+		p.Expiry.Error = "Choose one of the list."
+	}
+	return req
+}
+
+// bad reports whether something is known to be wrong.
+func (p *home) bad() bool {
+	return p.Problem != "" || p.URL.Error != "" || p.Alias.Error != "" || p.Expiry.Error != ""
+}
+
+// explain puts what went wrong where it belongs and returns the status that says it.
+func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err error) int {
+	if wrong, ok := errors.AsType[*shorten.InvalidError](err); ok {
+		p.blame(wrong)
+		return http.StatusBadRequest
+	}
+	if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
+		wait := limited.Verdict.RetryAfter
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))
+		p.Problem = "Many links were made from your network. Wait " + waiting(wait) + " and send this again."
+		return http.StatusTooManyRequests
+	}
+	switch {
+	case errors.Is(err, shorten.ErrReserved):
+		p.Alias.Error = "This name is kept for the service itself. Choose another."
+		return http.StatusConflict
+	case errors.Is(err, shorten.ErrTaken):
+		p.Alias.Error = "This name is taken. Choose another."
+		return http.StatusConflict
+	case errors.Is(err, auth.ErrUnauthenticated), errors.Is(err, auth.ErrForbidden):
+		p.Problem = "You may not make links here."
+		return http.StatusForbidden
+	case errors.Is(err, link.ErrFull), errors.Is(err, codegen.ErrExhausted):
+		p.Problem = "There is no room for more links."
+		h.failure(r, http.StatusInsufficientStorage, err)
+		return http.StatusInsufficientStorage
+	case errors.Is(err, link.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		w.Header().Set("Retry-After", "1")
+		p.Problem = "This cannot be done just now. Send it again in a moment."
+		h.failure(r, http.StatusServiceUnavailable, err)
+		return http.StatusServiceUnavailable
+	}
+	p.Problem = "The server failed. It was logged as " + h.failure(r, http.StatusInternalServerError, err) + "."
+	return http.StatusInternalServerError
+}
+
+// blame names the field that is wrong.
+func (p *home) blame(wrong *shorten.InvalidError) {
+	reason := sentence(wrong.PublicMessage())
+	switch wrong.Field {
+	case "long_url":
+		p.URL.Error = reason
+	case "custom_alias":
+		p.Alias.Error = reason
+	case "expires_in":
+		p.Expiry.Error = reason
+	default:
+		p.Problem = reason
+	}
+}

@@ -1,0 +1,170 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"curt/internal/analytics"
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/qr"
+	"curt/internal/redirect"
+	"curt/internal/shorten"
+)
+
+// Config is what [New] needs. Everything but Now is required.
+type Config struct {
+	Pages    *Pages
+	Visitors *redirect.Handler // says what a Host is and where links lead
+	Links    *shorten.Creator
+	Auth     auth.Authenticator
+	Keys     *auth.Keys // normally Auth itself
+	Shares   *auth.Shares
+	Stats    analytics.Reader
+	Drawer   *qr.Drawer
+	Log      *slog.Logger
+
+	// EntryKey signs the cookies that open statistics. It stays the same over restarts,
+	// or they end early. At least 16 bytes.
+	EntryKey []byte
+
+	// Hosts are the names under which callers without a key may make links.
+	Hosts auth.Hosts
+
+	// BaseURL is where visitors reach the default domain, without a slash at the end.
+	BaseURL string
+
+	// ShortURL returns what people pass on.
+	ShortURL func(link.Key) string
+
+	// ClientAddr returns the address of a request's client, proxies considered.
+	ClientAddr func(*http.Request) netip.Addr
+
+	// API says that the listener is one of the API's, on which links may be made and
+	// keys be shown.
+	API bool
+	// Public says that the listener serves links, which may be looked at.
+	Public bool
+
+	// Now returns the time; nil = time.Now.
+	Now func() time.Time
+}
+
+// Handler serves the pages. Its fields are set once in New.
+type Handler struct {
+	Config
+
+	origins *http.CrossOriginProtection
+	entries entries
+}
+
+// minEntryKey is the fewest bytes of a key that cannot be guessed.
+const minEntryKey = 16
+
+// New returns a Handler.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
+		cfg.BaseURL == "" || cfg.ShortURL == nil || cfg.ClientAddr == nil || len(cfg.EntryKey) < minEntryKey {
+		return nil, errors.New("web: a part is missing")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Handler{Config: cfg, origins: http.NewCrossOriginProtection(), entries: entries{cfg.EntryKey}}, nil
+}
+
+// Serves reports whether the request is for a page; everything else is the links'. No
+// link has such a path.
+func (h *Handler) Serves(r *http.Request) bool { return h.route(r) != nil }
+
+// ServeHTTP answers a request that Serves takes.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if serve := h.route(r); serve != nil {
+		serve(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// route returns who answers; nil = nobody here.
+func (h *Handler) route(r *http.Request) http.HandlerFunc {
+	p := r.URL.Path
+	switch {
+	case p == "/":
+		if place := h.Visitors.At(r.Host); h.Public && (!place.Served() || place.Domain() != "") {
+			return nil // a host for links only
+		}
+		return h.home
+	case strings.HasPrefix(p, staticPrefix):
+		if f, ok := h.Pages.files[p]; ok {
+			return f.serve
+		}
+	case h.Public && strings.HasSuffix(p, "+"):
+		if code := strings.TrimSuffix(p[1:], "+"); link.ValidCode(code) && strings.HasSuffix(r.URL.EscapedPath(), "+") {
+			return func(w http.ResponseWriter, r *http.Request) { h.preview(w, r, link.Code(code)) }
+		}
+	case strings.HasSuffix(p, "/stats"):
+		place, code := h.Visitors.At(r.Host), strings.TrimSuffix(p[1:], "/stats")
+		if link.ValidCode(code) && r.URL.EscapedPath() == p && (place.Served() || !h.Public) {
+			return func(w http.ResponseWriter, r *http.Request) {
+				h.stats(w, r, link.Key{Domain: place.Domain(), Code: link.Code(code)})
+			}
+		}
+	}
+	return nil
+}
+
+// write answers with a page that nobody keeps.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, name string, content any) {
+	page, err := h.Pages.make(name, content)
+	if err != nil {
+		h.Log.LogAttrs(r.Context(), slog.LevelError, "page failed", slog.Any("err", err))
+		http.Error(w, statusLine(http.StatusInternalServerError), http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header["Content-Type"] = []string{"text/html; charset=utf-8"}
+	header["Content-Length"] = []string{strconv.Itoa(len(page))}
+	header["Content-Security-Policy"] = []string{policy}
+	header["Cache-Control"] = []string{"no-store"}
+	header["X-Content-Type-Options"] = []string{"nosniff"}
+	if header["Referrer-Policy"] == nil { // "no-referrer" would have browsers send forms with "Origin: null"
+		header["Referrer-Policy"] = []string{"same-origin"}
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(page) // the visitor is gone on an error
+	}
+}
+
+// say answers with a page that says one thing.
+func (h *Handler) say(w http.ResponseWriter, r *http.Request, status int, title, detail, back string) {
+	h.write(w, r, status, "message", message{shell: h.Pages.shell(title), Detail: detail, Status: statusLine(status), Back: back})
+}
+
+// methods answers a method that a page does not take.
+func (h *Handler) methods(w http.ResponseWriter, r *http.Request, allow string) {
+	w.Header().Set("Allow", allow)
+	h.say(w, r, http.StatusMethodNotAllowed, "Method not allowed", "This page takes "+allow+".", "")
+}
+
+// failure logs a failure of the server's own and returns the id that names it.
+func (h *Handler) failure(r *http.Request, status int, err error) (id string) {
+	if errors.Is(err, context.Canceled) {
+		return ""
+	}
+	id = rand.Text()
+	level := slog.LevelWarn
+	if status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	h.Log.LogAttrs(r.Context(), level, "page failed", slog.Int("status", status), slog.String("request_id", id), slog.Any("err", err))
+	return id
+}

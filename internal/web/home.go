@@ -1,0 +1,186 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/qr"
+)
+
+// home is the page of "/".
+type home struct {
+	shell
+	Made *made // the link that was just made
+
+	// The form, where links may be made here.
+	Open               bool
+	Problem            string // what is wrong and no field's
+	URL, Alias, Expiry field
+	Ends               []end
+
+	// Where they may not.
+	Why, Elsewhere string
+}
+
+// field is what was typed, and what is wrong with it.
+type field struct{ Value, Error string }
+
+// end is a choice of when a link ends.
+type end struct {
+	Seconds int64
+	Name    string
+	Chosen  bool
+}
+
+// made is a link that was just made.
+type made struct {
+	ShortURL, Preview, Download string
+	Destination                 *destination
+	Expires                     *time.Time
+	Picture                     template.HTML // what internal/qr drew
+}
+
+// ends are the choices, the first for who chooses nothing.
+func ends() []end {
+	const hour, day = 60 * 60, 24 * 60 * 60
+	return []end{
+		{0, "Never", false},
+		{hour, "After an hour", false},
+		{day, "After a day", false},
+		{7 * day, "After a week", false},
+		{30 * day, "After 30 days", false},
+		{365 * day, "After a year", false},
+	}
+}
+
+// home answers "/".
+func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		page := h.form()
+		if _, status := h.admit(r, &page); status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", auth.Challenge)
+			h.write(w, r, status, "home", page)
+			return
+		}
+		h.write(w, r, http.StatusOK, "home", page)
+	case http.MethodPost:
+		h.make(w, r)
+	default:
+		h.methods(w, r, "GET, HEAD, POST")
+	}
+}
+
+func (h *Handler) form() home {
+	page := home{shell: h.Pages.shell("Shorten a link"), Open: true, Ends: ends()}
+	page.Index = true
+	return page
+}
+
+// admit finds who asks. Who may make no link here is told why by the page, which is
+// closed then, and by the status.
+func (h *Handler) admit(r *http.Request, page *home) (who auth.Caller, status int) {
+	who, err := h.Auth.Authenticate(r, h.ClientAddr(r), h.Now())
+	switch {
+	case !h.API:
+		status, page.Why = http.StatusForbidden, "Links are not made at this address."
+	case err != nil:
+		status, page.Why = http.StatusUnauthorized, "The request carries a key that is not known here."
+	case !who.Has(auth.LinksWrite):
+		status, page.Why = http.StatusForbidden, "Links are made with an API key here, by programs and on the command line."
+	case !h.Hosts.Own(r.Host):
+		status, page.Why, page.Elsewhere = http.StatusMisdirectedRequest, "Links are made at the address of this service:", h.BaseURL+"/"
+	default:
+		return who, http.StatusOK
+	}
+	page.Open, page.Title = false, "curt"
+	return who, status
+}
+
+// make makes the link that a form asks for.
+func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
+	if h.origins.Check(r) != nil {
+		h.say(w, r, http.StatusForbidden, "Sent from another site", "This form was sent from a page of another site, so no link was made.", "/")
+		return
+	}
+	page := h.form()
+	who, status := h.admit(r, &page)
+	if status != http.StatusOK {
+		h.write(w, r, status, "home", page)
+		return
+	}
+	values, status := readForm(w, r)
+	if status != http.StatusOK {
+		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", "/")
+		return
+	}
+	req := page.fill(values)
+	if page.bad() {
+		h.again(w, r, http.StatusBadRequest, page)
+		return
+	}
+	l, err := h.Links.Create(r.Context(), h.Now(), who, req)
+	if err != nil {
+		status := h.explain(w, r, &page, err)
+		h.again(w, r, status, page)
+		return
+	}
+	page.Title, page.Index = "Your short link", false
+	page.Made = h.show(r.Context(), l)
+	h.write(w, r, http.StatusCreated, "home", page)
+}
+
+// again shows the form with what was typed and what is wrong with it.
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, status int, page home) {
+	page.Title, page.Index = "Error: "+page.Title, false
+	h.write(w, r, status, "home", page)
+}
+
+// show describes a link. A code that cannot be drawn now is left out: the link is made.
+func (h *Handler) show(ctx context.Context, l link.Link) *made {
+	short := h.ShortURL(l.Key)
+	m := &made{ShortURL: short, Preview: short + "+", Download: short + "/qr?format=png&size=1024", Destination: destinationOf(l.Destination)}
+	if !l.Expires.IsZero() {
+		m.Expires = &l.Expires
+	}
+	o := qr.Defaults()
+	o.Format = qr.SVG
+	if picture, err := h.Drawer.Draw(ctx, qr.Text(short), o); err == nil {
+		m.Picture = template.HTML(picture) //nolint:gosec // numbers and hexadecimal digits that internal/qr wrote
+	}
+	return m
+}
+
+// sentence makes one of a reason.
+func sentence(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	if c := reason[0]; 'a' <= c && c <= 'z' {
+		reason = string(c-'a'+'A') + reason[1:]
+	}
+	if strings.HasSuffix(reason, ".") {
+		return reason
+	}
+	return reason + "."
+}
+
+// waiting says for how long, as people count.
+func waiting(d time.Duration) string {
+	switch s := int((d + time.Second - 1) / time.Second); {
+	case s <= 1:
+		return "a second"
+	case s < 120:
+		return fmt.Sprintf("%d seconds", s)
+	case s < 2*60*60:
+		return fmt.Sprintf("%d minutes", (s+59)/60)
+	default:
+		return fmt.Sprintf("%d hours", (s+3599)/3600)
+	}
+}

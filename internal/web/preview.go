@@ -1,0 +1,39 @@
+package web
+
+import (
+	"net/http"
+
+	"curt/internal/link"
+	"curt/internal/redirect"
+)
+
+// preview is the page of "/{code}+".
+type preview struct {
+	shell
+	ShortURL, Follow string
+	Destination      *destination
+	Fallback         bool // the link is over, and leads on all the same
+	Hidden           bool // only the host is shown
+}
+
+// preview shows where a link leads, for as long as it leads a visitor somewhere;
+// otherwise what the visitor would be told. It counts no click, and spends none. Of a
+// link that may be followed a number of times the address is the visit itself: whoever
+// only looks is shown the host.
+func (h *Handler) preview(w http.ResponseWriter, r *http.Request, code link.Code) {
+	target, out := h.Visitors.Look(r, code)
+	if out.Problem != redirect.NoProblem {
+		h.Visitors.Refuse(w, r, out)
+		return
+	}
+	short := h.ShortURL(link.Key{Domain: h.Visitors.At(r.Host).Domain(), Code: code})
+	p := preview{
+		shell: h.Pages.shell("Where this link leads"), ShortURL: short, Follow: short,
+		Destination: destinationOf(out.Location), Fallback: target.At(h.Now()) != link.StateLive,
+	}
+	if target.Limited && !p.Fallback {
+		p.Hidden, p.Destination.After = true, "/…"
+	}
+	w.Header()["X-Robots-Tag"] = []string{"noindex"}
+	h.write(w, r, http.StatusOK, "preview", p)
+}
