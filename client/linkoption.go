@@ -33,9 +33,14 @@ func IfVersion(version uint64) LinkOption {
 
 // link calls the path of one link.
 func (c *Client) link(ctx context.Context, method, code string, options []LinkOption, body, out any) error {
+	return c.below(ctx, method, code, "", options, body, out)
+}
+
+// below calls a path below that of one link.
+func (c *Client) below(ctx context.Context, method, code, path string, options []LinkOption, body, out any) error {
 	l := linkCall{query: url.Values{}, headers: map[string]string{}}
 	for _, o := range options {
 		o(&l)
 	}
-	return c.send(ctx, method, linkPath(code), l.query, l.headers, body, out)
+	return c.send(ctx, method, linkPath(code)+path, l.query, l.headers, body, out)
 }

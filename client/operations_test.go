@@ -17,20 +17,22 @@ import (
 // calls has a method of the Client for each operation of the API.
 func calls(ctx context.Context, c *client.Client) map[string]func() error {
 	return map[string]func() error{
-		"create-link":  func() error { _, err := c.Create(ctx, client.NewLink{}); return err },
-		"create-links": func() error { _, err := c.CreateMany(ctx, nil); return err },
-		"list-links":   func() error { _, err := c.Find(ctx, client.ListQuery{}); return err },
-		"get-link":     func() error { _, err := c.Get(ctx, "x"); return err },
-		"change-link":  func() error { _, err := c.Update(ctx, "x", nil); return err },
-		"delete-link":  func() error { return c.Delete(ctx, "x") },
-		"link-stats":   func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
-		"link-clicks":  func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
-		"link-qr":      func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
-		"create-key":   func() error { _, err := c.CreateKey(ctx, client.NewKey{}); return err },
-		"list-keys":    func() error { _, err := c.ListKeys(ctx, "", "", 0); return err },
-		"get-key":      func() error { _, err := c.GetKey(ctx, "x"); return err },
-		"rotate-key":   func() error { _, err := c.RotateKey(ctx, "x", time.Hour); return err },
-		"revoke-key":   func() error { return c.RevokeKey(ctx, "x") },
+		"create-link":   func() error { _, err := c.Create(ctx, client.NewLink{}); return err },
+		"create-links":  func() error { _, err := c.CreateMany(ctx, nil); return err },
+		"list-links":    func() error { _, err := c.Find(ctx, client.ListQuery{}); return err },
+		"get-link":      func() error { _, err := c.Get(ctx, "x"); return err },
+		"change-link":   func() error { _, err := c.Update(ctx, "x", nil); return err },
+		"delete-link":   func() error { return c.Delete(ctx, "x") },
+		"link-stats":    func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
+		"link-clicks":   func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
+		"link-qr":       func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
+		"share-stats":   func() error { _, err := c.Share(ctx, "x", time.Hour); return err },
+		"unshare-stats": func() error { return c.EndShares(ctx, "x") },
+		"create-key":    func() error { _, err := c.CreateKey(ctx, client.NewKey{}); return err },
+		"list-keys":     func() error { _, err := c.ListKeys(ctx, "", "", 0); return err },
+		"get-key":       func() error { _, err := c.GetKey(ctx, "x"); return err },
+		"rotate-key":    func() error { _, err := c.RotateKey(ctx, "x", time.Hour); return err },
+		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },
 	}
 }
 
