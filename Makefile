@@ -7,7 +7,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 # Packages that never run SQLite in a hot loop are tested under the race detector.
 RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
              ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... \
-             ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/weburl/...
+             ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/web/... ./internal/weburl/...
 PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 FUZZTIME  ?= 30s
 # Python programs that tests run, from bin/tools/venv. A test whose program is
@@ -27,6 +27,7 @@ test: build ## everything that must pass before a change lands
 	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	@scripts/unpack promtool caddy || [ -z "$$CI" ]
+	@{ scripts/need chromium node && scripts/npm test/web; } || [ -z "$$CI" ]
 	$(GO) test -race -timeout 10m $(RACE)
 	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
 	cd bench && $(GO) vet ./... && $(GO) test ./...
