@@ -74,8 +74,12 @@ func (p *home) bad() bool {
 // explain puts what went wrong where it belongs and returns the status that says it.
 func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err error) int {
 	if wrong, ok := errors.AsType[*shorten.InvalidError](err); ok {
-		p.blame(wrong)
+		p.blame(wrong.Field, wrong.PublicMessage())
 		return http.StatusBadRequest
+	}
+	if listed, ok := errors.AsType[*shorten.ListedError](err); ok {
+		p.blame(listed.Field, listed.PublicMessage())
+		return http.StatusUnprocessableEntity
 	}
 	if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		wait := limited.Verdict.RetryAfter
@@ -108,9 +112,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 }
 
 // blame names the field that is wrong.
-func (p *home) blame(wrong *shorten.InvalidError) {
-	reason := sentence(wrong.PublicMessage())
-	switch wrong.Field {
+func (p *home) blame(field, reason string) {
+	reason = sentence(reason)
+	switch field {
 	case "long_url":
 		p.URL.Error = reason
 	case "custom_alias":
