@@ -7,5 +7,6 @@
 //
 // Read db.go for how a file is opened; links.go for what curt.db promises, writer.go
 // for its group commit and what a failure means, migrations/links for its shape,
-// linkread.go and linkwrite.go for its operations; rollups.go for clicks.db.
+// linkread.go and linkwrite.go for its operations; rollups.go for clicks.db; snapshot.go
+// for reading a file beside the process that writes it.
 package sqlite
