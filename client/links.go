@@ -22,7 +22,7 @@ type NewLink struct {
 	MaxClicks      uint64     `json:"max_clicks,omitempty"`
 	FallbackURL    string     `json:"fallback_url,omitempty"`
 	ForwardQuery   bool       `json:"forward_query,omitempty"`
-	NoIndex        bool       `json:"noindex,omitempty"`
+	NoIndex        *bool      `json:"noindex,omitempty"` // nil = the server's choice, which is true
 	Cacheable      bool       `json:"cacheable,omitempty"`
 	Dedupe         *bool      `json:"dedupe,omitempty"` // take an existing link that does the same; nil = as the server does
 }

@@ -96,7 +96,7 @@ func (i *importer) run(ctx context.Context, in io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", i.File, err)
 	}
-	if i.sink, err = i.openSink(); err != nil {
+	if i.sink, err = i.openSink(ctx); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, i.sink.close()) }()
@@ -133,18 +133,18 @@ func (i *importer) reader(in io.Reader) (exchange.Reader, error) {
 	return r, nil
 }
 
-func (i *importer) openSink() (sink, error) {
+func (i *importer) openSink(ctx context.Context) (sink, error) {
 	switch {
 	case i.DryRun:
 		return newChecker(), nil
 	case i.Data != "":
-		return openFolder(i.Data)
+		return openFolder(ctx, i.Data)
 	}
 	api, err := i.client()
 	if err != nil {
 		return nil, err
 	}
-	return &remote{api: api, domain: i.Domain, tags: i.Tag, wait: func(ctx context.Context, d time.Duration) error {
+	return &remote{api: api, domain: i.Domain, tags: i.Tag, wait: func(d time.Duration) error {
 		i.progress.clear()
 		i.t.note("curt: the server asks to wait %s", d)
 		return sleep(ctx, d)

@@ -23,7 +23,7 @@ type remote struct {
 	api    *client.Client
 	domain string
 	tags   []string
-	wait   func(context.Context, time.Duration) error
+	wait   func(time.Duration) error // returns early when the command is to end
 }
 
 func (r *remote) close() error { return nil }
@@ -69,7 +69,7 @@ func (r *remote) send(ctx context.Context, rows []exchange.Row, wanted []int, ou
 		}
 		return r.send(ctx, rows, wanted[half:], outcomes, doubtful)
 	case wait >= 0:
-		if err := r.wait(ctx, wait); err != nil {
+		if err := r.wait(wait); err != nil {
 			return err
 		}
 		return r.send(ctx, rows, wanted, outcomes, doubtful)
@@ -88,7 +88,10 @@ func (r *remote) newLink(record *exchange.Record) client.NewLink {
 	l := client.NewLink{
 		LongURL: record.LongURL, CustomAlias: record.Code, Domain: record.Domain, StartsAt: record.Starts,
 		ExpiresAt: record.Expires, RedirectStatus: record.Redirect, Title: record.Title, MaxClicks: record.MaxClicks,
-		FallbackURL: record.Fallback, ForwardQuery: record.ForwardQuery, NoIndex: record.NoIndex, Cacheable: record.Cacheable,
+		FallbackURL: record.Fallback, ForwardQuery: record.ForwardQuery, Cacheable: record.Cacheable,
+	}
+	if record.NoIndex || record.IsWhole() { // elsewhere, what is not said is the server's choice
+		l.NoIndex = new(record.NoIndex)
 	}
 	if l.Domain == "" {
 		l.Domain = r.domain
@@ -107,7 +110,11 @@ func (r *remote) settle(ctx context.Context, record *exchange.Record, wanted cli
 			l = &there
 		}
 	}
-	if l == nil {
+	switch {
+	case l != nil:
+	case made.Problem != nil && made.Problem.Status >= http.StatusInternalServerError:
+		return made.Problem // not the row's fault: it is tried again
+	default:
 		o.Error = explained(made.Problem).Error()
 		return nil
 	}
@@ -132,12 +139,12 @@ type folder struct {
 	lock  io.Closer
 }
 
-func openFolder(data string) (sink, error) {
+func openFolder(ctx context.Context, data string) (sink, error) {
 	lock, err := server.LockFolder(data)
 	if err != nil {
 		return nil, err
 	}
-	links, err := sqlite.OpenLinks(context.Background(), sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")})
+	links, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
