@@ -52,6 +52,9 @@ func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bo
 				damage = append(damage, err)
 				return nil // the walk goes on, to find all damage
 			}
+			if at, ok := s.place(l.Key.Code); ok && at == n {
+				return nil // a look-up begins here
+			}
 			keys, rows = append(keys, l.Key), append(rows, n)
 			return nil
 		}, after, int64(integrityChunk))
