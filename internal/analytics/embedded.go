@@ -221,6 +221,7 @@ type series struct {
 	starts   []time.Time // and the end of the last
 	points   []Point
 	visitors []clicks.Visitors
+	last     int // step that was asked for last: rows come by time, mostly
 }
 
 func newSeries(r span, starts []time.Time, complete time.Time) *series {
@@ -235,10 +236,14 @@ func newSeries(r span, starts []time.Time, complete time.Time) *series {
 
 // at returns the step that holds t, or -1.
 func (s *series) at(t time.Time) int {
+	if i := s.last; i < len(s.points) && !t.Before(s.starts[i]) && t.Before(s.starts[i+1]) {
+		return i
+	}
 	i := sort.Search(len(s.starts), func(i int) bool { return s.starts[i].After(t) }) - 1
-	if i >= len(s.points) {
+	if i < 0 || i >= len(s.points) {
 		return -1
 	}
+	s.last = i
 	return i
 }
 

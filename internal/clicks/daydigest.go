@@ -46,19 +46,24 @@ func DecodeDay(b []byte) (*DayDigest, error) {
 	if len(b) == 0 {
 		return nil, nil //nolint:nilnil // rows of earlier versions have none
 	}
-	p := packed{b: b[1:], bad: b[0] != digestVersion}
-	if p.bad {
+	visitors, size := binary.Uvarint(b[1:])
+	if b[0] != digestVersion || size <= 0 {
 		return nil, errPacked
 	}
-	d := &DayDigest{Visitors: p.number(), Quarters: make([]Minute, 0, min(len(p.b)/3, 96))}
-	for p.more() {
-		q := Minute{Index: p.b[0]}
-		p.b = p.b[1:]
-		q.Clicks, q.Humans = p.number(), p.number()
-		p.bad = p.bad || q.Index > 95 || len(d.Quarters) > 0 && d.Quarters[len(d.Quarters)-1].Index >= q.Index
-		d.Quarters = append(d.Quarters, q)
+	b = b[1+size:]
+	quarters := make([]Minute, 0, min(len(b)/3, 96))
+	for last := -1; len(b) > 0; {
+		q := Minute{Index: b[0]}
+		var clicks, humans int
+		q.Clicks, clicks = binary.Uvarint(b[1:])
+		q.Humans, humans = binary.Uvarint(b[1+max(0, clicks):])
+		if clicks <= 0 || humans <= 0 || q.Index > 95 || int(q.Index) <= last {
+			return nil, errPacked
+		}
+		quarters, last = append(quarters, q), int(q.Index)
+		b = b[1+clicks+humans:]
 	}
-	return d, p.err()
+	return &DayDigest{Visitors: visitors, Quarters: quarters}, nil
 }
 
 // countStored counts the visitors of a stored form.

@@ -1,5 +1,7 @@
 package clicks
 
+import "encoding/binary"
+
 // Sums adds up the values of some dimensions over many rows. Packed rows are read
 // without being unpacked: a year of a busy link has a hundred thousand values in rows,
 // of which a few hundred differ.
@@ -9,15 +11,16 @@ type Sums struct {
 
 // valueSums are the sums of one dimension.
 type valueSums struct {
-	at   map[string]int
+	at   map[string]int // places in list
 	list []Value
+	next int // behind the value that came last
 }
 
 // NewSums returns empty sums of the dimensions that are asked for.
 func NewSums(dimensions ...Dimension) *Sums {
 	s := new(Sums)
 	for _, d := range dimensions {
-		s.asked[d] = &valueSums{at: make(map[string]int, MaxValues)}
+		s.asked[d] = &valueSums{at: make(map[string]int)}
 	}
 	return s
 }
@@ -50,26 +53,53 @@ func (s *Sums) Add(r *Rollup) {
 
 // AddPacked adds the packed dimensions of a row. After an error the sums are of no use.
 func (s *Sums) AddPacked(b []byte) error {
-	p := openPacked(b)
-	for p.more() {
-		d, n := nextDimension(&p)
-		if p.bad {
-			break
+	if len(b) == 0 {
+		return nil
+	}
+	if b[0] != packedVersion {
+		return errPacked
+	}
+	for b = b[1:]; len(b) > 0; {
+		d := Dimension(b[0])
+		n, size := binary.Uvarint(b[1:])
+		if size <= 0 || d >= NumDimensions || n == 0 || n > uint64(len(b)-1-size) {
+			return errPacked
 		}
-		for sums := s.asked[d]; n > 0 && !p.bad; n-- {
-			name, clicks, humans := p.value()
-			if sums == nil {
-				continue
+		b = b[1+size:]
+		for sums := s.asked[d]; n > 0; n-- {
+			name, rest, err := nextBytes(b)
+			if err != nil {
+				return errPacked
 			}
-			i, known := sums.at[string(name)]
-			if !known {
-				i = sums.grow(string(name))
+			clicks, read := binary.Uvarint(rest)
+			humans, more := binary.Uvarint(rest[max(0, read):])
+			if read <= 0 || more <= 0 {
+				return errPacked
 			}
-			sums.list[i].Clicks += clicks
-			sums.list[i].Humans += humans
+			b = rest[read+more:]
+			if sums != nil {
+				v := sums.value(name)
+				v.Clicks += clicks
+				v.Humans += humans
+			}
 		}
 	}
-	return p.err()
+	return nil
+}
+
+// value returns the sum of a value, which is new when it was not seen before. Rows are
+// sorted and mostly hold the same values, so the next is looked for behind the last.
+func (v *valueSums) value(name []byte) *Value {
+	if v.next < len(v.list) && v.list[v.next].Value == string(name) {
+		v.next++
+		return &v.list[v.next-1]
+	}
+	i, known := v.at[string(name)]
+	if !known {
+		i = v.grow(string(name))
+	}
+	v.next = i + 1
+	return &v.list[i]
 }
 
 // grow adds a value and returns its place.

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"strings"
-
-	"curt/internal/clicks"
 )
 
 // Statements on clicks.db.
@@ -39,9 +37,15 @@ const (
 	sqlPutRows = `INSERT OR REPLACE INTO rollups
 		(id, clicks, humans, previews, fallbacks, refused, minutes, dimensions, visitors) VALUES `
 
-	sqlSpanEnd = ` FROM rollups WHERE id BETWEEN ? AND ?`
+	// What is read of rows: the costly columns only where wanted, because SQLite does
+	// not touch the pages of a blob that is not asked for.
+	sqlRowColumns     = `id, clicks, humans, previews, fallbacks, refused, minutes, NULL, NULL`
+	sqlVisitorColumns = `id, clicks, humans, previews, fallbacks, refused, minutes, NULL, visitors`
+	sqlSumColumns     = `id, dimensions`
 
-	sqlSpanDimensions = `SELECT id, dimensions` + sqlSpanEnd
+	sqlBetween = ` FROM rollups WHERE id BETWEEN ? AND ?`
+	sqlAmong   = ` FROM rollups WHERE id IN `
+	sqlInOrder = ` ORDER BY id`
 )
 
 const (
@@ -52,16 +56,6 @@ const (
 	// saving per row is below a tenth.
 	rowsAtOnce = 64
 )
-
-// spanQuery reads a range of rows without dimensions, with visitors only where wanted:
-// SQLite does not touch the pages of a blob that is not asked for.
-func spanQuery(want clicks.Want) string {
-	visitors := "NULL"
-	if want&clicks.WantVisitors != 0 {
-		visitors = "visitors"
-	}
-	return "SELECT id, clicks, humans, previews, fallbacks, refused, minutes, NULL, " + visitors + sqlSpanEnd
-}
 
 // groups returns n groups of placeholders: (?,?),(?,?).
 func groups(n, width int) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"iter"
 
 	"curt/internal/clicks"
 	"curt/internal/link"
@@ -88,9 +89,14 @@ func (s *scanner) blob() []byte {
 
 // Read implements clicks.RollupStore.
 func (s *Rollups) Read(ctx context.Context, k link.Key, want clicks.Want, spans ...clicks.Span) (found clicks.Stored, err error) {
-	query := spanQuery(want)
-	found.Generation, found.Total, err = s.walk(ctx, k, spans, func(t *tx, first, last int64) error {
-		return readRange(t, query, first, last, &found)
+	columns := sqlRowColumns
+	if want&clicks.WantVisitors != 0 {
+		columns = sqlVisitorColumns
+	}
+	found.Generation, found.Total, err = s.walk(ctx, k, spans, columns, func(values []driver.Value) error {
+		_, b, err := scanRollup(values)
+		found.Rows = append(found.Rows, b)
+		return err
 	})
 	if err != nil {
 		return clicks.Stored{}, fmt.Errorf("read roll-ups of %s: %w", k, err)
@@ -100,18 +106,16 @@ func (s *Rollups) Read(ctx context.Context, k link.Key, want clicks.Want, spans 
 
 // Sum implements clicks.RollupStore.
 func (s *Rollups) Sum(ctx context.Context, k link.Key, into *clicks.Sums, spans ...clicks.Span) (generation uint64, err error) {
-	generation, _, err = s.walk(ctx, k, spans, func(t *tx, first, last int64) error {
-		return t.each(sqlSpanDimensions, func(values []driver.Value) error {
-			r := scanner{row: values}
-			id, packed := r.int(), r.blob()
-			if err := r.damage(); err != nil {
-				return err
-			}
-			if err := into.AddPacked(packed); err != nil {
-				return fmt.Errorf("dimensions of roll-up %d: %w", id, err)
-			}
-			return nil
-		}, first, last)
+	generation, _, err = s.walk(ctx, k, spans, sqlSumColumns, func(values []driver.Value) error {
+		r := scanner{row: values}
+		id, packed := r.int(), r.blob()
+		if err := r.damage(); err != nil {
+			return err
+		}
+		if err := into.AddPacked(packed); err != nil {
+			return fmt.Errorf("dimensions of roll-up %d: %w", id, err)
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("add up dimensions of %s: %w", k, err)
@@ -119,9 +123,9 @@ func (s *Rollups) Sum(ctx context.Context, k link.Key, into *clicks.Sums, spans 
 	return generation, nil
 }
 
-// walk calls f, in one view, with each range of row numbers that holds rows of the
-// link in the spans.
-func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, f func(t *tx, first, last int64) error) (generation uint64, total clicks.Total, err error) {
+// walk calls f, in one view, with each row of the link in the spans, by bucket within
+// each span.
+func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, columns string, f func([]driver.Value) error) (generation uint64, total clicks.Total, err error) {
 	err = s.view(ctx, func(t *tx) error {
 		state, err := loadState(t)
 		if err != nil {
@@ -134,11 +138,11 @@ func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, f f
 		}
 		total = found
 		for _, span := range spans {
-			for first, last := range idRanges(n, span) {
+			for query, args := range spanQueries(columns, n, span) {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if err := f(t, first, last); err != nil {
+				if err := t.each(query, f, args...); err != nil {
 					return err
 				}
 			}
@@ -148,32 +152,37 @@ func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, f f
 	return generation, total, err
 }
 
-// idRanges yields the ranges of row numbers that hold a link's span, one per day.
-func idRanges(link int64, s clicks.Span) func(func(first, last int64) bool) {
-	return func(yield func(int64, int64) bool) {
-		for o := s.First; o <= s.Last; {
-			end := o
-			if s.Granularity == clicks.Quarter {
-				end = min(s.Last, o/quartersPerDay*quartersPerDay+quartersPerDay-1)
+// spanQueries yields what reads the rows of a link's span. The quarter hours of a day
+// lie together. The days of a link lie far apart and are named one by one, many in one
+// statement: a statement for each costs more than its row.
+func spanQueries(columns string, link int64, s clicks.Span) iter.Seq2[string, []any] {
+	id := func(ordinal uint32) int64 {
+		return rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: ordinal})
+	}
+	return func(yield func(string, []any) bool) {
+		if s.Granularity == clicks.Quarter {
+			query := "SELECT " + columns + sqlBetween
+			for first := s.First; first <= s.Last; {
+				last := min(s.Last, first/quartersPerDay*quartersPerDay+quartersPerDay-1)
+				if !yield(query, []any{id(first), id(last)}) {
+					return
+				}
+				first = last + 1
 			}
-			if !yield(rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: o}),
-				rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: end})) {
+			return
+		}
+		first := s.First
+		for n := range portions(int(s.Last) - int(s.First) + 1) {
+			ids := make([]any, n)
+			for i := range ids {
+				ids[i] = id(first + uint32(i))
+			}
+			if !yield("SELECT "+columns+sqlAmong+groups(1, n)+sqlInOrder, ids) {
 				return
 			}
-			o = end + 1
+			first += uint32(n)
 		}
 	}
-}
-
-func readRange(t *tx, query string, first, last int64, found *clicks.Stored) error {
-	return t.each(query, func(values []driver.Value) error {
-		_, b, err := scanRollup(values)
-		if err != nil {
-			return err
-		}
-		found.Rows = append(found.Rows, b)
-		return nil
-	}, first, last)
 }
 
 // scanRollup reads the nine columns of a roll-up and unpacks them.
