@@ -173,41 +173,45 @@ var errDied = errors.New("the process died here")
 // end every click that reached the log is counted once.
 func TestEveryClickCountsOnce(t *testing.T) {
 	for seed := range uint64(8) {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 1))
-			dir, store := t.TempDir(), new(clickstest.Memory)
-			var raws []*clicks.Raw
-			for range 12 {
-				l := begin(t, dir, store, clicks.FoldConfig{MaxBytes: 8 << 10})
-				deaths, faults := r.IntN(3), rand.New(rand.NewPCG(seed, uint64(len(raws))))
-				store.SetFault(func(b clicks.Batch) (bool, error) {
-					if deaths == 0 || faults.IntN(3) > 0 {
-						return true, nil
-					}
-					return deaths == 1, errDied
-				})
-				for range r.IntN(6) {
-					for range r.IntN(300) {
-						c := randomClick(r)
-						raws = append(raws, c)
-						l.ring.Record(c)
-					}
-					l.drain(t)
-					time.Sleep(time.Duration(r.IntN(15)) * time.Second)
-				}
-				synctest.Wait()
-				if deaths > 0 { // nothing of this life gets through any more
-					store.SetFault(func(clicks.Batch) (bool, error) { return deaths == 1, errDied })
-				}
-				l.end(t)
-			}
-			store.SetFault(nil)
-			l := begin(t, dir, store, clicks.FoldConfig{})
-			synctest.Wait()
-			l.end(t)
-			compareWithNaive(t, store, raws)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { liveAndDie(t, seed) })
 		})
 	}
+}
+
+func liveAndDie(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	dir, store := t.TempDir(), new(clickstest.Memory)
+	var raws []*clicks.Raw
+	for range 12 {
+		l := begin(t, dir, store, clicks.FoldConfig{MaxBytes: 8 << 10})
+		deaths, faults := r.IntN(3), rand.New(rand.NewPCG(seed, uint64(len(raws))))
+		store.SetFault(func(b clicks.Batch) (bool, error) {
+			if deaths == 0 || faults.IntN(3) > 0 {
+				return true, nil
+			}
+			return deaths == 1, errDied
+		})
+		for range r.IntN(6) {
+			for range r.IntN(300) {
+				c := randomClick(r)
+				raws = append(raws, c)
+				l.ring.Record(c)
+			}
+			l.drain(t)
+			time.Sleep(time.Duration(r.IntN(15)) * time.Second)
+		}
+		synctest.Wait()
+		if deaths > 0 { // nothing of this life gets through any more
+			store.SetFault(func(clicks.Batch) (bool, error) { return deaths == 1, errDied })
+		}
+		l.end(t)
+	}
+	store.SetFault(nil)
+	l := begin(t, dir, store, clicks.FoldConfig{})
+	synctest.Wait()
+	l.end(t)
+	compareWithNaive(t, store, raws)
 }
 
 func TestStatisticsAreFreshAndWrittenEveryTenSeconds(t *testing.T) {
