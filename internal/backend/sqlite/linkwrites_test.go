@@ -214,7 +214,7 @@ func TestLinksListInShortPages(t *testing.T) {
 	needle := alias(1)
 	needle.Status = link.Disabled
 	mustCreate(t, s, needle)
-	linktest.Fill(t, s, mintedCodes(t)(s), 0, 45_000)
+	linktest.Fill(t, s, mintedCodes(t)(s), 0, 22_000)
 	p, pages, found := link.Page{Limit: 10}, 0, 0
 	for {
 		got, err := s.List(t.Context(), link.Filter{Status: link.Disabled}, p)

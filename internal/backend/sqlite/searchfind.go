@@ -13,8 +13,8 @@ import (
 )
 
 // findBudget bounds the pages and chunks that one Find reads, as far as it can: at
-// 15 µs each, 700 take about 10 ms.
-const findBudget = 700
+// 15 µs each, 500 take about 8 ms.
+const findBudget = 500
 
 // rangePages is how many look-ups of one term cost what a page of a range does.
 const rangePages = 3

@@ -183,6 +183,7 @@ func unpackChunk(b []byte) ([]search.Hit, error) {
 		return nil, err
 	}
 	docs := make([]search.Hit, 0, chunkDocs)
+	text := string(b) // that all keys are parts of: of a chunk mostly one is wanted
 	var id link.ID
 	for r := (pageReader{data: b}); len(r.data) > 0; {
 		shared := int(r.data[0])
@@ -191,8 +192,8 @@ func unpackChunk(b []byte) ([]search.Hit, error) {
 			return nil, errPacked("id")
 		}
 		r.data = r.data[copy(id[shared:], r.data):]
-		domain, ok1 := r.text()
-		code, ok2 := r.text()
+		domain, ok1 := r.part(text)
+		code, ok2 := r.part(text)
 		if !ok1 || !ok2 {
 			return nil, errPacked("key")
 		}
@@ -201,12 +202,13 @@ func unpackChunk(b []byte) ([]search.Hit, error) {
 	return docs, nil
 }
 
-func (r *pageReader) text() (string, bool) {
+// part reads a text behind its length as a part of whole, which ends where the data does.
+func (r *pageReader) part(whole string) (string, bool) {
 	n := r.varint()
 	if n < 0 || n > len(r.data) {
 		return "", false
 	}
-	s := string(r.data[:n])
+	begin := len(whole) - len(r.data)
 	r.data = r.data[n:]
-	return s, true
+	return whole[begin : begin+n], true
 }
