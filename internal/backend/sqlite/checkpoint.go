@@ -96,6 +96,7 @@ func (s *Links) checkpoint(ctx context.Context, last string) error {
 			break
 		}
 	}
+	s.ahead.measure()
 	return s.writer.exclusive(ctx, func() error {
 		w, err := s.checkpointer(last)
 		if err == nil && last == sqlTruncateWAL && !w.busy {

@@ -14,7 +14,7 @@ func RequestQueries() map[string]string {
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
-		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins,
+		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
 		"drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
@@ -65,3 +65,6 @@ func (s *Links) Queued() int {
 
 // Checkpoint does what Run does when the WAL is long.
 func (s *Links) Checkpoint(ctx context.Context) error { return s.checkpoint(ctx, sqlCheckpoint) }
+
+// SetLarge makes the store read ahead as one of many links does, until the next checkpoint.
+func (s *Links) SetLarge(on bool) { s.ahead.on.Store(on) }

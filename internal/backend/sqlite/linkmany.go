@@ -12,6 +12,7 @@ import (
 
 // CreateMany implements link.Batcher: one transaction, whatever the number of links.
 func (s *Links) CreateMany(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
+	s.ahead.readMany(ctx, s.closed, entries)
 	results := make([]link.Result, len(entries))
 	err := s.writer.write(ctx, len(entries), func(t *tx) error {
 		for i := range entries {

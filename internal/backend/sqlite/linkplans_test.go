@@ -33,7 +33,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 	queries := sqlite.RequestQueries()
 	for name, index := range map[string]string{
 		"oldest": "links_by_age", "newest": "links_by_age", "link by id": "links_by_age",
-		"twins": "links_by_twins", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
+		"twins": "links_by_twins", "twin place": "links_by_twins", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
 		"target at": "INTEGER PRIMARY KEY (rowid=?)", "unminted": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	} {
 		plan, err := s.Plan(t.Context(), queries[name])

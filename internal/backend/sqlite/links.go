@@ -76,6 +76,8 @@ type Links struct {
 	readers chan *conn // the idle ones
 	check   *conn      // for checkpoints; owned by whoever holds checking
 
+	ahead ahead
+
 	checking sync.Mutex
 	scrub    atomic.Bool // destroyed keys may still lie in the WAL
 	closing  sync.Once
@@ -105,7 +107,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	}
 	h, err := open(ctx, file{
 		path: config.Path, synchronous: config.Synchronous, cacheKiB: config.ReaderCacheKiB,
-		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + 1, migrations: migrations, secureDelete: true,
+		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + aheadConns + 1, migrations: migrations, secureDelete: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open links: %w", undone(err))
@@ -139,6 +141,9 @@ func (s *Links) start(ctx context.Context) error {
 			return err
 		}
 		s.readers <- c
+	}
+	if err := s.ahead.open(ctx, s.handles, s.config.Path); err != nil {
+		return err
 	}
 	if s.codeKey, err = s.loadCodeKey(ctx); err != nil {
 		return err
@@ -209,6 +214,7 @@ func (s *Links) Close() error {
 		for range s.config.Readers {
 			errs = append(errs, (<-s.readers).close())
 		}
+		errs = append(errs, s.ahead.close()...)
 		s.checking.Lock()
 		defer s.checking.Unlock()
 		if s.writer.failure() == nil {

@@ -48,6 +48,10 @@ const (
 	WHERE workspace = ? AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0
 	ORDER BY id LIMIT ?`
 
+	// The page that the entry of a new link will be in; it has no row for most.
+	sqlTwinPlace = `SELECT 1 FROM links WHERE workspace = (SELECT n FROM workspaces WHERE name = ?)
+	AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0 LIMIT 1`
+
 	sqlOldest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?`
 	sqlNewest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id < ? ORDER BY id DESC LIMIT ?`
 

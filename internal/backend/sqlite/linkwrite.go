@@ -17,6 +17,7 @@ func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	if err := l.Validate(); err != nil {
 		return link.Link{}, fmt.Errorf("create: %w", err)
 	}
+	s.ahead.read(ctx, s.closed, &l)
 	var stored link.Link
 	err := s.writer.write(ctx, 1, func(t *tx) (err error) {
 		stored, err = s.create(t, l)
