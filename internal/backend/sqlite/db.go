@@ -133,6 +133,9 @@ func prepare(ctx context.Context, db *sql.DB, f file) error {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
+	if err := tooNew(ctx, db, p); err != nil {
+		return err
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
