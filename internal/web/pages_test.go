@@ -122,3 +122,31 @@ func TestFilesAreKeptForGood(t *testing.T) {
 		}
 	}
 }
+
+// FuzzDestination shows whatever a link may hold on the pages that name it.
+func FuzzDestination(f *testing.F) {
+	pages, err := web.NewPages()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, href := range hostile() {
+		f.Add(href)
+	}
+	f.Fuzz(func(t *testing.T, href string) {
+		made, err := pages.Page(redirect.Warning, http.StatusOK, href)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := check(t, recorded(made)); href != "" && text(d.all("bdi")[0]) != web.Text(href) {
+			t.Errorf("the page shows %q, want %q", text(d.all("bdi")[0]), web.Text(href))
+		}
+	})
+}
+
+func TestARedirectPaysNothingForPages(t *testing.T) {
+	s := newSite(t)
+	r := httptest.NewRequest("GET", "/abcdefg?x=y", nil)
+	if n := testing.AllocsPerRun(100, func() { s.pages.Serves(r) }); n != 0 || s.pages.Serves(r) {
+		t.Errorf("%v allocations", n)
+	}
+}
