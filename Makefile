@@ -66,6 +66,7 @@ bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
 
 soak: build ## the long forms of the fault tests
-	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest
+	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium
+	@scripts/npm test/web
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
 	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...
