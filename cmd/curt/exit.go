@@ -97,7 +97,7 @@ func exitCode(err error) int {
 		return exitConfig
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, client.ErrNoAnswer), explained && (problem.Status > http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests):
+	case errors.Is(err, client.ErrNoAnswer), errors.Is(err, errNotReady), explained && (problem.Status > http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests):
 		return exitUnavailable
 	}
 	return exitFailed

@@ -18,6 +18,7 @@ var version = "unknown"
 // cli is the command line; each command has its file.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Health  healthCmd  `cmd:"" help:"Say by the exit code whether the server of these settings wants traffic."`
 	Config  configCmd  `cmd:"" help:"Show or check the settings of the server."`
 	Shorten shortenCmd `cmd:"" help:"Make short links, also of many lines of standard input."`
 	Links   linksCmd   `cmd:"" help:"List, show, change and delete links."`
