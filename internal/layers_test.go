@@ -19,6 +19,7 @@ import (
 func layers() [][]string {
 	return [][]string{
 		{"cmd/curt"},
+		{"internal/doctor"},
 		{"internal/server"},
 		{"internal/backup"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
@@ -35,6 +36,7 @@ func beside() map[string][]string {
 		"internal/codegen":     {"internal/link"},
 		"internal/idempotency": {"internal/link"},
 		"internal/server":      {"internal/config"},
+		"internal/doctor":      {"internal/config"},
 		"cmd/curt":             {"internal/config", "client"},
 	}
 }

@@ -90,6 +90,9 @@ func isConfig(err error) bool {
 
 func exitCode(err error) int {
 	problem, explained := errors.AsType[*client.Problem](err)
+	if found, ok := errors.AsType[ailing](err); ok {
+		return int(found)
+	}
 	switch {
 	case errors.As(err, new(usageError)):
 		return exitUsage

@@ -31,6 +31,8 @@ type cli struct {
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder while the server works on it."`
 	Restore restoreCmd `cmd:"" help:"Put a backup in the place of the data folder."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Doctor doctorCmd `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
 }
 
 func main() {

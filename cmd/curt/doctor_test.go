@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/client"
+)
+
+// finding is a line of doctor --json.
+type finding struct{ Check, Level, Text, Advice string }
+
+// examine runs doctor on a folder and returns its exit code and what it found.
+func examine(t *testing.T, folder string, args ...string) (int, []finding) {
+	t.Helper()
+	all := []string{"doctor", "--json", "--listen=127.0.0.1:0", "--admin-listen=", "--click-log-max=128MiB", "--data=" + folder}
+	code, out, errs := curt(t.Context(), append(all, args...)...)
+	if !strings.Contains(errs, "failures") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var found []finding
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var f finding
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		found = append(found, f)
+	}
+	return code, found
+}
+
+// has reports whether a check found something with these words at a level.
+func has(found []finding, check, level, words string) bool {
+	for _, f := range found {
+		if f.Check == check && f.Level == level && strings.Contains(f.Text, words) {
+			return level == "ok" || f.Advice != ""
+		}
+	}
+	return false
+}
+
+// inhabited makes the folder of a server that had links, visitors and a stop.
+func inhabited(t *testing.T) string {
+	t.Helper()
+	kept := filepath.Join(t.TempDir(), "data")
+	t.Run("a life", func(t *testing.T) {
+		_ = t.TempDir() // the first is removed last: behind the copy
+		var folder string
+		t.Cleanup(func() { copied(t, kept, folder) }) // behind the server's end
+		var address string
+		address, folder = serving(t)
+		live(t, address, folder)
+	})
+	return kept
+}
+
+// copied copies a data folder, with the modes that a server gives its files.
+func copied(t *testing.T, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"admin.key", "curt.db", "clicks.db", "search.db"} {
+		if err := os.Chmod(filepath.Join(to, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// live makes links and visits them.
+func live(t *testing.T, address, folder string) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(folder, "admin.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(address, client.WithKey(strings.TrimSpace(string(key))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for i := range 5 {
+		alias := ""
+		if i > 2 {
+			alias = fmt.Sprint("alias-", i)
+		}
+		l, err := api.Create(t.Context(), client.NewLink{LongURL: fmt.Sprintf("https://host-%d.example/", i), CustomAlias: alias})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range i + 1 {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				req, err := http.NewRequestWithContext(t.Context(), method, address+"/"+l.ShortCode, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := visit.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = answer.Body.Close()
+			}
+		}
+	}
+	if answer, err := visit.Get(address + "/nobody"); err == nil {
+		_ = answer.Body.Close()
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		s, err := api.Stats(t.Context(), "alias-4", client.StatsQuery{})
+		if err == nil && s.TotalClicks == 5 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("counted %d clicks of 5: %v", s.TotalClicks, err)
+		}
+	}
+}
+
+// change runs statements on a database of the folder.
+func change(t *testing.T, file string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1) // a pragma is its connection's
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// overwrite puts text into a file.
+func overwrite(t *testing.T, file string, at int64, text string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(text), at)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// segment returns the click log's only segment.
+func segment(t *testing.T, folder string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "clicks", "*.clicks"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v %v", names, err)
+	}
+	return names[0]
+}
+
+// damages are ways to hurt a folder, with the check that must notice.
+func damages() []damage {
+	curtDB := func(statements ...string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { change(t, filepath.Join(dir, "curt.db"), statements...) }
+	}
+	clicksDB := func(statements ...string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { change(t, filepath.Join(dir, "clicks.db"), statements...) }
+	}
+	mode := func(name string, mode os.FileMode) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	year := int64(365)
+	day := time.Now().Unix() / 86400
+	return []damage{
+		{"pages of zeros", "curt.db", "failure", "", nil, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, "curt.db"), 4096, strings.Repeat("\x00", 5*4096))
+		}},
+		{"no database at all", "curt.db", "failure", "", nil, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, "curt.db"), 0, "this is no database")
+		}},
+		{"curt.db gone", "curt.db", "failure", "not there", nil, func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "curt.db")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"an index that lacks rows", "curt.db", "failure", "index", []string{"--all"}, curtDB("PRAGMA writable_schema = 1",
+			"UPDATE sqlite_schema SET sql = replace(sql, 'WHERE expires <> 0 AND', 'WHERE') WHERE name = 'links_by_expiry'")},
+		{"a later schema", "curt.db", "warning", "schema", nil, curtDB("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")},
+		{"an earlier schema", "curt.db", "warning", "schema", nil, curtDB("DELETE FROM goose_db_version WHERE version_id > 1")},
+		{"a changed row", "links", "failure", "damaged", nil, curtDB("UPDATE links SET destination = 'https://evil.example/' WHERE code = 'alias-3'")},
+		{"an alias gone", "links", "failure", "not found", nil, curtDB("DELETE FROM aliases WHERE code = 'alias-3'")},
+		{"leases of a backup", "leases", "failure", "length 7", nil, curtDB("UPDATE leases SET next = 0")},
+		{"a key of tomorrow", "visitor keys", "failure", "to come", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day+year))},
+		{"a key of last year", "visitor keys", "warning", "still there", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day-year))},
+		{"a link of tomorrow", "clock", "failure", "a link was recorded", nil, curtDB(fmt.Sprintf("UPDATE links SET updated = %d", (day+year)*86_400_000))},
+
+		{"clicks.db is no database", "clicks.db", "failure", "", nil, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, "clicks.db"), 0, "this is no database")
+		}},
+		{"a click too many", "statistics", "failure", "differ", nil, clicksDB("UPDATE rollups SET clicks = clicks + 1 WHERE id & 127 = 0 AND clicks > 4")},
+		{"a day gone", "statistics", "failure", "differ", nil, clicksDB("DELETE FROM rollups WHERE id & 127 = 0 AND clicks > 4")},
+		{"counted twice", "statistics", "failure", "differ", nil, clicksDB("UPDATE state SET segment = 0, place = 0")},
+		{"a wrong total", "totals", "failure", "sum", []string{"--all"}, clicksDB("UPDATE links SET clicks = clicks + 1 WHERE code = 'alias-3'")},
+		{"ahead of the log", "click log", "failure", "not of one time", nil, clicksDB("UPDATE state SET place = place + 10000")},
+
+		{"a flipped byte", "click log", "failure", "checksum", nil, func(t *testing.T, dir string) {
+			text, err := os.ReadFile(segment(t, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, segment(t, dir), int64(len(text)), string(text)) // behind what is whole
+			overwrite(t, segment(t, dir), int64(len(text)+200), "\xff\xff")
+		}},
+		{"a log of zeros", "click log", "failure", "nothing", nil, func(t *testing.T, dir string) {
+			overwrite(t, segment(t, dir), 0, strings.Repeat("\x00", 64))
+		}},
+		{"a torn end", "click log", "warning", "torn", nil, func(t *testing.T, dir string) {
+			f, err := os.OpenFile(segment(t, dir), os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString("CURTCLK1")
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the log gone", "click log", "warning", "gone", nil, func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "clicks")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"search.db is no database", "search.db", "failure", "", nil, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, "search.db"), 0, "this is no database")
+		}},
+
+		{"an open key", "permissions", "failure", "admin.key", nil, mode("admin.key", 0o644)},
+		{"an open database", "permissions", "warning", "curt.db", nil, mode("curt.db", 0o640)},
+		{"an open folder", "permissions", "failure", "0777", nil, mode(".", 0o777)},
+		{"a damaged key", "settings", "failure", "admin key", nil, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, "admin.key"), 0, "nonsense ")
+		}},
+		{"a name that is nobody's", "addresses", "failure", "cannot be found", []string{"--base-url=https://curt.invalid"}, nil},
+	}
+}
+
+type damage struct {
+	name, check, level, words string
+	args                      []string
+	do                        func(t *testing.T, dir string)
+}
+
+// A doctor that finds nothing must be able to find something: each way to hurt a folder
+// is noticed by the check that it is meant for.
+func TestDoctorFindsWhatIsBroken(t *testing.T) {
+	healthy := inhabited(t)
+	t.Run("healthy", func(t *testing.T) {
+		_, found := examine(t, healthy, "--all")
+		for _, f := range found {
+			if f.Level == "failure" || (f.Level == "warning" && f.Check != "disk" && f.Check != "clock" && f.Check != "addresses") {
+				t.Errorf("%+v", f)
+			}
+		}
+		for check, words := range map[string]string{
+			"curt.db": "whole", "links": "5, deleted", "leases": "again", "visitor keys": "past", "clicks.db": "whole", "totals": "sum",
+			"click log": "31 clicks", "statistics": "6 days of links", "search.db": "whole", "permissions": "alone", "data folder": "no server",
+		} {
+			if !has(found, check, "ok", words) {
+				t.Errorf("%s is not said to be well: %+v", check, found)
+			}
+		}
+	})
+	for _, d := range damages() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			copied(t, dir, healthy)
+			if d.do != nil {
+				d.do(t, dir)
+			}
+			code, found := examine(t, dir, d.args...)
+			if !has(found, d.check, d.level, d.words) {
+				t.Errorf("not noticed: %+v", found)
+			}
+			if d.level == "failure" && code != 2 || code == 0 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}
+
+func TestDoctorFindsListedLinksAndBadLists(t *testing.T) {
+	dir, list := inhabited(t), filepath.Join(t.TempDir(), "bad.txt")
+	for text, want := range map[string]finding{
+		"host-1.example\n": {Check: "blocklists", Level: "warning", Text: "1 links lead"},
+		"none.example\n":   {Check: "blocklists", Level: "ok", Text: "no link"},
+		"<html>\n":         {Check: "settings", Level: "failure", Text: "CURT_BLOCKLISTS"},
+	} {
+		if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, found := examine(t, dir, "--blocklists="+list); !has(found, want.Check, want.Level, want.Text) {
+			t.Errorf("%q: %+v", text, found)
+		}
+	}
+}
+
+func TestDoctorWithoutAFolder(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	code, found := examine(t, missing)
+	if code != 2 || !has(found, "data folder", "failure", missing) {
+		t.Errorf("exit %d: %+v", code, found)
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("the folder was made")
+	}
+}
+
+// Beside a running server nothing is disturbed, and the address is tried.
+func TestDoctorBesideAServer(t *testing.T) {
+	address, folder := serving(t)
+	live(t, address, folder)
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler()) // with a certificate that nobody trusts
+	defer secure.Close()
+	for base, want := range map[string]finding{
+		address:    {Level: "ok", Text: "answered by a curt"},
+		other.URL:  {Level: "warning", Text: "not by a curt"},
+		secure.URL: {Level: "failure", Text: "browsers refuse"},
+	} {
+		_, found := examine(t, folder, "--base-url="+base)
+		if !has(found, "addresses", want.Level, want.Text) {
+			t.Errorf("%s: %+v", base, found)
+		}
+		if !has(found, "data folder", "ok", "a server is running") || !has(found, "statistics", "ok", "") || !has(found, "links", "ok", "") {
+			t.Errorf("beside the server: %+v", found)
+		}
+	}
+}
+
+func TestDoctorStopsWhenAsked(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, _, _ := curt(ctx, "doctor", "--data="+t.TempDir()); code != exitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -1,0 +1,190 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"curt/internal/abuse"
+	"curt/internal/backend/sqlite"
+	"curt/internal/link"
+	"curt/internal/weburl"
+)
+
+const restore = "stop the server and restore the last backup"
+
+// database checks the structure and the schema of a file; the snapshot is nil when the
+// file is not there, or cannot be read at all.
+func (e *examination) database(ctx context.Context, name string, newest int64, advice string) *sqlite.Snapshot {
+	path, there := e.file(name)
+	if !there {
+		return nil
+	}
+	s, err := sqlite.TakeSnapshot(ctx, path)
+	if err != nil {
+		e.fail(name, advice, "it cannot be opened: %v", err)
+		return nil
+	}
+	e.tell(name, 0, 0)
+	damage, err := s.Damage(e.All)
+	switch {
+	case err != nil:
+		e.fail(name, advice, "it cannot be read: %v", err)
+	case len(damage) > 0:
+		e.fail(name, advice, "it is damaged: %s", linesOf(damage))
+	default:
+		e.ok(name, "its structure is whole")
+	}
+	switch version, err := s.Schema(); {
+	case err != nil:
+		e.fail(name, advice, "its schema cannot be read: %v", err)
+	case version > newest:
+		e.warn(name, "this release works on it unless its start says otherwise; go on to the later one when you can",
+			"its schema is %d, a later release's: this one knows %d", version, newest)
+	case version < newest:
+		e.warn(name, "back up the folder; the next start brings it up to date", "its schema is %d, and this release's is %d", version, newest)
+	default:
+		e.ok(name, "its schema is %d, this release's", version)
+	}
+	return s
+}
+
+func (e *examination) tell(check string, done, all int64) {
+	if e.Progress != nil {
+		e.Progress(check, done, all)
+	}
+}
+
+// links looks at curt.db: every row, the leases of codes and the keys of visitor tags.
+func (e *examination) links(ctx context.Context) {
+	newest, _, err := sqlite.Schemas()
+	if err != nil {
+		e.fail("curt.db", "", "%v", err)
+		return
+	}
+	s := e.database(ctx, "curt.db", newest, restore)
+	if s == nil {
+		if _, there := e.file("curt.db"); e.there && !there {
+			e.fail("curt.db", restore, "it is not there: without it there are no links, and the next start makes an empty one")
+		}
+		return
+	}
+	defer e.end(s)
+	e.rows(ctx, s)
+	e.leases(s)
+	e.dayKeys(s)
+}
+
+func (e *examination) end(s *sqlite.Snapshot) {
+	if err := s.Close(); err != nil {
+		e.warn("data folder", "", "%v", err)
+	}
+}
+
+// rows reads every link.
+func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot) {
+	lists := e.lists(ctx)
+	var listed uint64
+	var example link.Key
+	seen := int64(0)
+	rows, err := s.EachLink(ctx, func(l *link.Link) {
+		if seen++; seen%4096 == 0 {
+			e.tell("links", seen, 0)
+		}
+		e.recorded(l.Updated, "a link")
+		if lists == nil || l.Status != link.Active {
+			return
+		}
+		if u, err := weburl.Parse(l.Destination); err == nil {
+			if _, bad := lists.Match(u); bad {
+				listed, example = listed+1, l.Key
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		e.fail("links", restore, "they cannot be read: %v", err)
+	case len(rows.Damaged) > 0:
+		e.fail("links", restore, "%d or more are damaged and answer 503: %v", len(rows.Damaged), rows.Damaged[0])
+	case rows.Hidden > 0:
+		e.fail("links", restore, "%d are not found by their code", rows.Hidden)
+	default:
+		e.ok("links", "%d, deleted ones among them, and every checksum holds", rows.Read)
+	}
+	switch {
+	case lists != nil && listed > 0:
+		e.warn("blocklists", "curt links disable --destination HOST switches off what leads to a host",
+			"%d links lead to hosts that were listed later, among them %s", listed, example)
+	case lists != nil && err == nil:
+		e.ok("blocklists", "no link leads to a listed host")
+	}
+}
+
+// lists opens the blocklists; nil when there are none, or when settings has told what is
+// wrong.
+func (e *examination) lists(ctx context.Context) *abuse.Blocklists {
+	if len(e.Config.Blocklists) == 0 {
+		return nil
+	}
+	lists, err := abuse.Open(ctx, abuse.Config{Paths: e.Config.Blocklists})
+	if err != nil {
+		return nil
+	}
+	return lists
+}
+
+// leases looks for counters that lie behind the codes made from them.
+func (e *examination) leases(s *sqlite.Snapshot) {
+	switch stale, err := s.StaleLeases(); {
+	case err != nil:
+		e.fail("leases", restore, "they cannot be read: %v", err)
+	case len(stale) > 0:
+		e.fail("leases", "restart the server: a start moves the counters past all links",
+			"codes of length %s would be made twice: their counter is older than their links", numbers(stale))
+	default:
+		e.ok("leases", "no code that a link has will be made again")
+	}
+}
+
+func numbers(list []int) string {
+	text := fmt.Sprint(list)
+	return text[1 : len(text)-1]
+}
+
+// dayKeys looks for keys that should be gone: with one, visitor tags of its day can be
+// tied to addresses.
+func (e *examination) dayKeys(s *sqlite.Snapshot) {
+	days, err := s.KeyDays()
+	if err != nil {
+		e.fail("visitor keys", restore, "they cannot be read: %v", err)
+		return
+	}
+	today := e.Now.UTC().Truncate(24 * time.Hour)
+	for _, day := range days {
+		date := day.Format(time.DateOnly)
+		switch {
+		case day.After(today):
+			e.fail("visitor keys", "set the clock, then restart the server", "there is one of %s, which is to come", date)
+			return
+		case day.Before(today) && e.held && day.Before(today.AddDate(0, 0, -1)):
+			e.warn("visitor keys", "the next click ends it", "the key of %s is still there", date)
+			return
+		case day.Before(today) && !e.held:
+			e.warn("visitor keys", "start the server, whose first click ends it; a folder that is out of use should be deleted", "the key of %s is still there", date)
+			return
+		}
+	}
+	e.ok("visitor keys", "none of a past day is kept")
+}
+
+// search looks at search.db, which can be made again.
+func (e *examination) search(ctx context.Context) {
+	newest, err := sqlite.SearchSchema()
+	if err != nil {
+		e.fail("search.db", "", "%v", err)
+		return
+	}
+	if s := e.database(ctx, "search.db", newest, "stop the server and delete search.db and the two files beside it: it is filled anew"); s != nil {
+		e.end(s)
+	}
+}

@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"curt/internal/config"
+	"curt/internal/server"
+)
+
+// Level says how bad a finding is.
+type Level int
+
+// The levels, in the order of badness.
+const (
+	OK      Level = iota
+	Warning       // works, and will not for long, or not as well as it could
+	Failure       // something is broken, lost or open to others
+)
+
+// String returns the level's name.
+func (l Level) String() string {
+	switch l {
+	case OK:
+		return "ok"
+	case Warning:
+		return "warning"
+	default:
+		return "failure"
+	}
+}
+
+// Finding is what one check found.
+type Finding struct {
+	Check  string // what was looked at, as "click log"
+	Level  Level
+	Text   string // one line
+	Advice string // what to do; "" where nothing is
+}
+
+// Options says what is examined.
+type Options struct {
+	Config config.Config
+	Now    time.Time
+	// All recounts the whole click log and compares every index with its table;
+	// otherwise Days days of statistics are recounted, today's among them.
+	All  bool
+	Days int
+	// Report is called with each finding, as it is made.
+	Report func(Finding)
+	// Progress is called now and then by checks that take long; all is 0 where
+	// nobody knows how much there is.
+	Progress func(check string, done, all int64)
+}
+
+// Examine runs every check. What one finds, or fails of, does not keep the others from
+// looking. It returns early, with the cause, only when ctx ends.
+func Examine(ctx context.Context, o Options) error {
+	e := &examination{Options: o}
+	for _, check := range []func(context.Context){e.settings, e.openLock, e.disk, e.permissions, e.links, e.search, e.clicks, e.clock, e.addresses} {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("examine: %w", context.Cause(ctx))
+		}
+		check(ctx)
+	}
+	return nil
+}
+
+// examination is one run; what early checks learn is of use to later ones.
+type examination struct {
+	Options
+
+	there  bool      // the data folder exists
+	held   bool      // a server uses it
+	newest time.Time // of everything that was recorded
+	what   string    // that was recorded then
+}
+
+func (e *examination) ok(check, text string, args ...any) {
+	e.Report(Finding{Check: check, Level: OK, Text: fmt.Sprintf(text, args...)})
+}
+
+func (e *examination) warn(check, advice, text string, args ...any) {
+	e.Report(Finding{Check: check, Level: Warning, Text: fmt.Sprintf(text, args...), Advice: advice})
+}
+
+func (e *examination) fail(check, advice, text string, args ...any) {
+	e.Report(Finding{Check: check, Level: Failure, Text: fmt.Sprintf(text, args...), Advice: advice})
+}
+
+// path returns the path of a file of the data folder.
+func (e *examination) path(name string) string { return filepath.Join(e.Config.Data, name) }
+
+// recorded notes a time that something bears.
+func (e *examination) recorded(at time.Time, what string) {
+	if at.After(e.newest) {
+		e.newest, e.what = at, what
+	}
+}
+
+// settings looks at every setting, and uses each file, secret and address once.
+func (e *examination) settings(ctx context.Context) {
+	for _, c := range server.Check(ctx, e.Config) {
+		if c.Err != nil {
+			e.fail("settings", "put the setting right", "%v", c.Err)
+			continue
+		}
+		e.ok("settings", "%s", c.What)
+	}
+}
+
+// openLock finds out whether there is a folder to examine, and whether a server has it.
+func (e *examination) openLock(context.Context) {
+	info, err := os.Stat(e.Config.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.fail("data folder", "name the folder with --data or CURT_DATA, or start the server once", "there is none at %s", e.Config.Data)
+		return
+	case err != nil || !info.IsDir():
+		return // settings has said so
+	}
+	e.there = true
+	if e.held, err = server.Held(e.Config.Data); err != nil {
+		e.fail("data folder", "let the user who runs curt read and write the folder", "its lock cannot be asked: %v", err)
+		return
+	}
+	if e.held {
+		e.ok("data folder", "a server is running on %s", e.Config.Data)
+	} else {
+		e.ok("data folder", "no server is running on %s", e.Config.Data)
+	}
+}
