@@ -32,7 +32,8 @@ type cli struct {
 	Restore restoreCmd `cmd:"" help:"Put a backup in the place of the data folder."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Doctor doctorCmd `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
+	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
+	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands."`
 }
 
 func main() {
