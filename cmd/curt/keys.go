@@ -24,6 +24,7 @@ type keysCreateCmd struct {
 	ExpiresIn time.Duration `help:"How long the key lives, such as 720h; default: for ever."`
 	Workspace string        `help:"Whose key it is; a workspace that is new is made."`
 	Plan      string        `help:"Plan of the workspace."`
+	JSON      bool          `name:"json" help:"Print the key with its secret as JSON."`
 }
 
 // Run prints the secret alone, so that it can be piped to where it is kept.
@@ -44,11 +45,14 @@ func (c *keysCreateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return fmt.Errorf("make key %s: %w", c.Name, err)
 	}
-	return printSecret(t, "made", &made)
+	return printSecret(t, c.JSON, "made", &made)
 }
 
-// printSecret prints the secret; the rest is for people.
-func printSecret(t terminal, done string, k *client.KeySecret) error {
+// printSecret prints the secret, and the rest for people; or all of it as JSON.
+func printSecret(t terminal, asJSON bool, done string, k *client.KeySecret) error {
+	if asJSON {
+		return printJSON(t.out, k)
+	}
 	t.note("%s key %s (%s) of workspace %s with %s; its secret is shown only now:",
 		done, k.ID, k.Name, k.WorkspaceID, strings.Join(k.Scopes, ", "))
 	_, err := fmt.Fprintln(t.out, plain(k.Secret))
@@ -119,6 +123,7 @@ type keysRotateCmd struct {
 
 	ID      string        `arg:"" help:"Id of the key."`
 	Overlap time.Duration `default:"24h" help:"How long the secret before goes on, at most 168h; 0: it stops at once."`
+	JSON    bool          `name:"json" help:"Print the key with its secret as JSON."`
 }
 
 // Run prints the new secret alone.
@@ -134,5 +139,5 @@ func (c *keysRotateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return fmt.Errorf("rotate key %s: %w", c.ID, err)
 	}
-	return printSecret(t, "rotated", &made)
+	return printSecret(t, c.JSON, "rotated", &made)
 }

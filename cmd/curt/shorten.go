@@ -12,16 +12,21 @@ import (
 type shortenCmd struct {
 	api
 
-	URL       []string      `arg:"" optional:"" name:"url" help:"Long URLs. Without them, or with -, they are read from standard input: a URL on each line, or URL, tab, alias."`
-	Alias     string        `help:"Code of your choice, 3 to 64 of A-Z a-z 0-9 - _ (with one URL)."`
-	Domain    string        `help:"Host to have the links on."`
-	ExpiresIn time.Duration `help:"How long the links live, such as 720h; default: for ever."`
-	MaxClicks uint64        `help:"How many clicks a link redirects; default: any."`
-	Redirect  int           `help:"301, 302, 307 or 308; default 302."`
-	Title     string        `help:"Title of the links."`
-	Tag       []string      `help:"Tags, separated by commas."`
-	Dedupe    *bool         `negatable:"" help:"Take an existing link that does the same. Input may then be sent again after a failure. Default: as the server does."`
-	JSON      bool          `name:"json" help:"Print each link as JSON."`
+	URL          []string      `arg:"" optional:"" name:"url" help:"Long URLs. Without them, or with -, they are read from standard input: a URL on each line, or URL, tab, alias."`
+	Alias        string        `help:"Code of your choice, 3 to 64 of A-Z a-z 0-9 - _ (with one URL)."`
+	Domain       string        `help:"Host to have the links on."`
+	ExpiresIn    time.Duration `help:"How long the links live, such as 720h; default: for ever."`
+	StartsAt     string        `help:"Before this date visitors do not find the links: 2026-01-31 (UTC) or 2026-01-31T12:00:00Z."`
+	MaxClicks    uint64        `help:"How many clicks a link redirects; default: any."`
+	FallbackURL  string        `name:"fallback-url" help:"Where they lead when they are expired, exhausted or disabled."`
+	Redirect     int           `help:"301, 302, 307 or 308; default 302."`
+	ForwardQuery bool          `help:"Add the visitor's query to the long URL."`
+	NoIndex      *bool         `name:"noindex" negatable:"" help:"Ask search engines not to list the links; on unless switched off."`
+	Cacheable    bool          `help:"Let a CDN answer for 60 s, uncounted."`
+	Title        string        `help:"Title of the links."`
+	Tag          []string      `help:"Tags, separated by commas."`
+	Dedupe       *bool         `negatable:"" help:"Take an existing link that does the same. Input may then be sent again after a failure. Default: as the server does."`
+	JSON         bool          `name:"json" help:"Print each link as JSON."`
 }
 
 // Run makes a link of each row. One line of output stands for each, in order: empty
@@ -56,8 +61,20 @@ func (c *shortenCmd) template() (client.NewLink, error) {
 		return client.NewLink{}, usageError(fmt.Sprintf("--alias goes with one URL, %d given; on standard input write URL, tab, alias", len(c.URL)))
 	}
 	life, err := seconds("--expires-in", c.ExpiresIn)
-	return client.NewLink{
+	if err != nil {
+		return client.NewLink{}, err
+	}
+	l := client.NewLink{
 		Domain: c.Domain, ExpiresIn: life, MaxClicks: c.MaxClicks, RedirectStatus: c.Redirect,
 		Title: c.Title, Tags: c.Tag, Dedupe: c.Dedupe,
-	}, err
+		FallbackURL: c.FallbackURL, ForwardQuery: c.ForwardQuery, NoIndex: c.NoIndex, Cacheable: c.Cacheable,
+	}
+	if c.StartsAt != "" {
+		at, err := moment(c.StartsAt)
+		if err != nil {
+			return client.NewLink{}, usageError(fmt.Sprintf("--starts-at: %v", err))
+		}
+		l.StartsAt = &at
+	}
+	return l, nil
 }

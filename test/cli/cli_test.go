@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,8 @@ func TestDocumentedCommands(t *testing.T) {
 func typed(t *testing.T, command, folder string, env []string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
+	plain := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") })
+	cmd.Dir, cmd.Env = folder, append(plain, env...)
 	text, _ := cmd.CombinedOutput() // some are there to fail: the page shows their $?
 	return regexp.MustCompile(`(?m) +$`).ReplaceAll(text, nil)
 }
