@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/internal/backend/sqlite"
+	"curt/internal/link"
+)
+
+// fuse is a context that ends when it has been asked so often.
+type fuse struct {
+	context.Context
+
+	left int
+}
+
+func (f *fuse) Err() error {
+	if f.left--; f.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// An export that is interrupted leaves no file of its name, and goes on where it was: the
+// file is the same as one that was written at once.
+func TestExportGoesOn(t *testing.T) {
+	data := manyLinks(t, 2*exportRows+100)
+	var whole, said bytes.Buffer
+	if code := run(t.Context(), []string{"export", "--data", data}, terminal{nil, &whole, &said}); code != 0 {
+		t.Fatal(said.String())
+	}
+	if n := strings.Count(whole.String(), "\n"); n != 2*exportRows+100 {
+		t.Fatalf("exported %d links", n)
+	}
+	name := filepath.Join(t.TempDir(), "links.jsonl")
+	export := func(ctx context.Context, flags ...string) int {
+		said.Reset()
+		return run(ctx, append([]string{"export", "--data", data, "-o", name}, flags...), terminal{nil, &said, &said})
+	}
+	if code := export(&fuse{t.Context(), 2}); code != exitInterrupted || !strings.Contains(said.String(), "--resume") {
+		t.Fatalf("exit %d: %s", code, said.String())
+	}
+	if _, err := os.Stat(name); err == nil {
+		t.Error("an interrupted export has its name")
+	}
+	// What the run wrote after it noted how far it was is written again.
+	partial, err := os.OpenFile(name+".partial", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partial.WriteString(`{"id":"half of a l`); err != nil || partial.Close() != nil {
+		t.Fatal(err)
+	}
+	if code := export(t.Context(), "--resume"); code != exitDone {
+		t.Fatalf("exit %d: %s", code, said.String())
+	}
+	text, err := os.ReadFile(name)
+	if err != nil || !bytes.Equal(text, whole.Bytes()) {
+		t.Errorf("%d bytes in two runs, %d in one: %v", len(text), whole.Len(), err)
+	}
+	if left, err := filepath.Glob(name + ".*"); len(left) > 0 || err != nil {
+		t.Errorf("left: %v %v", left, err)
+	}
+	if code := export(t.Context(), "--resume"); code != exitFailed {
+		t.Errorf("exit %d when there is a file: %s", code, said.String())
+	}
+}
+
+// manyLinks makes a data folder.
+func manyLinks(t *testing.T, n int) string {
+	t.Helper()
+	data := t.TempDir()
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	links := make([]link.Link, n)
+	for i := range links {
+		links[i] = link.Link{
+			ID: link.ID{1, byte(i >> 16), byte(i >> 8), byte(i)}, Key: link.Key{Code: link.Code(fmt.Sprintf("code-%d", i))},
+			Destination: fmt.Sprintf("https://example.com/%d", i), Workspace: link.WorkspaceDefault, Status: link.Active,
+			Safety: link.Clean, Redirect: 302, Created: now, Updated: now, Version: 1,
+		}
+	}
+	if _, err := s.Import(t.Context(), links); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
