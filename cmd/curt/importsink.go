@@ -11,6 +11,7 @@ import (
 
 	"curt/client"
 	"curt/internal/backend/sqlite"
+	"curt/internal/backup"
 	"curt/internal/exchange"
 	"curt/internal/link"
 	"curt/internal/server"
@@ -137,21 +138,37 @@ func sameURL(stored, asked string) bool {
 type folder struct {
 	links *sqlite.Links
 	lock  io.Closer
+	end   context.CancelFunc // of the loop that shortens the write-ahead log
+	loop  chan error
 }
+
+// importCacheKiB holds the B-trees that codes and destinations are spread over: 256 MiB
+// are enough for two million links, and nobody else is on the machine's folder.
+const importCacheKiB = 256 << 10
 
 func openFolder(ctx context.Context, data string) (sink, error) {
 	lock, err := server.LockFolder(data)
 	if err != nil {
 		return nil, err
 	}
-	links, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")})
+	err = backup.Unfinished(data)
+	var links *sqlite.Links
+	if err == nil {
+		links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db"), WriterCacheKiB: importCacheKiB})
+	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &folder{links, lock}, nil
+	f := &folder{links: links, lock: lock, loop: make(chan error, 1)}
+	ctx, f.end = context.WithCancel(context.WithoutCancel(ctx))
+	go func() { f.loop <- links.Run(ctx) }()
+	return f, nil
 }
 
-func (f *folder) close() error { return errors.Join(f.links.Close(), f.lock.Close()) }
+func (f *folder) close() error {
+	f.end()
+	return errors.Join(<-f.loop, f.links.Close(), f.lock.Close())
+}
 
 func (f *folder) put(ctx context.Context, rows []exchange.Row, _ bool) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
