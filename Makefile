@@ -18,7 +18,7 @@ FUZZTIME  ?= 30s
 # missing says so, and fails when CI=true.
 PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4
 
-.PHONY: run build test check fuzz bench fmt soak api docs
+.PHONY: run build test check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -64,6 +64,9 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
+
+release-check: ## the builds of .goreleaser.yaml, for every platform
+	CURT_TEST_RELEASE=1 $(GO) test -count 1 -v -run TestReleaseBuilds ./test/deploy
 
 soak: build ## the long forms of the fault tests
 	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium
