@@ -33,8 +33,8 @@ type Config struct {
 
 // Blocklists are the files of an operator, in memory. It is safe for many goroutines.
 //
-// A file whose new version cannot be used, because it is missing, damaged, half-written
-// or too large, is logged once and leaves the version in use as it was; a new version
+// A file whose new version cannot be used, because it is missing, damaged, half-written,
+// too large or without a host where there were some, is logged once and leaves the version in use as it was; a new version
 // takes the place of the old one in one step.
 type Blocklists struct {
 	lists []*list // set once
@@ -148,6 +148,9 @@ func (b *Blocklists) load(ctx context.Context, l *list) error {
 	}
 	begin := time.Now()
 	e, of, err := read(l.path, b.digest, room)
+	if err == nil && len(e.digests) == 0 && l.size() > 0 {
+		err = fmt.Errorf("%w: it has no host any more", ErrDamaged)
+	}
 	l.seen, l.gone = of, errors.Is(err, ErrFile)
 	if errors.Is(err, errMoving) {
 		l.seen = stamp{} // look again
@@ -159,6 +162,10 @@ func (b *Blocklists) load(ctx context.Context, l *list) error {
 	}
 	l.now.Store(e)
 	b.reloads.Add(1)
+	if e.strange.lines > 0 {
+		b.log.WarnContext(ctx, "lines of a blocklist are no hosts and forbid nothing", slog.String("file", l.path),
+			slog.Int("lines", e.strange.lines), slog.Int("first", e.strange.first))
+	}
 	b.log.InfoContext(ctx, "blocklist in use", slog.String("file", l.path), slog.Int("hosts", len(e.digests)),
 		slog.String("took", time.Since(begin).Round(time.Millisecond).String()))
 	return nil
@@ -176,6 +183,7 @@ func (b *Blocklists) digest(host string) uint64 { return maphash.String(b.seed, 
 // Stats are counters since the start, and what is in use.
 type Stats struct {
 	Hosts    int    // in all lists, a host that stands in two counted twice
+	Strange  int    // lines of the lists that are no hosts and forbid nothing
 	Unusable int    // lists whose newest version could not be used
 	Reloads  uint64 // versions taken
 	Failures uint64 // versions refused
@@ -186,6 +194,9 @@ func (b *Blocklists) Stats() Stats {
 	s := Stats{Reloads: b.reloads.Load(), Failures: b.failures.Load()}
 	for _, l := range b.lists {
 		s.Hosts += l.size()
+		if e := l.now.Load(); e != nil {
+			s.Strange += e.strange.lines
+		}
 		if l.failed.Load() {
 			s.Unusable++
 		}

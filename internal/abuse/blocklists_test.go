@@ -86,6 +86,7 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 		"damaged": func() error { return os.WriteFile(path, []byte("\x00\x00\x00"), 0o600) },
 		"half":    func() error { return os.WriteFile(path, []byte("a.example\nb.exa"), 0o600) },
 		"empty":   func() error { return os.Truncate(path, 0) },
+		"no host": func() error { return os.WriteFile(path, []byte("# none yet\n127.0.0.1 localhost\n"), 0o600) },
 		"a page":  func() error { return os.WriteFile(path, []byte("<html>\n"), 0o600) },
 		"huge":    func() error { return os.Truncate(path, 1<<31) },
 		"missing": func() error { return os.Remove(path) },
@@ -126,6 +127,26 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 				t.Error("a good version was not taken")
 			}
 		})
+	}
+}
+
+func TestLinesThatForbidNothingAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.txt")
+	put(t, path, "a.example\n\n||b.example^\nc.example:443\nd.example\n", time.Now().Add(-time.Hour))
+	var log bytes.Buffer
+	b, err := abuse.Open(t.Context(), abuse.Config{Paths: []string{path}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := b.Stats(); s.Hosts != 2 || s.Strange != 2 || s.Unusable != 0 {
+		t.Errorf("%+v", s)
+	}
+	if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "lines=2 first=3") {
+		t.Error(text)
+	}
+	put(t, path, "a.example\n", time.Now().Add(-time.Minute))
+	if err := b.Reload(t.Context()); err != nil || b.Stats().Strange != 0 {
+		t.Errorf("%v, %+v", err, b.Stats())
 	}
 }
 

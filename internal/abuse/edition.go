@@ -16,6 +16,7 @@ import (
 // the key of the digests differs in each process.
 type edition struct {
 	digests []uint64
+	strange strange // lines that forbid nothing
 }
 
 func (e *edition) has(digest uint64) bool {
@@ -66,7 +67,7 @@ func read(path string, digest func(string) uint64, room int) (e *edition, of sta
 	// A line is rarely shorter than 16 bytes; what is too little grows, what is too
 	// much is given back.
 	e = &edition{digests: make([]uint64, 0, min(int64(room), of.size/16+1))}
-	err = parse(io.LimitReader(f, maxFile), func(host string) error {
+	e.strange, err = parse(io.LimitReader(f, maxFile), func(host string) error {
 		if len(e.digests) >= room {
 			return ErrTooMany
 		}

@@ -2,18 +2,24 @@ package abuse
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
 // Look is one round of Run.
 func (b *Blocklists) Look(ctx context.Context, now time.Time) { b.look(ctx, now) }
 
-// HostsOf, Parse and Names are what the package makes of lines, files and URLs.
+// HostsOf and Names are what the package makes of lines and URLs.
 var (
 	HostsOf = hostsOf
-	Parse   = parse
 	Names   = names
 )
+
+// Parse returns how many lines nothing can be made of, and the first of them.
+func Parse(r io.Reader, keep func(host string) error) (lines, first int, err error) {
+	bad, err := parse(r, keep)
+	return bad.lines, bad.first, err
+}
 
 // Read reads a file with room for so many hosts and returns how many digests are kept,
 // and in how many places.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"curt/internal/weburl"
@@ -28,48 +29,59 @@ var (
 	ErrTooMany = fmt.Errorf("the lists have more than %d hosts", MaxHosts)
 )
 
+// strange are the lines of a list that nothing can be made of.
+type strange struct{ lines, first int }
+
+func (s *strange) add(number int) {
+	if s.lines++; s.lines == 1 {
+		s.first = number
+	}
+}
+
 // parse calls keep with each host of a list, in the form of weburl.ParseHost. A list
 // has a host on each line, or an address and then hosts, as a hosts file; "*." and "."
-// in front of a host change nothing. What follows a "#" is a comment, and so is a line
-// that begins with "!" or ";". A name without a dot is passed over: hosts files call
-// the machine itself so.
+// in front of a host change nothing. What follows a "#" is a comment, and so is what
+// follows a "!" or ";" at the beginning of a line or behind white space. A name without
+// a dot is passed over: hosts files call the machine itself so. What else stands in a
+// list forbids nothing, and is counted.
 //
 // ErrDamaged is for what no whole list can be: a file without a byte, a NUL byte, a
 // line without end, which is what a copy under way looks like, and a file most of whose
 // lines are something else, as a page that says why there is no list.
-func parse(r io.Reader, keep func(host string) error) error {
+func parse(r io.Reader, keep func(host string) error) (strange, error) {
 	in := bufio.NewReaderSize(r, maxLine)
-	var good, bad, number int
+	var bad strange
+	var good, number int
 	for {
 		line, err := in.ReadSlice('\n')
 		number++
 		switch {
 		case err == io.EOF && len(line) == 0 && number > 1:
-			if bad > good {
-				return fmt.Errorf("%w: %d lines are no hosts, %d are", ErrDamaged, bad, good)
+			if bad.lines > good {
+				return bad, fmt.Errorf("%w: %d lines are no hosts, %d are", ErrDamaged, bad.lines, good)
 			}
-			return nil
+			return bad, nil
 		case err == io.EOF && len(line) == 0:
-			return fmt.Errorf("%w: it is empty", ErrDamaged)
+			return bad, fmt.Errorf("%w: it is empty", ErrDamaged)
 		case err == io.EOF:
-			return fmt.Errorf("%w: line %d has no end", ErrDamaged, number)
+			return bad, fmt.Errorf("%w: line %d has no end", ErrDamaged, number)
 		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%w: line %d is longer than %d bytes", ErrDamaged, number, maxLine)
+			return bad, fmt.Errorf("%w: line %d is longer than %d bytes", ErrDamaged, number, maxLine)
 		case err != nil:
-			return fmt.Errorf("%w: %w", ErrFile, err)
+			return bad, fmt.Errorf("%w: %w", ErrFile, err)
 		case bytes.IndexByte(line, 0) >= 0:
-			return fmt.Errorf("%w: line %d has a NUL byte", ErrDamaged, number)
+			return bad, fmt.Errorf("%w: line %d has a NUL byte", ErrDamaged, number)
 		}
 		hosts, ok := hostsOf(string(line))
 		switch {
 		case !ok:
-			bad++
+			bad.add(number)
 		case len(hosts) > 0:
 			good++
 		}
 		for _, host := range hosts {
 			if err := keep(host); err != nil {
-				return err
+				return bad, err
 			}
 		}
 	}
@@ -77,12 +89,11 @@ func parse(r io.Reader, keep func(host string) error) error {
 
 // hostsOf returns the hosts of a line; ok is false when it is something else.
 func hostsOf(line string) (hosts []string, ok bool) {
-	line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
-	if line == "" || line[0] == '!' || line[0] == ';' {
-		return nil, true
-	}
-	line, _, _ = strings.Cut(line, "#")
+	line, _, _ = strings.Cut(strings.TrimPrefix(line, "\ufeff"), "#")
 	fields := strings.Fields(line)
+	if note := slices.IndexFunc(fields, beginsNote); note >= 0 {
+		fields = fields[:note]
+	}
 	if len(fields) > 1 {
 		if _, err := netip.ParseAddr(fields[0]); err != nil {
 			return nil, false
@@ -100,6 +111,8 @@ func hostsOf(line string) (hosts []string, ok bool) {
 	}
 	return hosts, true
 }
+
+func beginsNote(field string) bool { return field[0] == '!' || field[0] == ';' }
 
 // isBorder finds what stands between the parts of a name (UTS 46 has four dots) or of
 // an address. A bare number would be an address to a browser, and is none in a list.

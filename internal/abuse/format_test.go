@@ -28,6 +28,12 @@ func TestLines(t *testing.T) {
 		"fe80::1%lo0 localhost":                  nil,
 		"0.0.0.0 0.0.0.0":                        {"0.0.0.0"},
 		"evil.example # why":                     {"evil.example"},
+		"evil.example ; why":                     {"evil.example"},
+		"evil.example\t!why":                     {"evil.example"},
+		"evil.example#why":                       {"evil.example"},
+		"0.0.0.0 a.example b.example ; a.b":      {"a.example", "b.example"},
+		"0.0.0.0 ; nobody":                       {"0.0.0.0"},
+		" ; comment":                             nil,
 		"münchen.example":                        {"xn--mnchen-3ya.example"},
 		"evil。example":                           {"evil.example"},
 		"192.0.2.7":                              {"192.0.2.7"},
@@ -43,7 +49,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"https://evil.example/", "evil.example/path", "evil.example:80", "user@evil.example", "||evil.example^", "@@||good.example^", "evil.example other.example",
+		"https://evil.example/", "evil.example/path", "evil.example:80", "user@evil.example", "||evil.example^", "evil.example;why", "evil.example!", "@@||good.example^", "evil.example other.example",
 		"a..example", strings.Repeat("a", 64) + ".example", "*evil.example", "**.example", "evil.*", "1.2.3.256", "<html>", "404: Not Found", "192.0.2.0/24",
 		"\xff\xfe.example", `{"host":"evil.example"}`, "0.0.0.0 http://evil.example/",
 	} {
@@ -64,18 +70,27 @@ func TestWhatIsNoWholeListIsDamaged(t *testing.T) {
 		"gzip":        "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\n",
 		"adblock":     "[Adblock Plus]\n||a.example^\n||b.example^\n",
 	} {
-		if err := abuse.Parse(strings.NewReader(text), func(string) error { return nil }); !errors.Is(err, abuse.ErrDamaged) {
+		if _, _, err := abuse.Parse(strings.NewReader(text), func(string) error { return nil }); !errors.Is(err, abuse.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, text := range map[string]string{"comments": "# none yet\n", "a few strange lines": "a.example\nb.example\nnonsense!\n"} {
-		if err := abuse.Parse(strings.NewReader(text), func(string) error { return nil }); err != nil {
+		if _, _, err := abuse.Parse(strings.NewReader(text), func(string) error { return nil }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	broken := errors.New("broken")
-	if err := abuse.Parse(io.MultiReader(strings.NewReader("a.example\n"), failing{broken}), func(string) error { return nil }); !errors.Is(err, broken) {
+	if _, _, err := abuse.Parse(io.MultiReader(strings.NewReader("a.example\n"), failing{broken}), func(string) error { return nil }); !errors.Is(err, broken) {
 		t.Errorf("a read that fails: %v", err)
+	}
+}
+
+func TestLinesThatAreNoHostsAreCounted(t *testing.T) {
+	const text = "a.example ; mail\n# note\n||b.example^\nhttps://c.example/p\nd.example\ne.example:443\nf.example\n"
+	var kept []string
+	lines, first, err := abuse.Parse(strings.NewReader(text), func(host string) error { kept = append(kept, host); return nil })
+	if err != nil || lines != 3 || first != 3 || !slices.Equal(kept, []string{"a.example", "d.example", "f.example"}) {
+		t.Errorf("%d lines from %d on, kept %q: %v", lines, first, kept, err)
 	}
 }
 

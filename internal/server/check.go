@@ -144,6 +144,9 @@ func (c *checker) blocklists(ctx context.Context, cfg config.Config) {
 		what := ""
 		if err == nil {
 			what = fmt.Sprintf("CURT_BLOCKLISTS=%s: %d hosts", path, b.Stats().Hosts)
+			if n := b.Stats().Strange; n > 0 {
+				what += fmt.Sprintf("; %d lines are no hosts and forbid nothing", n)
+			}
 		}
 		c.add(what, err)
 	}

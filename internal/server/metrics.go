@@ -37,6 +37,8 @@ func (s *Server) register() {
 	}
 	if b := s.ready.blocked; b != nil {
 		m.Gauge("curt_blocklist_hosts", "Hosts in the blocklists that are in use.", func() float64 { return float64(b.Stats().Hosts) })
+		m.Gauge("curt_blocklist_strange_lines", "Lines of the blocklists in use that are no hosts and forbid nothing.",
+			func() float64 { return float64(b.Stats().Strange) })
 		m.Gauge("curt_blocklists_unusable", "Blocklists whose newest version could not be used.",
 			func() float64 { return float64(b.Stats().Unusable) })
 		m.Counter("curt_blocklist_reloads_total", "Versions of blocklists taken into use.", func() uint64 { return b.Stats().Reloads })
