@@ -23,7 +23,7 @@ func (a *api) qrOperation(d describer) *operation {
 			Method: http.MethodGet, Path: linksPath + "/{code}/qr", OperationID: "link-qr", Summary: "Draw the QR code of a link",
 			Description: "The code says the short URL with ?qr=1, by which its clicks are told from others. Whatever the state of the link, its owner may draw " +
 				"its code; visitors get it without a key at /{code}/qr, with the same parameters, while the link leads somewhere. " +
-				"Colours that scanners cannot tell apart are refused, and sizes that the modules do not fit into.",
+				"Colours that scanners cannot tell apart are refused, and sizes that the modules do not fit into, with 2 pixels each in a PNG.",
 			Parameters: []*huma.Param{
 				codeParam(), domainParam(),
 				queryParam("format", "Instead of an Accept header; SVG without both.", &huma.Schema{Type: huma.TypeString, Enum: []any{"svg", "png"}}),

@@ -160,7 +160,7 @@ func TestEveryPNGIsReadByAnother(t *testing.T) {
 				n := 8*i + 2*j + k // sizes, margins and colours take turns
 				c := colours()[n%7]
 				o := qr.Options{
-					Format: qr.PNG, Size: []int{160, 256, 333, 400, 512}[n%5], Margin: []int{0, 1, 4, 16}[(n+i+j)%4],
+					Format: qr.PNG, Size: []int{300, 320, 333, 400, 512}[n%5], Margin: []int{0, 1, 4, 16}[(n+i+j)%4],
 					Level: level, Foreground: c[0], Background: c[1],
 				}
 				r.add(t, shown(drawn(t, text, o), c[1]), text, fmt.Sprintf("%+v", o))
@@ -181,6 +181,55 @@ func TestDefaultsAreReadAsTheyAre(t *testing.T) {
 		}
 	}
 	r.compare(t)
+}
+
+// TestTheSmallestPNGsAreReadAsTheyAre: whatever size is taken, from the first on, is
+// read without being magnified.
+func TestTheSmallestPNGsAreReadAsTheyAre(t *testing.T) {
+	need(t, "zbarimg")
+	r := &reader{folder: t.TempDir()}
+	for i, text := range texts()[:3] {
+		for j, level := range levels() {
+			for k, margin := range []int{2, 4, 10} {
+				o := qr.Defaults()
+				o.Format, o.Level, o.Margin, o.Size = qr.PNG, level, margin, qr.MinSize
+				for draws(t, text, o) != nil {
+					o.Size++
+				}
+				o.Size += 7 * ((i + j + k) % 4)
+				r.add(t, drawn(t, text, o), text, fmt.Sprintf("%+v", o))
+			}
+		}
+	}
+	r.compare(t)
+}
+
+// draws returns what is wrong with the size, nil when there is a drawing.
+func draws(t *testing.T, text string, o qr.Options) error {
+	t.Helper()
+	_, err := qr.NewDrawer().Draw(t.Context(), text, o)
+	if wrong, ok := qr.AsError(err); err != nil && (!ok || wrong.Field != "size") {
+		t.Fatal(err)
+	}
+	return err
+}
+
+func TestSizesThatNobodyReadsAreRefused(t *testing.T) {
+	short, long := "https://go.example/abcdefg", "https://go.example/"+strings.Repeat("a", 64)
+	for _, c := range []struct {
+		text         string
+		level        qr.Level
+		margin, size int
+	}{{short, qr.H, 4, 77}, {short, qr.H, 16, 110}, {long, qr.H, 4, 110}, {long, qr.H, 16, 150}, {long, qr.L, 16, 110}} {
+		o := qr.Defaults()
+		o.Format, o.Level, o.Margin, o.Size = qr.PNG, c.level, c.margin, c.size
+		if draws(t, qr.Text(c.text), o) == nil {
+			t.Errorf("%s is drawn with %+v", c.text, o)
+		}
+		if o.Format = qr.SVG; draws(t, qr.Text(c.text), o) != nil {
+			t.Errorf("no SVG of %s with %+v", c.text, o)
+		}
+	}
 }
 
 func TestEverySVGIsReadByAnother(t *testing.T) {

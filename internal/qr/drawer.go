@@ -45,7 +45,11 @@ func (d *Drawer) Draw(ctx context.Context, text string, o Options) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if least := m.n + 2*o.Margin; o.Size < least {
+	least := m.n + 2*o.Margin
+	if o.Format == PNG {
+		least *= leastModule
+	}
+	if o.Size < least {
 		return nil, &Error{"size", fmt.Sprintf("is too small: this code needs %d pixels with its margin", least)}
 	}
 	if o.Format == PNG {

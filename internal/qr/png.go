@@ -30,6 +30,10 @@ func (p picture) ColorIndexAt(x, y int) uint8 {
 	return 0
 }
 
+// leastModule is the side of a module in a PNG, in pixels: of codes with modules of one
+// pixel zbar cannot read a third. An SVG grows with the page that shows it.
+const leastModule = 2
+
 // png draws modules of whole pixels, because blurred edges cost readers; what is left
 // over widens the quiet zone.
 func (m matrix) png(o Options) ([]byte, error) {
