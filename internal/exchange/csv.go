@@ -38,6 +38,9 @@ func NewCSV(r io.Reader, offset int64, chosen map[string]string) (*CSV, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first.returns {
+		return nil, errors.New("the lines end in carriage returns alone, as on old Macs: save the file with line feeds")
+	}
 	c.comma = delimiter(first.text)
 	cells, n, err := c.cells()
 	if err != nil {
@@ -133,6 +136,7 @@ func (c *CSV) Next() (Row, error) {
 }
 
 func (c *CSV) record(cells []string) (r Record, err error) {
+	other := ""
 	if len(cells) > len(c.header.Fields) {
 		return r, fmt.Errorf("%d columns, the first line has %d", len(cells), len(c.header.Fields))
 	}
@@ -145,12 +149,19 @@ func (c *CSV) record(cells []string) (r Record, err error) {
 		if field == "short_code" {
 			cell = codeOf(cell)
 		}
-		if field == "" {
+		switch field {
+		case "":
+			continue
+		case otherCode:
+			other = codeOf(cell)
 			continue
 		}
 		if err := r.set(field, cell); err != nil {
 			return r, err
 		}
+	}
+	if r.Code == "" {
+		r.Code = other
 	}
 	if r.LongURL == "" && r.Status != "deleted" {
 		return r, errors.New("there is no long URL")

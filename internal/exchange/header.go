@@ -35,6 +35,10 @@ func synonyms() map[string][]string {
 	}
 }
 
+// otherCode is the field of a column with the code of the links whose short_code is empty:
+// Bitly leaves custom_bitlinks empty for the links whose codes are its own.
+const otherCode = "short_code where that is empty"
+
 // Header says which column of a file is which field of a link.
 type Header struct {
 	Fields  []string // by column; "" = ignored
@@ -95,6 +99,7 @@ func readHeader(names []string, chosen map[string]string) (Header, error) {
 	if !slices.Contains(h.Fields, "long_url") {
 		return withoutHeader(names, chosen)
 	}
+	h.takeOther(plain, chosen)
 	for i, f := range h.Fields {
 		if f == "" {
 			h.Ignored = append(h.Ignored, names[i])
@@ -113,6 +118,20 @@ func (h *Header) take(i int, field string, chosen map[string]string) bool {
 	}
 	h.Fields[i] = field
 	return true
+}
+
+// takeOther finds the column of otherCode, in exports of Bitly.
+func (h *Header) takeOther(plain []string, chosen map[string]string) {
+	i := slices.Index(h.Fields, "short_code")
+	if _, decided := chosen["short_code"]; decided || i < 0 || !slices.Contains([]string{"custombitlinks", "custombitlink"}, plain[i]) {
+		return
+	}
+	for _, name := range []string{"link", "bitlink", "id"} {
+		if i := slices.Index(plain, name); i >= 0 && h.Fields[i] == "" {
+			h.Fields[i] = otherCode
+			return
+		}
+	}
 }
 
 // withoutHeader reads a file that begins with a link: URL, or URL and code, or code and

@@ -48,6 +48,8 @@ type line struct {
 	text []byte
 	size int64
 	long bool
+
+	returns bool // a carriage return stands between other text
 }
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 64<<10)} }
@@ -79,6 +81,9 @@ func (l *lines) read() (n line, err error) {
 	for {
 		piece, err := l.in.ReadSlice('\n')
 		n.size += int64(len(piece))
+		if i := bytes.IndexByte(piece, '\r'); i >= 0 && i+1 < len(piece) && piece[i+1] != '\r' && piece[i+1] != '\n' {
+			n.returns = true
+		}
 		if len(n.text)+len(piece) > MaxRow {
 			n.long = true
 		}

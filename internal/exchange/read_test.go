@@ -231,3 +231,41 @@ func (r repeat) Read(b []byte) (n int, err error) {
 	}
 	return n, nil
 }
+
+// Bitly names the codes that people chose, or none, in one column, and its own in another.
+func TestBitlysOwnCodesAreKept(t *testing.T) {
+	for name, rows := range map[string]string{
+		"link":  "title,long_url,link,custom_bitlinks\na,https://a.example,https://bit.ly/bxx1,\nb,https://b.example,https://bit.ly/bxx2,[]\nc,https://c.example,https://bit.ly/bxx3,[bit.ly/sale]\n",
+		"id":    "custom_bitlinks,long_url,id\n,https://a.example,bit.ly/bxx1\n[],https://b.example,bit.ly/bxx2\nhttps://bit.ly/sale,https://c.example,bit.ly/bxx3\n",
+		"quote": "long_url,link,custom_bitlinks\nhttps://a.example,http://bit.ly/bxx1,\"\"\nhttps://b.example,bit.ly/bxx2,\"[\"\"\"\"]\"\nhttps://c.example,bit.ly/bxx3,\"[\"\"bit.ly/sale\"\"]\"\n",
+	} {
+		r, err := exchange.NewCSV(strings.NewReader(rows), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for row, err := r.Next(); err == nil; row, err = r.Next() {
+			got = append(got, row.Record.Code)
+		}
+		if want := []string{"bxx1", "bxx2", "sale"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A file of which nothing would be made is an error, not an import of no rows.
+func TestFilesWithoutRowsOrURLsAreRefused(t *testing.T) {
+	long := strings.Repeat("https://a.example/,x\r", 10_000)
+	for text, want := range map[string]string{
+		"long_url,alias\rhttps://a.example/,x\r": "carriage returns alone",
+		"long_url,alias\r" + long:                "carriage returns alone",
+		"title,alias\na,b\n":                     "no column holds the long URLs",
+	} {
+		if _, err := exchange.NewCSV(strings.NewReader(text), 0, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	if _, err := exchange.NewCSV(strings.NewReader("long_url,alias\r\r\nhttps://a.example/,x\r\n"), 0, nil); err != nil {
+		t.Error(err)
+	}
+}
