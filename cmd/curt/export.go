@@ -32,7 +32,7 @@ type exportCmd struct {
 }
 
 // Run writes what there is, beside a server that runs. A file gets its name when it is
-// whole.
+// whole. Damaged rows are left out, and make the command fail in the end.
 func (c *exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.CSV && c.What != "links" || c.Resume && c.Output == "" {
 		return usageError("--csv goes with links, and --resume with --output")
@@ -46,21 +46,26 @@ func (c *exportCmd) Run(ctx context.Context, t terminal) (err error) {
 		return fmt.Errorf("export: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	e := &export{exportCmd: c, from: s, progress: newProgress(t, 0), out: bufio.NewWriterSize(t.out, 1<<20)}
+	e := &export{exportCmd: c, t: t, from: s, progress: newProgress(t, 0), out: bufio.NewWriterSize(t.out, 1<<20)}
 	if c.Output == "" {
-		return e.run(ctx, "")
+		if err := e.run(ctx, ""); err != nil {
+			return err
+		}
+		return e.end()
 	}
-	return e.toFile(ctx, t)
+	return e.toFile(ctx)
 }
 
 // export is one run of the command.
 type export struct {
 	*exportCmd
 
+	t        terminal
 	from     *sqlite.Snapshot
 	out      *bufio.Writer
 	progress *progress
 	done     int64
+	damaged  int64                        // rows that were left out
 	saved    func(next link.Cursor) error // after each page; nil = nothing to save
 }
 
@@ -101,9 +106,11 @@ func (e *export) page(after link.Cursor) (next link.Cursor, err error) {
 	switch e.What {
 	case "links":
 		var page []link.Link
-		if page, next, err = e.from.Links(after, exportRows); err != nil {
+		var damaged []error
+		if page, damaged, next, err = e.from.Links(after, exportRows); err != nil {
 			return "", err
 		}
+		e.leaveOut(damaged)
 		for _, l := range page {
 			if err := e.link(exchange.RecordOf(l)); err != nil {
 				return "", err
@@ -123,6 +130,27 @@ func (e *export) page(after link.Cursor) (next link.Cursor, err error) {
 		}
 		return next, err
 	}
+}
+
+// leaveOut says which rows are not exported: nobody knows what the links were.
+func (e *export) leaveOut(damaged []error) {
+	for _, err := range damaged {
+		if e.damaged++; e.damaged > mostTold {
+			continue
+		}
+		e.progress.clear()
+		e.t.complain(fmt.Errorf("left out: %w", err))
+	}
+}
+
+// end says how many rows were left out in all runs.
+func (e *export) end() error {
+	if e.damaged == 0 {
+		return nil
+	}
+	err := fmt.Errorf("export: %d damaged rows were left out, %d links are whole", e.damaged, e.done)
+	e.t.complain(err)
+	return saidError{err}
 }
 
 func (e *export) link(r exchange.Record) error {
@@ -154,15 +182,16 @@ func (e *export) cells(cells []string) error {
 
 // exportState says how far the file of an interrupted export is good.
 type exportState struct {
-	What   string      `json:"what"`
-	CSV    bool        `json:"csv"`
-	Bytes  int64       `json:"bytes"`
-	Rows   int64       `json:"rows"`
-	Cursor link.Cursor `json:"cursor"`
+	What    string      `json:"what"`
+	CSV     bool        `json:"csv"`
+	Bytes   int64       `json:"bytes"`
+	Rows    int64       `json:"rows"`
+	Damaged int64       `json:"damaged"`
+	Cursor  link.Cursor `json:"cursor"`
 }
 
 // toFile writes FILE.partial, and beside it how far it is good, for --resume.
-func (e *export) toFile(ctx context.Context, t terminal) error {
+func (e *export) toFile(ctx context.Context) error {
 	if _, err := os.Lstat(e.Output); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("export: %s is there already", e.Output), err)
 	}
@@ -183,16 +212,16 @@ func (e *export) toFile(ctx context.Context, t terminal) error {
 	if err := errors.Join(f.Truncate(state.Bytes), seekTo(f, state.Bytes)); err != nil {
 		return errors.Join(fmt.Errorf("export: %w", err), f.Close())
 	}
-	e.out, e.done = bufio.NewWriterSize(f, 1<<20), state.Rows
+	e.out, e.done, e.damaged = bufio.NewWriterSize(f, 1<<20), state.Rows, state.Damaged
 	e.saved = func(next link.Cursor) error {
 		at, err := f.Seek(0, io.SeekCurrent)
-		state.Bytes, state.Rows, state.Cursor = at, e.done, next
+		state.Bytes, state.Rows, state.Damaged, state.Cursor = at, e.done, e.damaged, next
 		return errors.Join(err, saveState(cursor, state))
 	}
 	err = e.run(ctx, state.Cursor)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		if _, gone := os.Lstat(cursor); gone == nil {
-			t.note("curt: %d %s are in %s; --resume goes on there", state.Rows, e.What, partial)
+			e.t.note("curt: %d %s are in %s; --resume goes on there", state.Rows, e.What, partial)
 		}
 		return err
 	}
@@ -202,8 +231,8 @@ func (e *export) toFile(ctx context.Context, t terminal) error {
 	if err := os.Remove(cursor); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("export: %w", err)
 	}
-	t.note("%d %s in %s", e.done, e.What, e.Output)
-	return nil
+	e.t.note("%d %s in %s", e.done, e.What, e.Output)
+	return e.end()
 }
 
 func seekTo(f *os.File, at int64) error {

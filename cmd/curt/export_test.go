@@ -98,3 +98,21 @@ func manyLinks(t *testing.T, n int) string {
 	}
 	return data
 }
+
+// A rotten row costs an export that row, and its exit code.
+func TestExportLeavesDamagedRowsOut(t *testing.T) {
+	data := manyLinks(t, 20)
+	name := filepath.Join(data, "curt.db")
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotten := bytes.Replace(raw, []byte("https://example.com/7"), []byte("https://exbmple.com/7"), 1)
+	if err := os.WriteFile(name, rotten, 0o600); err != nil || bytes.Equal(raw, rotten) {
+		t.Fatal(err, "nothing was changed")
+	}
+	code, out, said := curt(t.Context(), "export", "--data", data)
+	if code != exitFailed || strings.Count(out, "\n") != 19 || !strings.Contains(said, `link "/code-7"`) || !strings.Contains(said, "1 damaged rows were left out, 19 links are whole") {
+		t.Errorf("exit %d, %d links: %s", code, strings.Count(out, "\n"), said)
+	}
+}

@@ -62,7 +62,7 @@ func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
 	l.Version = link.Version(s.int())
 	sum := s.int()
 	if s.bad || !ok || sum != checksum(l.Key, l.Target(), l.MaxClicks) {
-		return n, link.Link{}, fmt.Errorf("row %d: %w: %w", n, link.ErrUnavailable, ErrCorrupt)
+		return n, link.Link{}, fmt.Errorf("row %d, link %q: %w: %w", n, l.Key.String(), link.ErrUnavailable, ErrCorrupt)
 	}
 	return n, l, nil
 }

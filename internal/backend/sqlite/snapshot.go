@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
 	"curt/internal/clicks"
@@ -138,8 +139,15 @@ func (s *Snapshot) Copy(ctx context.Context, to string, told func(done, total in
 		if err != nil {
 			return err
 		}
-		return errors.Join(steps(ctx, b, f, told), b.Finish())
+		if err := steps(ctx, b, f, told); err != nil {
+			_ = b.Finish() // says the same again
+			return err
+		}
+		return b.Finish()
 	})
+	if resultCode(err)&0xff == codeFull || errors.Is(err, unix.ENOSPC) { // the copy is, not the store
+		return fmt.Errorf("write %s: %w", to, unix.ENOSPC)
+	}
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", s.path, undone(err))
 	}
@@ -188,7 +196,11 @@ func Seal(ctx context.Context, path string) error {
 		return err
 	}
 	err = seal(ctx, db)
-	if err = errors.Join(err, db.Close()); err != nil {
+	err = errors.Join(err, db.Close())
+	if resultCode(err)&0xff == codeFull {
+		return fmt.Errorf("write %s: %w", path, unix.ENOSPC)
+	}
+	if err != nil {
 		return fmt.Errorf("seal %s: %w", path, undone(err))
 	}
 	return nil

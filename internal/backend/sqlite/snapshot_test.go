@@ -67,7 +67,7 @@ func walked(t *testing.T, s *sqlite.Snapshot) map[link.Key]link.Link {
 	t.Helper()
 	all := map[link.Key]link.Link{}
 	for after, first := link.Cursor(""), true; first || after != ""; first = false {
-		page, next, err := s.Links(after, 7)
+		page, _, next, err := s.Links(after, 7)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"curt/internal/clicks"
@@ -28,14 +29,19 @@ func (s *Snapshot) Renew() error {
 
 // Links returns up to n links of a curt.db, tombstones included, in the order in which
 // they lie, and the cursor after the last; the empty one at the end. A walk with Renew
-// between the calls sees every link that existed throughout once.
-func (s *Snapshot) Links(after link.Cursor, n int) (page []link.Link, next link.Cursor, err error) {
+// between the calls sees every link that existed throughout once. Rows whose checksum
+// does not hold are not in the page; each has its error, wrapped ErrCorrupt, in damaged.
+func (s *Snapshot) Links(after link.Cursor, n int) (page []link.Link, damaged []error, next link.Cursor, err error) {
 	err = s.page(after, n, sqlRowsFrom, &next, func(row []driver.Value) (int64, error) {
 		at, l, err := scanLink(row)
+		if errors.Is(err, ErrCorrupt) {
+			damaged = append(damaged, err)
+			return at, nil
+		}
 		page = append(page, l)
 		return at, err
 	})
-	return page, next, err
+	return page, damaged, next, err
 }
 
 // Totals returns up to n totals of a clicks.db, as Links does.
