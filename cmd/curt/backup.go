@@ -26,11 +26,19 @@ func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	bar := newStages(t)
 	m, err := backup.Take(ctx, backup.TakeConfig{Data: c.Data, To: c.To, Version: version, Told: bar.told})
 	bar.progress.clear()
+	if errors.Is(err, backup.ErrRows) {
+		return fmt.Errorf("backup: %s is a copy that restore will refuse: %w; %s", plain(c.To), err, takeOut(c.Data))
+	}
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	_, err = fmt.Fprintf(t.out, "backed up %s to %s: %s\n", plain(c.Data), plain(c.To), contents(m))
 	return err
+}
+
+// takeOut says how to get the links that are whole.
+func takeOut(folder string) string {
+	return "restore an older backup, or take the other links out with curt export --data=" + folder
 }
 
 func contents(m backup.Manifest) string {
@@ -77,10 +85,10 @@ func (c *restoreCmd) Run(ctx context.Context, t terminal) error {
 	defer bar.progress.clear()
 	if c.Check {
 		m, err := backup.Verify(ctx, c.From, bar.told)
-		if err != nil {
-			return fmt.Errorf("restore: %w", err)
-		}
 		bar.progress.clear()
+		if err != nil {
+			return c.refused(err)
+		}
 		_, err = fmt.Fprintf(t.out, "%s is whole: %s\n", plain(c.From), contents(m))
 		return err
 	}
@@ -90,14 +98,22 @@ func (c *restoreCmd) Run(ctx context.Context, t terminal) error {
 	case errors.Is(err, backup.ErrNotEmpty):
 		return fmt.Errorf("restore: %w; --force puts it aside", err)
 	case err != nil:
-		return fmt.Errorf("restore: %w", err)
+		return c.refused(err)
 	}
 	return c.report(t, r)
 }
 
+func (c *restoreCmd) refused(err error) error {
+	if errors.Is(err, backup.ErrRows) {
+		return fmt.Errorf("restore: %w; %s", err, takeOut(c.From))
+	}
+	return fmt.Errorf("restore: %w", err)
+}
+
 // restore keeps servers away meanwhile. It makes no data folder for what is no backup.
 func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored, err error) {
-	if _, err := backup.Read(c.From); err != nil {
+	config := backup.RestoreConfig{From: c.From, Data: c.Data, Force: c.Force, Now: time.Now(), Told: bar.told}
+	if _, err := config.Check(); err != nil {
 		return r, err
 	}
 	lock, err := server.LockFolder(c.Data)
@@ -105,7 +121,7 @@ func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return backup.Restore(ctx, backup.RestoreConfig{From: c.From, Data: c.Data, Force: c.Force, Now: time.Now(), Told: bar.told})
+	return backup.Restore(ctx, config)
 }
 
 func (c *restoreCmd) report(t terminal, r backup.Restored) error {

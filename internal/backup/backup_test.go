@@ -288,3 +288,52 @@ func TestHostileManifestIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// One byte of a link that rotted in the data folder is in its copy, too: Take says so and
+// keeps the copy, and Verify and Restore refuse it alike.
+func TestRottenLinkIsNotWhole(t *testing.T) {
+	data := newFolder(t).close(t)
+	name := filepath.Join(data, "curt.db")
+	raw, err := os.ReadFile(name)
+	at := bytes.Index(raw, []byte("https://example.com/"))
+	if err != nil || at < 0 {
+		t.Fatal(err)
+	}
+	raw[at+len("https://e")] ^= 1
+	put(t, name, raw)
+	to := filepath.Join(t.TempDir(), "backup")
+	_, err = backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Told: silent})
+	if !errors.Is(err, backup.ErrRows) || !strings.Contains(err.Error(), "row ") || !strings.Contains(err.Error(), "link ") {
+		t.Fatalf("backup of a rotten row: %v", err)
+	}
+	if _, err := backup.Verify(t.Context(), to, silent); !errors.Is(err, backup.ErrRows) {
+		t.Errorf("check: %v", err)
+	}
+	into := t.TempDir()
+	if _, err := restore(t, to, into, false); !errors.Is(err, backup.ErrRows) || len(tree(t, into)) > 0 {
+		t.Errorf("restore: %v", err)
+	}
+}
+
+// A backup and a data folder of which one lies in the other are refused, by any of their
+// names, and nothing has changed.
+func TestOneInTheOtherIsRefused(t *testing.T) {
+	from, data := take(t, newFolder(t).data), newFolder(t).close(t)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.Symlink(from, other); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, from)
+	for _, into := range []string{from, other, filepath.Join(from, "clicks"), filepath.Join(other, "not/there"), filepath.Dir(from)} {
+		if _, err := restore(t, from, into, true); err == nil || !strings.Contains(err.Error(), "must not lie in each other") {
+			t.Errorf("restore into %s: %v", into, err)
+		}
+	}
+	if !maps.Equal(before, tree(t, from)) {
+		t.Error("the backup has changed")
+	}
+	to := filepath.Join(data, "inner")
+	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Told: silent}); err == nil || !strings.Contains(err.Error(), "must not lie") {
+		t.Errorf("backup into the data folder: %v", err)
+	}
+}

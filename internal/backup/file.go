@@ -3,7 +3,9 @@ package backup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // syncEvery is how much of a new file may wait for its fsync: other programs' fsyncs
@@ -36,6 +38,43 @@ func (f *file) Write(b []byte) (int, error) {
 
 // close sees to it that the file is on the disk.
 func (f *file) close() error { return errors.Join(f.Sync(), f.Close()) }
+
+// apart refuses a backup and a data folder of which one is, or lies in, the other: a
+// restore would move one into the other, and a backup go with the folder that it is for.
+// One that is not there yet is where its name says.
+func apart(data, backup string) error {
+	a, err := resolved(data)
+	if err != nil {
+		return err
+	}
+	b, err := resolved(backup)
+	if err != nil {
+		return err
+	}
+	if within(a, b) || within(b, a) {
+		return fmt.Errorf("the backup %s and the data folder %s must not lie in each other", backup, data)
+	}
+	return nil
+}
+
+func within(name, folder string) bool {
+	rest, err := filepath.Rel(folder, name)
+	return err == nil && filepath.IsLocal(rest)
+}
+
+// resolved follows the links of the part of a name that is there.
+func resolved(name string) (string, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", fmt.Errorf("resolve: %w", err)
+	}
+	whole, err := filepath.EvalSymlinks(name)
+	if !errors.Is(err, fs.ErrNotExist) || name == filepath.Dir(name) {
+		return whole, err
+	}
+	parent, err := resolved(filepath.Dir(name))
+	return filepath.Join(parent, filepath.Base(name)), err
+}
 
 // syncFolder sees to it that the names in a folder are on the disk.
 func syncFolder(name string) error {

@@ -37,6 +37,9 @@ const maxManifest = 32 << 20
 // ErrDamaged means that a backup is not what was written, or not a backup.
 var ErrDamaged = errors.New("no whole backup")
 
+// ErrRows means that rows of the links are damaged, in the data folder as in its copy.
+var ErrRows = errors.New("damaged rows of links")
+
 // Manifest says what a backup is.
 type Manifest struct {
 	Format  int              `json:"format"`

@@ -12,6 +12,7 @@ import (
 
 	"curt/internal/backend/sqlite"
 	"curt/internal/codegen"
+	"curt/internal/link"
 )
 
 // RestoreConfig says what is restored, and where.
@@ -21,6 +22,16 @@ type RestoreConfig struct {
 	Force bool   // put what is there aside
 	Now   time.Time
 	Told  Told
+}
+
+// Check reads what the backup says of itself, and returns the error that Restore would
+// have before it touches the data folder, which need not be there.
+func (c RestoreConfig) Check() (Manifest, error) {
+	m, err := Read(c.From)
+	if err != nil {
+		return m, err
+	}
+	return m, apart(c.Data, c.From)
 }
 
 // Restored says what Restore did.
@@ -60,7 +71,8 @@ func Unfinished(data string) error {
 }
 
 // Verify reads a whole backup and returns what it says of itself. ErrDamaged means that
-// a byte of it is not what was written, or that files are missing.
+// a byte of it is not what was written, or that files are missing; ErrRows, that what was
+// copied was damaged already. Restore takes what Verify has nothing to say of.
 func Verify(ctx context.Context, from string, told Told) (Manifest, error) {
 	m, err := Read(from)
 	if err != nil {
@@ -74,7 +86,32 @@ func Verify(ctx context.Context, from string, told Told) (Manifest, error) {
 		}
 		done += f.Size
 	}
-	return m, nil
+	for _, name := range []string{clicksFile, linksFile} {
+		told("check "+name, 0, 0)
+		if err := sqlite.Check(ctx, filepath.Join(from, name)); err != nil {
+			return Manifest{}, err
+		}
+	}
+	return m, checkLinks(ctx, filepath.Join(from, linksFile))
+}
+
+// checkLinks reads every link of a file that nobody writes.
+func checkLinks(ctx context.Context, name string) error {
+	s, err := sqlite.TakeSnapshot(ctx, name)
+	if err != nil {
+		return err
+	}
+	rows, err := s.EachLink(ctx, func(*link.Link) {})
+	if err = errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	switch {
+	case len(rows.Damaged) > 0:
+		return fmt.Errorf("%w, %d or more: %w", ErrRows, len(rows.Damaged), rows.Damaged[0])
+	case rows.Hidden > 0:
+		return fmt.Errorf("%w: %d are not found by their code", ErrRows, rows.Hidden)
+	}
+	return nil
 }
 
 // readFile copies a file of a backup and compares it with its checksum.
@@ -97,7 +134,7 @@ func readFile(ctx context.Context, from string, f File, to io.Writer, told func(
 // Restore puts a backup in the place of the data folder. Until all of it has been read
 // and checked, nothing that is there is touched.
 func Restore(ctx context.Context, c RestoreConfig) (r Restored, err error) {
-	if r.Manifest, err = Read(c.From); err != nil {
+	if r.Manifest, err = c.Check(); err != nil {
 		return r, err
 	}
 	if same, err := resume(c.Data, r.Manifest); err != nil || same {
@@ -155,18 +192,18 @@ func fill(ctx context.Context, c RestoreConfig, m Manifest, folder string) (link
 	return links, errors.Join(syncFolder(filepath.Join(folder, logFolder)), syncFolder(folder))
 }
 
-// settle checks the links and skips the ids of codes that may have been given away since
+// settle checks the links, and skips the ids of codes that may have been given away since
 // the backup was made.
 func settle(ctx context.Context, c RestoreConfig, m Manifest, name string) (count uint64, err error) {
 	c.Told("check "+linksFile, 0, 0)
+	if err := errors.Join(sqlite.Check(ctx, name), checkLinks(ctx, name)); err != nil {
+		return 0, err
+	}
 	links, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: name, ReaderCacheKiB: 64 << 10})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, links.Close()) }()
-	if err := links.Integrity(ctx); err != nil {
-		return 0, err
-	}
 	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
 		err := codegen.SkipAfterRestore(ctx, links, codegen.DefaultPrefix, length, c.Now.Sub(m.Taken))
 		if err != nil {

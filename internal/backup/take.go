@@ -33,7 +33,9 @@ type TakeConfig struct {
 const partialSuffix = ".partial"
 
 // Take makes a backup and returns what it says of itself. When it returns nil the backup
-// is on the disk. After an error there is none, and nothing of it is left.
+// is on the disk and Restore takes it. With ErrRows it is on the disk, too, as true as
+// what it copies: Restore refuses it, but an export reads the other links out of it.
+// After another error there is none, and nothing of it is left.
 func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 	c.To = filepath.Clean(c.To)
 	if _, err := os.Lstat(c.To); !errors.Is(err, fs.ErrNotExist) {
@@ -41,6 +43,9 @@ func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, linksFile)); err != nil {
 		return Manifest{}, fmt.Errorf("%s is no data folder: %w", c.Data, err)
+	}
+	if err := apart(c.Data, c.To); err != nil {
+		return Manifest{}, err
 	}
 	partial := c.To + partialSuffix
 	lock, err := claim(partial)
@@ -53,9 +58,9 @@ func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 		err = publish(partial, c.To)
 	}
 	if err != nil {
-		err = errors.Join(err, os.RemoveAll(partial))
+		return t.manifest, errors.Join(err, os.RemoveAll(partial), lock.Close())
 	}
-	return t.manifest, errors.Join(err, lock.Close())
+	return t.manifest, errors.Join(t.damage, lock.Close())
 }
 
 // claim makes an empty folder that is ours alone while the file is open. What a killed
@@ -95,6 +100,7 @@ type taker struct {
 
 	folder   string
 	manifest Manifest
+	damage   error // ErrRows
 }
 
 func (t *taker) take(ctx context.Context) (err error) {
@@ -111,6 +117,12 @@ func (t *taker) take(ctx context.Context) (err error) {
 		return errors.Join(err, links.Close())
 	}
 	if err := t.database(ctx, links, linksFile); err != nil {
+		return err
+	}
+	t.Told("check the links", 0, 0)
+	if err := checkLinks(ctx, filepath.Join(t.folder, linksFile)); errors.Is(err, ErrRows) {
+		t.damage = err
+	} else if err != nil {
 		return err
 	}
 	if err := t.segments(ctx, log); err != nil {
@@ -207,8 +219,11 @@ func (t *taker) copy(ctx context.Context, name string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	err = t.add(ctx, name, to, from)
-	return errors.Join(err, to.close())
+	if err := t.add(ctx, name, to, from); err != nil {
+		_ = to.Close() // it is removed
+		return err
+	}
+	return to.close()
 }
 
 // add copies a file's bytes and puts it into the manifest.

@@ -139,3 +139,22 @@ func killed(t *testing.T, took time.Duration, args ...string) {
 	_ = cmd.Process.Kill() // it may have ended
 	_ = cmd.Wait()         // killed is what it is to be
 }
+
+// A disk without room for the backup is said in one line that names the file, and
+// nothing is left on it.
+func TestBackupToAFullDiskIsOneLine(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{Data: filepath.Join(t.TempDir(), "data")})
+	s.MustCreate(t, 300)
+	disk := curttest.NewDisk(t, 16)
+	if err := os.WriteFile(filepath.Join(disk.Path, "filler"), make([]byte, 64<<20), 0o600); err == nil {
+		t.Fatal("the disk is larger than it was to be")
+	}
+	to := filepath.Join(disk.Path, "backup")
+	said, err := command(t, "backup", "--data", s.Data, to)
+	if err == nil || strings.Count(said, "\n") != 1 || !strings.Contains(said, to+".partial") || !strings.Contains(said, "no space left on device") || strings.Contains(said, "link store") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if left, err := filepath.Glob(to + "*"); len(left) > 0 || err != nil {
+		t.Error("left:", left, err)
+	}
+}
