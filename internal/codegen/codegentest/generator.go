@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,23 +140,48 @@ func burns(t *testing.T, fresh NewGenerator) {
 }
 
 func unavailable(t *testing.T, fresh NewGenerator) {
-	down := errors.New("connection refused")
-	var fault error
-	g := fresh(WithFaults(NewLeaser(), func(context.Context, Op) (bool, error) { return false, fault }), 7, 10)
-	seen := make(map[link.Code]bool)
-	for _, fault = range []error{nil, down, nil, link.ErrUnavailable, nil} {
-		if fault == nil {
-			for range 10 {
-				seen[mustNext(t, g)] = true
-			}
-			continue
+	const size = 10
+	var fault atomic.Pointer[error] // nil = the leaser answers; a generator may ask it from elsewhere
+	g := fresh(WithFaults(NewLeaser(), func(context.Context, Op) (bool, error) {
+		if err := fault.Load(); err != nil {
+			return false, *err
 		}
-		if _, err := g.Next(t.Context(), codegen.Need{}); !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, fault) {
-			t.Errorf("Next while the leaser says %q: %v; want ErrUnavailable and the cause", fault, err)
+		return false, nil
+	}), 7, size)
+	seen, got := make(map[link.Code]bool), 0
+	take := func() error {
+		code, err := g.Next(t.Context(), codegen.Need{})
+		if err == nil {
+			seen[code] = true
+			got++
+		}
+		return err
+	}
+	for _, down := range []error{errors.New("connection refused"), link.ErrUnavailable} {
+		for range size {
+			if err := take(); err != nil {
+				t.Fatalf("Next while the leaser answers: %v", err)
+			}
+		}
+		fault.Store(&down)
+		var err error
+		for range 2*size + 1 { // what was leased ahead may still be handed out
+			if err = take(); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, down) {
+			t.Errorf("Next while the leaser says %q: %v; want ErrUnavailable and the cause", down, err)
+		}
+		fault.Store(nil)
+	}
+	for range size {
+		if err := take(); err != nil {
+			t.Fatalf("Next after the faults: %v", err)
 		}
 	}
-	if len(seen) != 30 {
-		t.Errorf("%d different codes around the faults, want 30", len(seen))
+	if len(seen) != got {
+		t.Errorf("%d different codes around the faults of %d", len(seen), got)
 	}
 }
 
