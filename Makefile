@@ -2,6 +2,7 @@
 # scripts/, or named in one line when it cannot be.
 GO        ?= go
 TOOLS     := $(CURDIR)/bin/tools
+HELM      := $(TOOLS)/helm-v3.19.0
 LINT      := $(TOOLS)/golangci-lint-v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Packages that never run SQLite in a hot loop are tested under the race detector.
@@ -65,8 +66,14 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
 
-release-check: ## the builds of .goreleaser.yaml, for every platform
-	CURT_TEST_RELEASE=1 $(GO) test -count 1 -v -run TestReleaseBuilds ./test/deploy
+release-check: $(HELM) ## the builds of .goreleaser.yaml, for every platform, and the Helm chart
+	ln -sf $(notdir $(HELM)) $(TOOLS)/helm
+	CURT_TEST_RELEASE=1 $(GO) test -count 1 -v -run 'TestReleaseBuilds|TestChart' ./test/deploy
+
+$(HELM):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install helm.sh/helm/v3/cmd/helm@v3.19.0
+	mv $(TOOLS)/helm $(HELM)
 
 soak: build ## the long forms of the fault tests
 	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium
