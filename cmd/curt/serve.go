@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/config"
 	"curt/internal/server"
+	"curt/internal/telemetry"
 )
 
 type serveCmd struct {
@@ -24,6 +25,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	log := newLogger(t, c.LogLevel)
+	telemetry.LogSDK(log)
 	reload, done := c.hangups(t)
 	defer done()
 	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log, Reload: reload})

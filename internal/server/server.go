@@ -104,7 +104,7 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.traces, err = telemetry.NewTraces(ctx, s.version, os.Getenv, s.log); err != nil {
+	if s.traces, err = telemetry.NewTraces(ctx, s.version, os.Getenv); err != nil {
 		return errors.Join(err, lock.Close())
 	}
 	s.closers = append(s.closers, s.traces.Close) // after all that make spans

@@ -93,8 +93,14 @@ func TestWithoutVariablesNothingIsTraced(t *testing.T) {
 // TestAWrongVariableStopsTheStart with the exit code of wrong settings.
 func TestAWrongVariableStopsTheStart(t *testing.T) {
 	t.Parallel()
-	s, err := curttest.Launch(t, curttest.Options{Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}})
-	if err == nil || s.ExitCode() != 78 || !strings.Contains(s.Log(), "OTEL_EXPORTER_OTLP_ENDPOINT=***") {
-		t.Errorf("ended with %v: %s", err, s.Log())
+	for variable, want := range map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318":                "OTEL_EXPORTER_OTLP_ENDPOINT=***",
+		"OTEL_EXPORTER_OTLP_HEADERS=Authorization Bearer-topsecret": "OTEL_EXPORTER_OTLP_HEADERS=***",
+		"OTEL_RESOURCE_ATTRIBUTES=test":                             "OTEL_RESOURCE_ATTRIBUTES=test",
+	} {
+		s, err := curttest.Launch(t, curttest.Options{Env: []string{variable}})
+		if err == nil || s.ExitCode() != 78 || !strings.Contains(s.Log(), want) || strings.Contains(s.Log(), "topsecret") {
+			t.Errorf("%s: ended with %v: %s", variable, err, s.Log())
+		}
 	}
 }
