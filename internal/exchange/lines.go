@@ -190,7 +190,8 @@ func parseJSON(text []byte) (Record, error) {
 	var r struct {
 		Record
 
-		Alias string `json:"custom_alias"`
+		Alias   string `json:"custom_alias"`
+		NoIndex *bool  `json:"noindex"`
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&r); err != nil {
@@ -201,6 +202,9 @@ func parseJSON(text []byte) (Record, error) {
 	}
 	if r.Code == "" {
 		r.Code = r.Alias
+	}
+	if r.NoIndex != nil {
+		r.Record.NoIndex, r.Indexed = *r.NoIndex, !*r.NoIndex
 	}
 	return r.Record, nil
 }

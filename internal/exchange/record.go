@@ -36,6 +36,8 @@ type Record struct {
 	Created      *time.Time `json:"created_at,omitempty"`
 	Updated      *time.Time `json:"updated_at,omitempty"`
 	Version      uint64     `json:"version,omitempty"`
+
+	Indexed bool `json:"-"` // noindex is false because the file says so; never of an export
 }
 
 // The values of Status and Safety; the index is the number of package link.
@@ -213,6 +215,7 @@ func (r *Record) setParsed(field, cell string) (err error) {
 		r.ForwardQuery, err = strconv.ParseBool(cell)
 	case "noindex":
 		r.NoIndex, err = strconv.ParseBool(cell)
+		r.Indexed = err == nil && !r.NoIndex
 	case "cacheable":
 		r.Cacheable, err = strconv.ParseBool(cell)
 	case "starts_at":

@@ -44,6 +44,12 @@ func (c *Creator) apply(now time.Time, l *link.Link, f *Fields) error {
 	return nil
 }
 
+// CheckFields returns the InvalidError that any Creator has for a create with the fields
+// at now, as far as that can be said without knowing which hosts are its own.
+func CheckFields(now time.Time, f *Fields) error {
+	return (&Creator{own: new(weburl.Hosts)}).apply(now, new(link.Link), f)
+}
+
 func (c *Creator) applyURLs(l *link.Link, f *Fields) (err error) {
 	if f.LongURL.Given {
 		if f.LongURL.Null || f.LongURL.Value == "" {
