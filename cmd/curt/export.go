@@ -199,11 +199,16 @@ func (e *export) toFile(ctx context.Context) error {
 	state := exportState{What: e.What, CSV: e.CSV}
 	if e.Resume {
 		if err := loadState(cursor, &state); err != nil {
-			return fmt.Errorf("export: there is nothing to go on with: %w", err)
+			return fmt.Errorf("export: there is nothing to go on with: %w; without --resume it begins", err)
 		}
 		if state.What != e.What || state.CSV != e.CSV {
 			return usageError("the export that was interrupted is of " + state.What)
 		}
+		if info, err := os.Stat(partial); err != nil || info.Size() < state.Bytes {
+			return errors.Join(fmt.Errorf("export: there is nothing to go on with: %s is shorter than when the export was interrupted", partial), err)
+		}
+	} else if err := os.Remove(cursor); err != nil && !errors.Is(err, fs.ErrNotExist) { // of another file than the one that begins
+		return fmt.Errorf("export: %w", err)
 	}
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -247,6 +252,7 @@ func saveState(name string, v any) error {
 		return fmt.Errorf("encode: %w", err)
 	}
 	if err := os.WriteFile(name+".new", append(text, '\n'), 0o600); err != nil {
+		_ = os.Remove(name + ".new") // the disk may be full
 		return err
 	}
 	return os.Rename(name+".new", name)

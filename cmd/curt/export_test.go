@@ -116,3 +116,28 @@ func TestExportLeavesDamagedRowsOut(t *testing.T) {
 		t.Errorf("exit %d, %d links: %s", code, strings.Count(out, "\n"), said)
 	}
 }
+
+// An export that begins anew forgets how far the one before it was, so that nothing goes
+// on in a file that is shorter.
+func TestExportBeginsAnew(t *testing.T) {
+	data := manyLinks(t, 20)
+	name := filepath.Join(t.TempDir(), "links.jsonl")
+	stale := []byte(`{"what":"links","bytes":9999,"rows":5,"cursor":"x"}`)
+	for file, text := range map[string][]byte{name + ".partial": nil, name + ".cursor": stale} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != exitFailed || !strings.Contains(said, "shorter than") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, _, said := curt(&fuse{t.Context(), 0}, "export", "--data", data, "-o", name); code != exitInterrupted {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != exitFailed || !strings.Contains(said, "without --resume it begins") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name); code != exitDone || !strings.Contains(said, "20 links in") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}

@@ -136,7 +136,7 @@ func (i *importer) reader(in io.Reader) (exchange.Reader, error) {
 func (i *importer) openSink(ctx context.Context) (sink, error) {
 	switch {
 	case i.DryRun:
-		return newChecker(), nil
+		return newChecker(i.Data != "", i.Tag, time.Now()), nil
 	case i.Data != "":
 		return openFolder(ctx, i.Data)
 	}
@@ -144,10 +144,11 @@ func (i *importer) openSink(ctx context.Context) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &remote{api: api, domain: i.Domain, tags: i.Tag, wait: func(d time.Duration) error {
+	pause := func(d time.Duration) error { return sleep(ctx, d) }
+	return &remote{api: api, domain: i.Domain, tags: i.Tag, began: i.results.state.Began, sleep: pause, wait: func(d time.Duration) error {
 		i.progress.clear()
 		i.t.note("curt: the server asks to wait %s", d)
-		return sleep(ctx, d)
+		return pause(d)
 	}}, nil
 }
 

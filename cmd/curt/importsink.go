@@ -15,7 +15,6 @@ import (
 	"curt/internal/exchange"
 	"curt/internal/link"
 	"curt/internal/server"
-	"curt/internal/shorten"
 	"curt/internal/weburl"
 )
 
@@ -24,8 +23,19 @@ type remote struct {
 	api    *client.Client
 	domain string
 	tags   []string
-	wait   func(time.Duration) error // returns early when the command is to end
+	began  time.Time                 // of the import, by the clock of this machine
+	sleep  func(time.Duration) error // returns early when the command is to end
+	wait   func(time.Duration) error // sleep that says why
 }
+
+const (
+	// clockSkew is how far the clocks of this machine and of the server may lie apart.
+	clockSkew = 5 * time.Minute
+	// A code that is taken by no link yet is one that the server makes just now, of the
+	// request of a run that was killed: it is looked for again so often.
+	looks     = 8
+	lookAgain = 400 * time.Millisecond
+)
 
 func (r *remote) close() error { return nil }
 
@@ -77,8 +87,13 @@ func (r *remote) send(ctx context.Context, rows []exchange.Row, wanted []int, ou
 	case err != nil:
 		return err
 	}
+	if doubtful {
+		if err := r.recognize(ctx, links, made); err != nil {
+			return err
+		}
+	}
 	for n, i := range wanted {
-		if err := r.settle(ctx, &rows[i].Record, links[n], made[n], &outcomes[i], doubtful); err != nil {
+		if err := r.settle(ctx, &rows[i].Record, links[n], made[n], &outcomes[i]); err != nil {
 			return err
 		}
 	}
@@ -91,7 +106,7 @@ func (r *remote) newLink(record *exchange.Record) client.NewLink {
 		ExpiresAt: record.Expires, RedirectStatus: record.Redirect, Title: record.Title, MaxClicks: record.MaxClicks,
 		FallbackURL: record.Fallback, ForwardQuery: record.ForwardQuery, Cacheable: record.Cacheable,
 	}
-	if record.NoIndex || record.IsWhole() { // elsewhere, what is not said is the server's choice
+	if record.NoIndex || record.Indexed || record.IsWhole() { // elsewhere, what is not said is the server's choice
 		l.NoIndex = new(record.NoIndex)
 	}
 	if l.Domain == "" {
@@ -101,16 +116,62 @@ func (r *remote) newLink(record *exchange.Record) client.NewLink {
 	return l
 }
 
-// settle says what became of a row. One that an earlier run may have made is made when
-// its code leads where it is to lead.
-func (r *remote) settle(ctx context.Context, record *exchange.Record, wanted client.NewLink, made client.Result, o *outcome, doubtful bool) error {
-	l := made.Link
-	if l == nil && doubtful && made.Problem != nil && made.Problem.Status == http.StatusConflict && wanted.CustomAlias != "" {
-		there, err := r.api.Get(ctx, wanted.CustomAlias, client.OnDomain(wanted.Domain))
-		if err == nil && sameURL(there.LongURL, wanted.LongURL) {
-			l = &there
+// recognize finds the links that an earlier run has made among those whose codes are
+// taken, when the others are made: the server may still be at the request of that run.
+func (r *remote) recognize(ctx context.Context, links []client.NewLink, made []client.Result) error {
+	var taken []int
+	for n := range made {
+		if p := made[n].Problem; p != nil && p.Status == http.StatusConflict && links[n].CustomAlias != "" {
+			taken = append(taken, n)
 		}
 	}
+	for look := 1; ; look++ {
+		var missing []int
+		for _, n := range taken {
+			there, found, err := r.get(ctx, links[n])
+			switch {
+			case err != nil:
+				return err
+			case !found:
+				missing = append(missing, n)
+			case r.isOurs(&there, &links[n]):
+				made[n] = client.Result{Link: &there}
+			}
+		}
+		if taken = missing; len(taken) == 0 || look == looks {
+			return nil
+		}
+		if err := r.sleep(lookAgain); err != nil {
+			return err
+		}
+	}
+}
+
+// get waits when a limit asks to.
+func (r *remote) get(ctx context.Context, l client.NewLink) (there client.Link, found bool, err error) {
+	for {
+		there, err := r.api.Get(ctx, l.CustomAlias, client.OnDomain(l.Domain))
+		if wait := refusedFor(err); wait >= 0 {
+			if err := r.wait(wait); err != nil {
+				return there, false, err
+			}
+			continue
+		}
+		if p, ok := errors.AsType[*client.Problem](err); ok && p.Status < http.StatusInternalServerError {
+			return there, false, nil
+		}
+		return there, err == nil, err
+	}
+}
+
+// isOurs reports whether this import has made a link for a row.
+func (r *remote) isOurs(there *client.Link, wanted *client.NewLink) bool {
+	return sameURL(there.LongURL, wanted.LongURL) && !there.CreatedAt.Before(r.began.Add(-clockSkew))
+}
+
+// settle says what became of a row.
+func (r *remote) settle(ctx context.Context, record *exchange.Record, wanted client.NewLink, made client.Result, o *outcome) error {
+	l := made.Link
 	switch {
 	case l != nil:
 	case made.Problem != nil && made.Problem.Status >= http.StatusInternalServerError:
@@ -178,12 +239,9 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ bool) ([]outcom
 		row, o := &rows[i], &outcomes[i]
 		o.Line = row.Line
 		err := row.Err
-		if err == nil && !row.Record.IsWhole() {
-			err = errors.New("only an export of curt can go into a data folder; import others through a server")
-		}
 		var l link.Link
 		if err == nil {
-			l, err = row.Record.Link()
+			l, err = whole(&row.Record)
 		}
 		if err != nil {
 			o.Error = err.Error()
@@ -210,51 +268,10 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ bool) ([]outcom
 	return outcomes, nil
 }
 
-// checker makes nothing: it finds what no server would take, as far as that can be said
-// without one.
-type checker struct{ codes map[string]int }
-
-func newChecker() *checker { return &checker{map[string]int{}} }
-
-func (c *checker) close() error { return nil }
-
-func (c *checker) put(_ context.Context, rows []exchange.Row, _ bool) ([]outcome, error) {
-	outcomes := make([]outcome, len(rows))
-	for i := range rows {
-		row, o := &rows[i], &outcomes[i]
-		o.Line, o.Code = row.Line, row.Record.Code
-		err := row.Err
-		if err == nil && row.Record.Status == "deleted" {
-			o.Skipped = "deleted"
-			continue
-		}
-		if err == nil {
-			err = c.check(&row.Record, row.Line)
-		}
-		if err != nil {
-			o.Error = err.Error()
-		}
+// whole returns the link of an export of ours.
+func whole(r *exchange.Record) (link.Link, error) {
+	if !r.IsWhole() {
+		return link.Link{}, errors.New("only an export of curt can go into a data folder; import others through a server")
 	}
-	return outcomes, nil
-}
-
-func (c *checker) check(r *exchange.Record, line int) error {
-	if _, err := weburl.Parse(r.LongURL); err != nil {
-		if e, ok := errors.AsType[*weburl.Error](err); ok {
-			return fmt.Errorf("long_url: %s", e.PublicMessage())
-		}
-		return fmt.Errorf("long_url: %w", err)
-	}
-	if r.Code == "" {
-		return nil
-	}
-	if err := shorten.CheckAlias(r.Code); err != nil {
-		return fmt.Errorf("short_code: %w", err)
-	}
-	key := r.Domain + "/" + r.Code
-	if first, twice := c.codes[key]; twice {
-		return fmt.Errorf("short_code: %s stands on line %d already", r.Code, first)
-	}
-	c.codes[key] = line
-	return nil
+	return r.Link()
 }

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"curt/internal/exchange"
 )
@@ -17,6 +19,8 @@ import (
 // importState is how far an import has come; it lies beside the results until the import
 // is done.
 type importState struct {
+	Began time.Time `json:"began"` // by the clock of this machine
+
 	Size    int64 `json:"size"`    // of the file; 0 = unknown
 	Done    int64 `json:"done"`    // bytes of it whose rows have their results
 	Sent    int64 `json:"sent"`    // bytes of it whose rows may have been made
@@ -49,7 +53,7 @@ type results struct {
 
 // openResults begins an import, or goes on with one.
 func (i *importer) openResults() (*results, error) {
-	r := &results{name: i.Results, state: importState{Size: i.total}}
+	r := &results{name: i.Results, state: importState{Began: time.Now().UTC(), Size: i.total}}
 	if i.DryRun && i.Results == "" {
 		return r, nil
 	}
@@ -66,7 +70,7 @@ func (i *importer) openResults() (*results, error) {
 	case interrupted && !i.Resume:
 		return nil, fmt.Errorf("import: an import of this file was interrupted: --resume goes on with it; delete %s to begin again", r.stateName())
 	case !interrupted && i.Resume:
-		return nil, fmt.Errorf("import: there is nothing to go on with: no %s", r.stateName())
+		return nil, fmt.Errorf("import: there is nothing to go on with: no %s; without --resume it begins", r.stateName())
 	case interrupted:
 		err = r.goOn(i.total)
 	default:
@@ -80,14 +84,29 @@ func (i *importer) openResults() (*results, error) {
 
 func (r *results) stateName() string { return r.name + ".state" }
 
+// resultColumns is the first line of results as CSV.
+const resultColumns = "line,short_code,short_url,skipped,error\n"
+
+// begin makes the file, or takes one without rows, which a run has left that was killed
+// before it made anything, or found no room.
 func (r *results) begin() (err error) {
-	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err != nil { //nolint:gosec // codes are public
+	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_RDWR, 0o644); err != nil { //nolint:gosec // codes are public
 		return err
+	}
+	head, err := io.ReadAll(io.LimitReader(r.file, int64(len(resultColumns))+1))
+	if err == nil && !strings.HasPrefix(resultColumns, string(head)) {
+		err = fmt.Errorf("%s exists, with the results of an import that is done: delete it, or name another by --results", r.name)
+	}
+	if err == nil {
+		err = errors.Join(r.file.Truncate(0), seekTo(r.file, 0))
+	}
+	if err != nil {
+		return errors.Join(err, r.file.Close())
 	}
 	if !r.csv {
 		return nil
 	}
-	return r.append([]byte("line,short_code,short_url,skipped,error\n"))
+	return r.append([]byte(resultColumns))
 }
 
 // goOn takes back what was written after the state.

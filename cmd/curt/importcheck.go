@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"curt/internal/exchange"
+	"curt/internal/shorten"
+)
+
+// checker makes nothing: it finds what no server would take, as far as that can be said
+// without one, or what no data folder would.
+type checker struct {
+	folder bool // --data
+	tags   []string
+	now    time.Time
+	codes  map[string]int
+}
+
+func newChecker(folder bool, tags []string, now time.Time) *checker {
+	return &checker{folder, tags, now, map[string]int{}}
+}
+
+func (c *checker) close() error { return nil }
+
+func (c *checker) put(_ context.Context, rows []exchange.Row, _ bool) ([]outcome, error) {
+	outcomes := make([]outcome, len(rows))
+	for i := range rows {
+		row, o := &rows[i], &outcomes[i]
+		o.Line, o.Code = row.Line, row.Record.Code
+		err := row.Err
+		if err == nil && row.Record.Status == "deleted" && !c.folder {
+			o.Skipped = "deleted"
+			continue
+		}
+		if err == nil {
+			err = c.check(&row.Record, row.Line)
+		}
+		if err != nil {
+			o.Error = err.Error()
+		}
+	}
+	return outcomes, nil
+}
+
+func (c *checker) check(r *exchange.Record, line int) error {
+	if c.folder {
+		if _, err := whole(r); err != nil {
+			return err
+		}
+	} else if err := c.rules(r); err != nil {
+		return err
+	}
+	if r.Code == "" {
+		return nil
+	}
+	key := r.Domain + "/" + r.Code
+	if first, twice := c.codes[key]; twice {
+		return fmt.Errorf("short_code: %s stands on line %d already", r.Code, first)
+	}
+	c.codes[key] = line
+	return nil
+}
+
+// rules are those of a server. What a record has not is not asked for (newLink).
+func (c *checker) rules(r *exchange.Record) error {
+	f := shorten.Fields{
+		LongURL: shorten.Value(r.LongURL), ForwardQuery: shorten.Value(r.ForwardQuery), Cacheable: shorten.Value(r.Cacheable),
+		Title: shorten.Value(r.Title), Tags: shorten.Value(append(append([]string{}, r.Tags...), c.tags...)),
+	}
+	if r.Starts != nil {
+		f.StartsAt = shorten.Value(*r.Starts)
+	}
+	if r.Expires != nil {
+		f.ExpiresAt = shorten.Value(*r.Expires)
+	}
+	if r.Redirect != 0 {
+		f.Redirect = shorten.Value(int64(r.Redirect))
+	}
+	if r.MaxClicks != 0 {
+		f.MaxClicks = shorten.Value(int64(r.MaxClicks)) // too many become negative, and are refused alike
+	}
+	if r.Fallback != "" {
+		f.Fallback = shorten.Value(r.Fallback)
+	}
+	if err := shorten.CheckFields(c.now, &f); err != nil {
+		return err
+	}
+	if r.Code == "" {
+		return nil
+	}
+	if err := shorten.CheckAlias(r.Code); err != nil {
+		return fmt.Errorf("short_code: %w", err)
+	}
+	return nil
+}
