@@ -1,8 +1,11 @@
 package server
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
 
+	"curt/internal/auth"
 	"curt/internal/httpapi"
 	"curt/internal/web"
 )
@@ -39,10 +42,32 @@ func (s *Server) apiRoutes(api http.Handler, people *web.Handler) http.Handler {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// adminRoutes adds the probes to metrics and profiles.
+// adminRoutes adds the probes to metrics and profiles. A listener that only this
+// machine reaches is asked by its own names alone: the pages of a browser beside it are
+// strangers', under whatever name they let resolve to it.
 func (s *Server) adminRoutes() http.Handler {
 	mux := s.metrics.Handler()
 	mux.HandleFunc("GET /healthz", s.health.live)
 	mux.HandleFunc("GET /readyz", s.health.ready)
-	return mux
+	if !isLoopback(s.bound.admin.Addr()) {
+		return mux
+	}
+	name, _, _ := net.SplitHostPort(s.config.AdminListen) // "" is nobody's name
+	return ownHostsOnly(auth.NewHosts(append(s.origin.names(), string(s.origin.host), name)...), mux)
+}
+
+// ownHostsOnly answers 421 to the names of others. Who sends no Host is no browser.
+func ownHostsOnly(own auth.Hosts, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "" && !own.Own(r.Host) {
+			http.Error(w, "this host is another's: ask localhost, an address or a name of the settings", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func isLoopback(a net.Addr) bool {
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && ap.Addr().Unmap().IsLoopback()
 }

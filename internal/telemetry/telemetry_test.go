@@ -26,9 +26,11 @@ func TestMetricsAreReadWhenScraped(t *testing.T) {
 }
 
 func TestProfilesAnswer(t *testing.T) {
-	w := httptest.NewRecorder()
-	telemetry.New("x").Handler().ServeHTTP(w, httptest.NewRequest("GET", "/debug/pprof/cmdline", nil))
-	if w.Code != 200 {
-		t.Errorf("/debug/pprof/cmdline: %d", w.Code)
+	for path, want := range map[string]int{"": 200, "heap": 200, "symbol": 200, "cmdline": 404} {
+		w := httptest.NewRecorder()
+		telemetry.New("x").Handler().ServeHTTP(w, httptest.NewRequest("GET", "/debug/pprof/"+path, nil))
+		if w.Code != want {
+			t.Errorf("/debug/pprof/%s: %d, want %d", path, w.Code, want)
+		}
 	}
 }
