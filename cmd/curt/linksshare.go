@@ -12,8 +12,8 @@ type linksShareCmd struct {
 	api
 	oneLink
 
-	For time.Duration `placeholder:"DURATION" help:"How long anybody may read them, such as 168h; default 30 days."`
-	End bool          `help:"End every share of the link instead."`
+	For *time.Duration `placeholder:"DURATION" help:"How long anybody may read them, such as 168h; default 30 days."`
+	End bool           `help:"End every share of the link instead."`
 }
 
 // Run prints an address at which anybody may read the statistics of a link, or ends
@@ -23,10 +23,10 @@ func (c *linksShareCmd) Run(ctx context.Context, t terminal) error {
 	switch {
 	case err != nil:
 		return err
-	case c.End && c.For != 0:
+	case c.End && c.For != nil:
 		return usageError("give --for or --end, not both")
-	case c.For < 0 || c.For%time.Second != 0:
-		return usageError("--for: want whole seconds")
+	case c.For != nil && (*c.For <= 0 || *c.For%time.Second != 0):
+		return usageError("--for: want whole seconds, at least 1s")
 	}
 	api, err := c.client()
 	if err != nil {
@@ -39,7 +39,11 @@ func (c *linksShareCmd) Run(ctx context.Context, t terminal) error {
 		t.note("nothing of %s is shared any more", code)
 		return nil
 	}
-	made, err := api.Share(ctx, code, c.For, client.OnDomain(domain))
+	var lifetime time.Duration // 0 = as long as the server gives
+	if c.For != nil {
+		lifetime = *c.For
+	}
+	made, err := api.Share(ctx, code, lifetime, client.OnDomain(domain))
 	if err != nil {
 		return fmt.Errorf("share the statistics of %s: %w", code, err)
 	}
