@@ -24,7 +24,7 @@ type linksListCmd struct {
 	api
 	format
 
-	Query  string `name:"q" help:"Words, each found whole or as a beginning in host, path, title, code and tags."`
+	Query  string `name:"q" help:"Words, each found whole or as a beginning in hosts, path, title, code and tags."`
 	Tag    string `help:"Links with this tag."`
 	Status string `help:"active or disabled."`
 	State  string `help:"live, not_yet, expired, exhausted, disabled, warning, blocked or legal."`

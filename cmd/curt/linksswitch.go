@@ -15,7 +15,7 @@ type switchFlags struct {
 	api
 
 	Codes       []string `arg:"" optional:"" name:"code" help:"Codes of links, or their short URLs."`
-	Destination string   `placeholder:"HOST" help:"Every link that leads to this host or one below it."`
+	Destination string   `placeholder:"HOST" help:"Every link whose URL or fallback leads to this host or one below it."`
 	Tag         string   `help:"Every link with this tag."`
 	DryRun      bool     `help:"Print the links, and change nothing."`
 	Yes         bool     `short:"y" help:"Do not ask."`
@@ -130,8 +130,9 @@ func (c *switchFlags) find(ctx context.Context, api *client.Client, status strin
 			return 0, "", fmt.Errorf("find links: %w", err)
 		}
 		for i := range page.Links {
-			if host == "" || leadsTo(page.Links[i].LongURL, host) {
-				links = append(links, page.Links[i])
+			l := &page.Links[i]
+			if host == "" || leadsTo(l.LongURL, host) || (l.FallbackURL != nil && leadsTo(*l.FallbackURL, host)) {
+				links = append(links, *l)
 			}
 		}
 		return len(page.Links), page.NextCursor, nil

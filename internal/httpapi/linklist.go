@@ -35,7 +35,7 @@ func listParams() []*huma.Param {
 	return []*huma.Param{
 		queryParam("cursor", "Where to go on: the next_cursor of the page before, with the same filters and order.", &huma.Schema{Type: huma.TypeString}),
 		queryParam("limit", "The most links of a page; it may have fewer.", &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &most, Default: 50}),
-		queryParam("q", "Words, at most 10: each is found whole or as a beginning, in host, path, title, code and tags; http:// and https:// before a word are left out, and of a short URL its code is looked for."+behind,
+		queryParam("q", "Words, at most 10: each is found whole or as a beginning, in the hosts of long_url and fallback_url, path, title, code and tags; http:// and https:// before a word are left out, and of a short URL its code is looked for."+behind,
 			&huma.Schema{Type: huma.TypeString, MaxLength: &longText}),
 		queryParam("tag", "Only links with this tag."+behind, &huma.Schema{Type: huma.TypeString, MaxLength: &longTag}),
 		queryParam("status", "Only links of this status.", &huma.Schema{Type: huma.TypeString, Enum: []any{"active", "disabled"}}),

@@ -39,8 +39,8 @@ const (
 )
 
 // ParseWords returns the words of a question. Each matches a link that has the
-// word, or one that begins with it, in its host, path, title, code or tags. The
-// errors are for people.
+// word, or one that begins with it, in the hosts of its destination and its fallback, in
+// the destination's path, its title, code or tags. The errors are for people.
 func ParseWords(text string) ([]string, error) {
 	switch {
 	case len(text) > MaxText:
@@ -103,16 +103,19 @@ func NewDocument(l *link.Link) Document {
 	return d
 }
 
-// wordsOf returns the words by which a link is found. Those that its owner chose
-// come first, so that a long URL cannot push them out.
+// wordsOf returns the words by which a link is found. The hosts that it may lead to come
+// first, so that nothing an owner writes hides them from who looks for a host; then what
+// its owner chose, so that a long URL cannot push it out.
 func wordsOf(l *link.Link) map[string]struct{} {
 	s := wordSet{seen: make(map[string]struct{}, 16)}
+	s.addHost(hostOf(l.Destination))
+	s.addHost(hostOf(l.Fallback))
 	s.add(string(l.Key.Code))
 	for _, t := range l.Tags {
 		s.add(t)
 	}
 	s.add(l.Title)
-	s.addURL(l.Destination)
+	s.addPath(l.Destination)
 	return s.seen
 }
 

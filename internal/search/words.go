@@ -85,26 +85,31 @@ func (s *wordSet) add(text string) {
 	})
 }
 
-// addURL adds the words of host and path of an absolute URL in normal form, the
-// host's also as people write it, and the path's without escapes.
-func (s *wordSet) addURL(href string) {
-	_, rest, ok := strings.Cut(href, "://")
-	if !ok {
-		return
-	}
-	rest = rest[:endOf(rest, "?#")]
-	host := rest[:endOf(rest, "/")]
+// addHost adds the words of a host, also as people write it.
+func (s *wordSet) addHost(host string) {
 	s.add(host)
 	if strings.Contains(host, "xn--") {
 		if readable, err := idna.Punycode.ToUnicode(host); err == nil {
 			s.add(readable)
 		}
 	}
-	path := rest[len(host):]
+}
+
+// addPath adds the words of the path of an absolute URL in normal form, without escapes.
+func (s *wordSet) addPath(href string) {
+	_, rest, _ := strings.Cut(href, "://")
+	rest = rest[:endOf(rest, "?#")]
+	path := rest[endOf(rest, "/"):]
 	if plain, err := url.PathUnescape(path); err == nil {
 		path = plain
 	}
 	s.add(path)
+}
+
+// hostOf returns the host of an absolute URL in normal form, with its port.
+func hostOf(href string) string {
+	_, rest, _ := strings.Cut(href, "://")
+	return rest[:endOf(rest, "/?#")]
 }
 
 // endOf returns where the first of the separators is, or the length.

@@ -9,9 +9,9 @@ import (
 	"curt/internal/search"
 )
 
-// An index whose words were folded in the old way is empty after the start, so that
-// it is filled anew.
-func TestSearchFoldedOtherwise(t *testing.T) {
+// An index whose words were folded in the old way, or that lacks the hosts of fallbacks,
+// is empty after the start, so that it is filled anew.
+func TestSearchOfOtherWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "search.db")
 	x := searchFile(t, path)
 	l := alias(1)
@@ -25,7 +25,7 @@ func TestSearchFoldedOtherwise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := db.ExecContext(t.Context(), `DELETE FROM goose_db_version WHERE version_id = 3`)
+	res, err := db.ExecContext(t.Context(), `DELETE FROM goose_db_version WHERE version_id = 4`)
 	if err != nil {
 		t.Fatal(err)
 	}
