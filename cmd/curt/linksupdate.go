@@ -22,7 +22,7 @@ type linksUpdateCmd struct {
 	ExpiresAt    *string       `xor:"expiry" help:"From this date on it is dead."`
 	ExpiresIn    time.Duration `xor:"expiry" help:"How long it lives from now, such as 720h."`
 	MaxClicks    *string       `help:"How many clicks it redirects."`
-	FallbackURL  *string       `name:"fallback-url" help:"Where it leads when it is expired, exhausted or disabled."`
+	FallbackURL  *string       `name:"fallback-url" help:"Where it leads when it is expired or exhausted."`
 	Redirect     *string       `help:"301, 302, 307 or 308."`
 	ForwardQuery *bool         `negatable:"" help:"Add the visitor's query to the long URL."`
 	NoIndex      *bool         `name:"noindex" negatable:"" help:"Ask search engines not to list it."`

@@ -24,7 +24,7 @@ type LinkFields struct {
 	Title        opt[string]   `json:"title" required:"false" maxLength:"512" doc:"At most 512 bytes, without control characters."`
 	Tags         opt[[]string] `json:"tags" required:"false" maxItems:"32" maxLength:"64" uniqueItems:"true"`
 	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted. HEAD, prefetches and known bots do not spend one."`
-	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired, exhausted or disabled link leads."`
+	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired or exhausted link leads."`
 	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url."`
 	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link."`
 	Cacheable    opt[bool]     `json:"cacheable" required:"false" doc:"A CDN may answer for 60 s; what it answers is not counted."`

@@ -150,7 +150,7 @@ func seeds() []string {
 		one("POST /api/x HTTP/1.1", "Content-Length: 5") + "hello\r\n" + one("GET /live HTTP/1.1"),
 		one("GET /live HTTP/1.1", "X: \xff\xfe\x80"), one("GET /live HTTP/1.1", "X: tab\there"),
 	}
-	for _, code := range []string{"moved", "temp", "perm", "cdn", "gone", "later", "ends", "soon", "fwd?x=1", "off", "back", "dead", "warn", "bad", "law", "none"} {
+	for _, code := range []string{"moved", "temp", "perm", "cdn", "gone", "later", "ends", "soon", "fwd?x=1", "off", "back", "wary", "few", "dead", "warn", "bad", "law", "none"} {
 		s = append(s, one("GET /"+code+" HTTP/1.1", "User-Agent: x"), one("HEAD /"+code+" HTTP/1.1"), one("GET /"+code+" HTTP/1.1", "Accept: text/html"))
 		s = append(s, one("GET /"+code+" HTTP/1.1")+one("HEAD /"+code+" HTTP/1.1", "Accept: text/html")+one("POST /"+code+" HTTP/1.1", "Content-Length: 0"))
 	}

@@ -37,7 +37,8 @@ func links() *cachetest.Source {
 		"live": {}, "abcdefg": {NoIndex: true}, "moved": {Redirect: 301, NoIndex: true}, "temp": {Redirect: 307},
 		"perm": {Redirect: 308}, "cdn": {Cacheable: true}, "gone": {Expires: 1}, "later": {Starts: far}, "ends": {Expires: far},
 		"soon": {Redirect: 301, Expires: time.Now().Add(time.Minute).UnixMilli()},
-		"fwd":  {ForwardQuery: true}, "off": {Status: link.Disabled}, "back": {Status: link.Disabled, Fallback: "https://back.example/"},
+		"fwd":  {ForwardQuery: true}, "off": {Status: link.Disabled, Fallback: "https://back.example/"}, "back": {Expires: 1, Fallback: "https://back.example/"},
+		"wary": {Safety: link.Warn, Expires: 1, Fallback: "https://back.example/"}, "few": {Safety: link.Warn, Limited: true},
 		"dead": {Status: link.Deleted}, "warn": {Safety: link.Warn}, "bad": {Safety: link.Blocked}, "law": {Safety: link.Legal},
 	} {
 		t.Destination = dest

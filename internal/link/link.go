@@ -80,7 +80,7 @@ type Link struct {
 
 	MaxClicks uint64 // 0 = no bound
 	Spent     uint64 // clicks granted by Spender; Create stores 0, Replace keeps the stored value
-	Fallback  string // where expired, exhausted and disabled links lead; "" = nowhere
+	Fallback  string // where expired and exhausted links lead; "" = nowhere
 
 	ForwardQuery bool
 	NoIndex      bool

@@ -17,8 +17,9 @@
 //	unknown, no code at all       404 not-found
 //	  too often from one network  429 rate-limited, Retry-After
 //	not yet                       404 not-yet-active, Retry-After
-//	expired, exhausted, disabled  302 to the fallback, else 410 expired, exhausted, disabled
-//	deleted                       410 deleted
+//	expired, exhausted            302 to the fallback, else 410 expired, exhausted
+//	  warn or quarantined         to the fallback only by the warning, as below
+//	disabled, deleted             410 disabled, deleted
 //	warn, quarantined             200 page for browsers, 403 warning for others
 //	blocked                       403 blocked
 //	legal                         451 legal

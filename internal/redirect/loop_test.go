@@ -120,7 +120,7 @@ func TestAStrangeHostIsNotLedTo(t *testing.T) {
 	if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: "b.example"}, now()); out.Location != target.Destination {
 		t.Errorf("its one click is spent: %+v", out)
 	}
-	target.Status, target.Fallback = link.Disabled, "https://a.example/over"
+	target.Expires, target.Fallback = 1, "https://a.example/over"
 	s.Put(key("abc"), target)
 	for stranger, status := range map[string]int{"a.example": 410, "": 302, "b.example": 302} {
 		if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: stranger}, now()); out.Status != status {

@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/clicks"
 	"curt/internal/link"
+	"curt/internal/weburl"
 )
 
 // Resolver decides what a visitor is answered. It is safe for many goroutines.
@@ -77,11 +78,11 @@ func (r *Resolver) decide(ctx context.Context, k link.Key, t link.Target, q Requ
 		out := refuse(NotYetActive, q)
 		out.RetryAfter = int((t.Starts - now.UnixMilli() + 999) / 1000)
 		return out, nil
-	case link.StateExpired, link.StateExhausted, link.StateDisabled:
+	case link.StateExpired, link.StateExhausted:
 		return over(t, problemOf(state), q), nil
 	case link.StateWarning:
-		return warn(t, q), nil
-	case link.StateDeleted, link.StateLegal, link.StateBlocked:
+		return warn(t, named(t), q), nil
+	case link.StateDeleted, link.StateLegal, link.StateBlocked, link.StateDisabled:
 		return refuse(problemOf(state), q), nil
 	}
 	return refuse(BrokenLink, q), fmt.Errorf("resolve %s: %w: no state", k, link.ErrInvalid)
@@ -119,14 +120,17 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 	return redirectTo(t, to, now), nil
 }
 
-// over answers for a link whose time, clicks or owner's will have come to an end. A
-// fallback that is no safe Location, or leads back to us, counts as none.
+// over answers for a link whose time or clicks have come to an end. A fallback that is
+// no safe Location, or leads back to us, counts as none. Nobody is sent to that of a link
+// with a warning: whoever made the one URL made the other.
 func over(t link.Target, p Problem, q Request) Outcome {
 	switch {
 	case !safe(t.Fallback), LeadsBack(t.Fallback, q.Stranger):
 		return refuse(p, q)
 	case !allows(t, q.Method):
 		return notAllowed(q)
+	case t.Safety != link.Clean:
+		return warn(t, t.Fallback, q)
 	}
 	return Outcome{
 		Status: http.StatusFound, Location: t.Fallback, NoIndex: t.NoIndex,
@@ -134,15 +138,25 @@ func over(t link.Target, p Problem, q Request) Outcome {
 	}
 }
 
-// warn names the destination to people; programs get a problem, so that none
+// named is what the warning page says of the destination. Where clicks are bounded the
+// address is the visit itself, and the page spends none: it says the host alone.
+func named(t link.Target) string {
+	if !t.Limited {
+		return t.Destination
+	}
+	before, host, _ := weburl.Split(t.Destination)
+	return before + host + "/…"
+}
+
+// warn names where the link leads to people; programs get a problem, so that none
 // follows a link because of a 200.
-func warn(t link.Target, q Request) Outcome {
+func warn(t link.Target, to string, q Request) Outcome {
 	if !allows(t, q.Method) {
 		return notAllowed(q)
 	}
 	out := refuse(Warning, q)
 	if out.HTML {
-		out.Status, out.Destination = http.StatusOK, t.Destination
+		out.Status, out.Destination = http.StatusOK, to
 	}
 	return out
 }

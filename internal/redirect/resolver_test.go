@@ -62,8 +62,13 @@ func TestTableOfAnswers(t *testing.T) {
 		{name: "exhausted", target: link.Target{Limited: true, Exhausted: true}, get: refused(410, redirect.Exhausted)},
 		{name: "exhausted, fallback", target: link.Target{Limited: true, Exhausted: true, Fallback: back}, get: fell, post: notAllowed},
 		{name: "disabled", target: link.Target{Status: link.Disabled}, get: refused(410, redirect.Disabled)},
-		{name: "disabled, fallback", target: link.Target{Status: link.Disabled, Fallback: back}, get: fell, post: notAllowed},
-		{name: "disabled, hostile fallback", target: link.Target{Status: link.Disabled, Fallback: "javascript:alert(1)"}, get: refused(410, redirect.Disabled)},
+		{name: "disabled, fallback", target: link.Target{Status: link.Disabled, Fallback: back}, get: refused(410, redirect.Disabled)},
+		{name: "disabled, expired, fallback", target: link.Target{Status: link.Disabled, Expires: past, Fallback: back}, get: refused(410, redirect.Disabled)},
+		{name: "disabled, warn, fallback", target: link.Target{Status: link.Disabled, Safety: link.Warn, Fallback: back}, get: refused(410, redirect.Disabled)},
+		{name: "expired, hostile fallback", target: link.Target{Expires: past, Fallback: "javascript:alert(1)"}, get: refused(410, redirect.Expired)},
+		{name: "warn, expired, fallback", target: link.Target{Safety: link.Warn, Expires: past, Fallback: back}, get: refused(403, redirect.Warning), html: refused(200, redirect.Warning), post: notAllowed},
+		{name: "quarantined, exhausted, fallback", target: link.Target{Safety: link.Quarantined, Limited: true, Exhausted: true, Fallback: back}, get: refused(403, redirect.Warning), html: refused(200, redirect.Warning), post: notAllowed},
+		{name: "warn, expired, hostile fallback", target: link.Target{Safety: link.Warn, Expires: past, Fallback: "javascript:alert(1)"}, get: refused(410, redirect.Expired)},
 		{name: "deleted", target: link.Target{Status: link.Deleted, Fallback: back}, get: refused(410, redirect.Deleted)},
 		{name: "warn", target: link.Target{Safety: link.Warn}, get: refused(403, redirect.Warning), html: refused(200, redirect.Warning), post: notAllowed},
 		{name: "quarantined", target: link.Target{Safety: link.Quarantined, Fallback: back}, get: refused(403, redirect.Warning), html: refused(200, redirect.Warning), post: notAllowed},
@@ -127,6 +132,34 @@ func checkOutcome(t *testing.T, out redirect.Outcome, html bool) {
 	}
 	if (out.Destination != "") != (out.Status == 200) {
 		t.Errorf("the destination is named by %+v", out)
+	}
+}
+
+// What the warning page names is where the link leads now, and of a link with a bound,
+// whose click the page does not spend, the host alone; a look finds the same.
+func TestWhatAWarningNames(t *testing.T) {
+	past := now().Add(-time.Hour).UnixMilli()
+	const secret = "https://example.com:8443/secret?a=b"
+	for name, c := range map[string]struct {
+		target link.Target
+		want   string
+	}{
+		"live":      {link.Target{Safety: link.Warn}, secret},
+		"bounded":   {link.Target{Safety: link.Quarantined, Limited: true}, "https://example.com/…"},
+		"expired":   {link.Target{Safety: link.Warn, Expires: past, Fallback: back}, back},
+		"exhausted": {link.Target{Safety: link.Warn, Limited: true, Exhausted: true, Fallback: back}, back},
+	} {
+		s := cachetest.NewSource()
+		c.target.Destination = secret
+		s.Put(key("abc"), c.target)
+		q := redirect.Request{Method: "GET", Accept: []string{browser}}
+		if out := resolve(t, s, q, now()); out.Problem != redirect.Warning || out.Destination != c.want {
+			t.Errorf("%s: %+v", name, out)
+		}
+		_, out, err := newResolver(t, s).Standing(t.Context(), key("abc"), q, now())
+		if err != nil || out.Problem != redirect.Warning || out.Destination != c.want {
+			t.Errorf("a look at %s: %+v, %v", name, out, err)
+		}
 	}
 }
 

@@ -52,8 +52,7 @@ func (r *Resolver) Standing(ctx context.Context, k link.Key, q Request, now time
 	case err != nil:
 		return link.Target{}, unavailable(q), fmt.Errorf("look %s up: %w", k, err)
 	}
-	still := t
-	still.Limited, still.ForwardQuery = false, false // a look is no visit
-	out, err := r.decide(ctx, k, still, q, now)
+	q.Preview, q.Query = true, "" // a look is no visit
+	out, err := r.decide(ctx, k, t, q, now)
 	return t, out, err
 }

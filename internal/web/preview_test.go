@@ -40,8 +40,9 @@ func TestAPreviewOfWhatLeadsNowhereIsTheLinksAnswer(t *testing.T) {
 	s.put(t, "evil", func(l *link.Link) { l.Safety = link.Blocked })
 	s.put(t, "warn", func(l *link.Link) { l.Safety = link.Warn })
 	s.put(t, "law", func(l *link.Link) { l.Safety = link.Legal })
+	s.put(t, "off", func(l *link.Link) { l.Status, l.Fallback = link.Disabled, "https://example.com/back" })
 	s.put(t, "soon", func(l *link.Link) { l.Starts = time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond) })
-	for code, status := range map[string]int{"none": 404, "late": 410, "evil": 403, "law": 451, "soon": 404, "warn": 200} {
+	for code, status := range map[string]int{"none": 404, "late": 410, "off": 410, "evil": 403, "law": 451, "soon": 404, "warn": 200} {
 		d := s.page(t, status, "GET", "/"+code+"+", "")
 		if strings.Contains(d.Body.String(), "example.com") != (code == "warn") {
 			t.Errorf("%s: %s", code, text(d.root))
@@ -55,6 +56,24 @@ func TestAPreviewOfWhatLeadsNowhereIsTheLinksAnswer(t *testing.T) {
 	for _, path := range []string{"/+", "/a%2B", "/a+b", "/a+/", "/a++", "/%00+", "/../a+"} {
 		if w := s.do(t, "GET", path, ""); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// A link with a warning is not followed to its fallback, and its warning says no more
+// of a link with a bound of clicks than its preview would.
+func TestAPreviewKeepsTheWarning(t *testing.T) {
+	s := newSite(t)
+	s.put(t, "over", func(l *link.Link) {
+		l.Safety, l.Expires, l.Fallback = link.Warn, time.UnixMilli(1).UTC(), "https://fallback.example/"
+	})
+	s.put(t, "once", func(l *link.Link) {
+		l.Safety, l.MaxClicks, l.Destination = link.Quarantined, 1, "https://example.com/secret"
+	})
+	for code, want := range map[string]string{"over": "https://fallback.example/", "once": "https://example.com/…"} {
+		d := s.page(t, 200, "GET", "/"+code+"+", "")
+		if len(d.all("bdi")) != 1 || text(d.all("bdi")[0]) != want || strings.Contains(d.Body.String(), "secret") {
+			t.Errorf("%s: %s", code, text(d.root))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func kinds() map[string]struct {
 		"perm": {`,"redirect_status":308`, 308}, "cdn": {`,"cacheable":true`, 302}, "cdn-moved": {`,"cacheable":true,"redirect_status":301`, 301},
 		"found": {`,"noindex":false`, 302}, "ends": {`,"expires_at":"2099-01-01T00:00:00Z"`, 302}, "query": {`,"forward_query":true`, 302},
 		"counted": {`,"max_clicks":1000`, 302}, "back": {`,"fallback_url":"https://example.com/fallback","starts_at":"2099-01-01T00:00:00Z"`, 404},
-		"off":    {`,"fallback_url":"https://example.com/fallback"`, 302}, // disabled below
+		"off":    {`,"fallback_url":"https://example.com/fallback"`, 410}, // disabled below
 		"nobody": {`-`, 404},
 	}
 }
