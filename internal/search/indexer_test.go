@@ -173,7 +173,7 @@ func TestIndexerMissesNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
 			random := mrand.New(mrand.NewPCG(seed, 7))
-			index := &flaky{Memory: searchtest.NewMemory(), random: random}
+			index := &flaky{Memory: searchtest.NewMemory(), random: mrand.New(mrand.NewPCG(seed, 8))} // used by the indexer alone
 			r := newRig(t, index)
 			r.start()
 			var slow []link.Link
@@ -202,8 +202,8 @@ func TestIndexerMissesNothing(t *testing.T) {
 				}
 				time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
 			}
-			index.random = nil
 			r.stop()
+			index.random = nil
 			r.start()
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
