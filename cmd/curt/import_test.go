@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,9 +30,11 @@ func tempFile(t *testing.T, name, text string) string {
 // that come of that request as made, and those of somebody else as failed.
 func TestResumedImportKnowsItsOwnLinks(t *testing.T) {
 	file := tempFile(t, "links.csv", "code,url\nours,https://example.com/ours\nlater,https://example.com/later\nother,https://example.com/other\nolder,https://example.com/older\n")
-	killed, looked := true, 0
+	var killed atomic.Bool
+	killed.Store(true)
+	looked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if killed {
+		if killed.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		if r.Method == http.MethodPost {
@@ -62,7 +65,7 @@ func TestResumedImportKnowsItsOwnLinks(t *testing.T) {
 	if code, _, said := curt(t.Context(), "import", "--server="+s.URL, file); code != exitUnavailable {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	killed = false
+	killed.Store(false)
 	code, _, said := curt(t.Context(), "import", "--resume", "--server="+s.URL, file)
 	if code != exitFailed || !strings.Contains(said, "2 made, 2 failed") || !strings.Contains(said, "line 4: ") || !strings.Contains(said, "line 5: ") {
 		t.Errorf("exit %d: %s", code, said)

@@ -146,8 +146,15 @@ func TestBackupToAFullDiskIsOneLine(t *testing.T) {
 	s := curttest.Start(t, curttest.Options{Data: filepath.Join(t.TempDir(), "data")})
 	s.MustCreate(t, 300)
 	disk := curttest.NewDisk(t, 16)
-	if err := os.WriteFile(filepath.Join(disk.Path, "filler"), make([]byte, 64<<20), 0o600); err == nil {
-		t.Fatal("the disk is larger than it was to be")
+	filler, err := os.OpenFile(filepath.Join(disk.Path, "filler"), os.O_CREATE|os.O_WRONLY|os.O_SYNC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer filler.Close()                            //nolint:errcheck // it is to fail
+	for _, chunk := range []int{1 << 20, 4 << 10} { // the rest of a block, too
+		for err = nil; err == nil; {
+			_, err = filler.Write(make([]byte, chunk))
+		}
 	}
 	to := filepath.Join(disk.Path, "backup")
 	said, err := command(t, "backup", "--data", s.Data, to)
