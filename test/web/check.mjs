@@ -21,7 +21,10 @@ const browser = await chromium.launch({ executablePath: plan.program, args: [`--
 // a 404 is no complaint.
 function listen (page, where) {
   page.on('pageerror', e => found.faults.push(`${where}: ${e}`))
-  page.on('requestfailed', r => found.faults.push(`${where}: ${r.url()} ${r.failure()?.errorText}`))
+  page.on('requestfailed', r => {
+    if (r.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before all of it was there
+    found.faults.push(`${where}: ${r.url()} ${r.failure()?.errorText}`)
+  })
   page.on('console', m => {
     if (m.text().startsWith('Failed to load resource') && m.location().url === page.url()) return
     found.faults.push(`${where}: console: ${m.text()} ${m.location().url}`)
