@@ -45,11 +45,12 @@ func (c *conn) give(nc net.Conn) bool {
 	if c.surrender() != nil {
 		return false // it was closed meanwhile
 	}
+	c.lane.stats.handed.Add(1) // first: whoever reads net/http's answer finds it counted
 	select {
 	case c.lane.handed.conns <- nc:
-		c.lane.stats.handed.Add(1)
 		return true
 	case <-c.lane.handed.done:
+		c.lane.stats.handed.Add(^uint64(0))
 		return false
 	}
 }
