@@ -24,7 +24,7 @@ func layers() [][]string {
 		{"internal/backup"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/exchange"},
-		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse"},
+		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
 	}
 }
@@ -35,6 +35,7 @@ func beside() map[string][]string {
 		"internal/analytics":   {"internal/clicks"},
 		"internal/codegen":     {"internal/link"},
 		"internal/idempotency": {"internal/link"},
+		"internal/moderation":  {"internal/abuse"},
 		"internal/server":      {"internal/config"},
 		"internal/doctor":      {"internal/config"},
 		"cmd/curt":             {"internal/config", "client"},
@@ -45,7 +46,7 @@ func beside() map[string][]string {
 // redirect path reaches no SQL, accounts, analytics or moderation, and a backend
 // imports contracts only.
 func never() map[string][]string {
-	hot := []string{"internal/auth", "internal/analytics", "internal/abuse", "internal/domains", "database/sql"}
+	hot := []string{"internal/auth", "internal/analytics", "internal/abuse", "internal/moderation", "internal/domains", "database/sql"}
 	return map[string][]string{
 		"internal/redirect":       hot,
 		"internal/lane":           append(hot, "internal/backend/sqlite", "internal/httpapi"),

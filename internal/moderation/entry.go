@@ -1,0 +1,145 @@
+package moderation
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"curt/internal/link"
+)
+
+// Kind says what an entity is.
+type Kind string
+
+// The kinds of entities. All but link are banned only.
+const (
+	KindLink      Kind = "link"      // Name is link.Key.String: "domain/code", "/code" in the default domain
+	KindWorkspace Kind = "workspace" // Name is a link.WorkspaceID
+	KindKey       Kind = "key"       // Name is the id of a key: the links that it made, and its further creates
+	KindHost      Kind = "host"      // Name is a canonical host: destinations at exactly this one
+	KindDomain    Kind = "domain"    // Name is a canonical host: destinations there and at all below it
+	KindNetwork   Kind = "network"   // Name is a prefix (RFC 4632): further creates from there
+)
+
+// Entity is what an entry is about.
+type Entity struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+}
+
+// String returns "kind:name".
+func (e Entity) String() string { return string(e.Kind) + ":" + e.Name }
+
+// OfLink returns the entity of a link.
+func OfLink(k link.Key) Entity { return Entity{KindLink, k.String()} }
+
+// Key returns the key of a link's entity.
+func (e Entity) Key() (k link.Key, ok bool) {
+	domain, code, cut := strings.Cut(e.Name, "/")
+	k = link.Key{Domain: link.Domain(domain), Code: link.Code(code)}
+	return k, e.Kind == KindLink && cut && k.Validate() == nil
+}
+
+// Action says what an entry does.
+type Action string
+
+// The actions of the journal.
+const (
+	ActionDecide Action = "decide" // from now on the link's own decision is Safety
+	ActionBan    Action = "ban"    // from now on what the entity means is at least Safety
+	ActionLift   Action = "lift"   // the ban of the entity has ended
+	ActionAnswer Action = "answer" // an appeal of the link was answered; Safety is what stands
+	ActionErase  Action = "erase"  // the texts of another entry were erased: Reason says of which
+)
+
+// Entry is one line of the journal.
+type Entry struct {
+	Sequence uint64    // from 1, without a gap
+	At       time.Time // UTC, whole milliseconds; never before the entry before
+	Entity   Entity
+	Link     link.ID // of an entity that is a link; else zero
+	Action   Action
+	Safety   link.Safety // Clean, unless Action brings one
+	Score    int         // 0 to 100, of ActionDecide by signals; else 0
+	Actor    string      // id of the moderator's key, or ActorPolicy; at most 64 bytes
+	Reason   Text        // in a moderator's words
+	Evidence Text        // the findings as JSON, or what was reported
+
+	Hash Hash // of everything above and of the entry before
+}
+
+// ActorPolicy is the actor of decisions that no person made.
+const ActorPolicy = "policy"
+
+// Bounds of texts, in bytes.
+const (
+	MaxReason   = 1 << 10
+	MaxEvidence = 8 << 10
+)
+
+// Hash is a SHA-256.
+type Hash [sha256.Size]byte
+
+// Text is something that may have to be forgotten (a person's name, an address that was
+// reported) in a journal that may not be changed: the chain of hashes holds its
+// commitment only, SHA-256 of salt and body, and the text stands beside it and can be
+// erased with its salt. Without the salt a short text cannot be guessed from it.
+type Text struct {
+	Body       string
+	Salt       [16]byte
+	Erased     bool // Body and Salt are gone
+	Commitment Hash
+}
+
+// Commit returns body with its commitment. The zero Text is the empty one: it commits to
+// nothing, and has nothing to erase.
+func Commit(body string, salt [16]byte) Text {
+	if body == "" {
+		return Text{}
+	}
+	h := sha256.New()
+	h.Write(salt[:])
+	h.Write([]byte(body))
+	return Text{Body: body, Salt: salt, Commitment: Hash(h.Sum(nil))}
+}
+
+// ErrInvalid: an entry that no journal may hold; a retry cannot help.
+var ErrInvalid = errors.New("invalid journal entry")
+
+// Validate returns ErrInvalid, wrapped with the reason, for what Append must refuse.
+func (e Entry) Validate() error {
+	fail := func(what string) error { return fmt.Errorf("%w: %s of %s", ErrInvalid, what, e.Entity) }
+	switch {
+	case e.Entity.Name == "" || len(e.Entity.Name) > 400 || !utf8.ValidString(e.Entity.Name):
+		return fail("name")
+	case e.At.IsZero() || e.At.Nanosecond()%int(time.Millisecond) != 0 || e.At.Location() != time.UTC:
+		return fail("time that is not UTC milliseconds")
+	case e.Safety < link.Clean || e.Safety > link.Legal:
+		return fail("safety")
+	case e.Score < 0 || e.Score > 100:
+		return fail("score")
+	case e.Actor == "" || len(e.Actor) > link.MaxName:
+		return fail("actor")
+	case len(e.Reason.Body) > MaxReason || len(e.Evidence.Body) > MaxEvidence,
+		!utf8.ValidString(e.Reason.Body) || !utf8.ValidString(e.Evidence.Body):
+		return fail("text")
+	}
+	_, isLink := e.Entity.Key()
+	switch e.Action {
+	case ActionDecide, ActionAnswer:
+		if !isLink || e.Link.IsZero() {
+			return fail("link")
+		}
+	case ActionBan, ActionLift, ActionErase:
+	default:
+		return fail("action")
+	}
+	switch e.Entity.Kind {
+	case KindLink, KindWorkspace, KindKey, KindHost, KindDomain, KindNetwork:
+		return nil
+	}
+	return fail("kind")
+}
