@@ -24,8 +24,11 @@ type Journal interface {
 	Of(ctx context.Context, e Entity, before uint64, n int) ([]Entry, error)
 
 	// Standing returns the newest ActionDecide or ActionAnswer of a link: what was decided
-	// about it, bans aside. ErrNotFound when nothing ever was.
-	Standing(ctx context.Context, k link.Key) (Entry, error)
+	// about it, bans aside. ErrNotFound when nothing ever was. It goes by the id, because
+	// a key is more than one link's: an entry is written before its link is stored, and a
+	// link whose key turns out to be taken never is. Such an entry says nothing about the
+	// link that has the key, and whoever reads by keys compares Link first.
+	Standing(ctx context.Context, id link.ID) (Entry, error)
 
 	// Bans returns the bans that stand: each entity whose newest ActionBan has no later
 	// ActionLift.
