@@ -20,20 +20,9 @@ import (
 	"curt/internal/weburl"
 )
 
-const (
-	// defaultRedirect is the status of links that name none: browsers ask again
-	// each time, so that clicks count and changes take effect.
-	defaultRedirect link.Redirect = 302
-
-	// maxCodes bounds the codes tried for one link. With a space that is half
-	// full, 20 misses in a row happen once in a million creates.
-	maxCodes = 20
-
-	// maxTries bounds how often one insert is sent while its outcome is unknown.
-	maxTries = 3
-	// retryPause is the wait before the second try; it doubles.
-	retryPause = 10 * time.Millisecond
-)
+// defaultRedirect is the status of links that name none: browsers ask again
+// each time, so that clicks count and changes take effect.
+const defaultRedirect link.Redirect = 302
 
 // Config is what [New] needs.
 type Config struct {
@@ -291,61 +280,6 @@ func (c *Creator) taken(ctx context.Context, now time.Time, l link.Link, req *Re
 	return Made{Link: other, Found: true}, nil
 }
 
-// mint stores a link under a generated code. Any strategy can meet a code that is
-// taken: it always takes the next.
-func (c *Creator) mint(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
-	if req.Dedupe.Value {
-		same, err := c.dedupe.FindSame(ctx, l, now)
-		if !errors.Is(err, link.ErrNotFound) {
-			return Made{Link: same, Found: err == nil}, wrap("find the same link", err)
-		}
-	}
-	l.Minted = c.codes.Minted()
-	need := needOf(l)
-	for range maxCodes {
-		var err error
-		if l.Key.Code, err = c.code(ctx, &need); err != nil {
-			return Made{}, err
-		}
-		made, err := c.place(ctx, now, l, req)
-		if !errors.Is(err, link.ErrExists) {
-			return made, err
-		}
-		c.burned(l.Key.Code)
-	}
-	return Made{}, fmt.Errorf("%w: %d codes in a row were taken", link.ErrUnavailable, maxCodes)
-}
-
-// needOf is what a strategy may make the link's code from.
-func needOf(l link.Link) codegen.Need {
-	return codegen.Need{Domain: l.Key.Domain, Workspace: l.Workspace, Destination: l.Destination}
-}
-
-// code returns the next generated code that is no reserved word, and counts the
-// attempts.
-func (c *Creator) code(ctx context.Context, need *codegen.Need) (link.Code, error) {
-	for range maxCodes {
-		code, err := c.codes.Next(ctx, *need)
-		if err != nil {
-			return "", fmt.Errorf("make a code: %w", err)
-		}
-		need.Attempt++
-		if !Reserved(code) {
-			return code, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %d codes in a row were reserved", link.ErrUnavailable, maxCodes)
-}
-
-// burned tells a strategy that promised otherwise that its code was taken, and raises
-// an alarm.
-func (c *Creator) burned(code link.Code) {
-	if c.codes.Promise() == codegen.Unique {
-		c.codes.Burned(code)
-		c.metrics.collisions.Inc()
-	}
-}
-
 // place stores a link under the code that it has, or finds the one that stands in
 // for it.
 func (c *Creator) place(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
@@ -362,40 +296,4 @@ func (c *Creator) place(ctx context.Context, now time.Time, l link.Link, req *Re
 // insert is the one conditional insert.
 func (c *Creator) insert(ctx context.Context, l link.Link) (link.Link, error) {
 	return persist(ctx, c, l.Key, func() (link.Link, error) { return c.store.Create(ctx, l) })
-}
-
-// persist repeats a write until its outcome is known. An error that is no sentinel
-// leaves open whether it happened; the same ID makes it safe to ask again, and the
-// caller's code must not be given up before that is known.
-func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write func() (T, error)) (T, error) {
-	pause := retryPause
-	for try := 1; ; try++ {
-		stored, err := write()
-		if err == nil || decided(err) {
-			return stored, err
-		}
-		if try == maxTries || !sleep(ctx, pause) {
-			return stored, fmt.Errorf("%w: the outcome of storing %s is unknown: %w", link.ErrUnavailable, what, err)
-		}
-		c.metrics.retries.Inc()
-		pause *= 2
-	}
-}
-
-// decided reports whether the error of a write says that nothing was stored.
-func decided(err error) bool {
-	return errors.Is(err, link.ErrExists) || errors.Is(err, link.ErrConflict) ||
-		errors.Is(err, link.ErrInvalid) || errors.Is(err, link.ErrUnavailable)
-}
-
-// sleep waits, and reports false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

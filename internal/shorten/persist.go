@@ -1,0 +1,53 @@
+package shorten
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"curt/internal/link"
+)
+
+const (
+	// maxTries bounds how often one insert is sent while its outcome is unknown.
+	maxTries = 3
+	// retryPause is the wait before the second try; it doubles.
+	retryPause = 10 * time.Millisecond
+)
+
+// persist repeats a write until its outcome is known. An error that is no sentinel
+// leaves open whether it happened; the same ID makes it safe to ask again, and the
+// caller's code must not be given up before that is known.
+func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write func() (T, error)) (T, error) {
+	pause := retryPause
+	for try := 1; ; try++ {
+		stored, err := write()
+		if err == nil || decided(err) {
+			return stored, err
+		}
+		if try == maxTries || !sleep(ctx, pause) {
+			return stored, fmt.Errorf("%w: the outcome of storing %s is unknown: %w", link.ErrUnavailable, what, err)
+		}
+		c.metrics.retries.Inc()
+		pause *= 2
+	}
+}
+
+// decided reports whether the error of a write says that nothing was stored.
+func decided(err error) bool {
+	return errors.Is(err, link.ErrExists) || errors.Is(err, link.ErrConflict) ||
+		errors.Is(err, link.ErrInvalid) || errors.Is(err, link.ErrUnavailable)
+}
+
+// sleep waits, and reports false as soon as ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
