@@ -24,6 +24,7 @@ type conn struct {
 
 	peer    netip.Addr // the client's, or a proxy's
 	trusted bool       // whether peer is a proxy that is believed
+	shard   uint32     // of Lane.spare; set once
 
 	own    []byte // a head that came in pieces; nil or empty between heads
 	judged bool   // own was parsed, and is incomplete but not wrong
@@ -60,7 +61,7 @@ type scratch struct {
 }
 
 func newConn(l *Lane, nc net.Conn) *conn {
-	c := &conn{lane: l, tcp: nc, nc: nc}
+	c := &conn{lane: l, tcp: nc, nc: nc, shard: l.count.Add(1)}
 	c.setPeer(nc.RemoteAddr())
 	c.enter(greeting)
 	return c
@@ -162,7 +163,7 @@ func (c *conn) run() {
 // serve answers requests until the connection ends, or is given away: then it
 // reports true.
 func (c *conn) serve() (given bool) {
-	s, _ := c.lane.pool.Get().(*scratch)
+	s := c.lane.spare.get(c.shard)
 	b, err := c.own, error(nil) // what came behind a PROXY header, or what net/http left
 	if len(b) > 0 {
 		c.look(s, b)
@@ -171,11 +172,12 @@ func (c *conn) serve() (given bool) {
 		if len(b) > 0 {
 			stays, given = c.handle(s, b)
 		}
-		c.lane.pool.Put(s)
+		c.lane.spare.put(c.shard, s)
 		if !stays {
 			break
 		}
 		if b, s, err = c.next(); err != nil {
+			c.lane.spare.put(c.shard, s)
 			if errors.Is(err, io.EOF) && len(c.own) > 0 {
 				given = c.give(c.over(c.own)) // net/http answers what was cut off
 			}
@@ -195,7 +197,7 @@ func (c *conn) next() ([]byte, *scratch, error) {
 		return nil, nil, err
 	}
 	c.own = c.own[:len(c.own)+n]
-	s, _ := c.lane.pool.Get().(*scratch)
+	s := c.lane.spare.get(c.shard)
 	c.look(s, c.own)
 	return c.own, s, nil
 }

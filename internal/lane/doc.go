@@ -74,7 +74,7 @@
 // is the lane's once more, to linger.
 //
 // A scratch (buffers for one request) belongs to a goroutine while it handles bytes,
-// and to the pool otherwise, so that an idle connection has none. Only a head that
+// and to the spare ones (scratches.go) otherwise, so that an idle connection has none. Only a head that
 // came in pieces is kept in a buffer of its own, 1 KiB at first, 16 KiB at most. What
 // a head's fields point to is valid until its scratch goes back.
 //

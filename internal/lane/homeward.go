@@ -27,8 +27,9 @@ func (h *handed) homesick(b []byte) bool {
 	if !between || !h.alone || h.lane.leaving.Load() {
 		return false
 	}
-	s, _ := h.lane.pool.Get().(*scratch)
-	defer h.lane.pool.Put(s)
+	shard := h.lane.count.Add(1)
+	s := h.lane.spare.get(shard)
+	defer h.lane.spare.put(shard, s)
 	if s.head.parse(b, h.lane.cfg.Pages) != express || s.head.size < len(b) {
 		return false
 	}
@@ -39,7 +40,7 @@ func (h *handed) homesick(b []byte) bool {
 
 // goHome continues the connection in the lane.
 func (h *handed) goHome(b []byte) error {
-	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn, peer: h.peer, trusted: h.trusted, own: b, greeted: true}
+	c := &conn{lane: h.lane, tcp: h.tcp, nc: h.Conn, peer: h.peer, trusted: h.trusted, own: b, greeted: true, shard: h.lane.count.Add(1)}
 	c.enter(fresh)
 	if !h.lane.conns.home(h.away, c) {
 		return h.Conn.Close()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -56,7 +55,8 @@ type Lane struct {
 
 	base   context.Context // of look-ups; ends when connections are cut off
 	cancel context.CancelFunc
-	pool   sync.Pool // *scratch
+	spare  scratches
+	count  atomic.Uint32 // of connections; spreads them over spare
 }
 
 // New returns a Lane; Cache, Visitors and Recorder are required. It starts nothing.
@@ -72,7 +72,6 @@ func New(cfg Config) (*Lane, error) {
 	}
 	l := &Lane{cfg: cfg, handed: newHandover()}
 	l.base, l.cancel = context.WithCancel(context.Background())
-	l.pool.New = func() any { return new(scratch) }
 	l.conns.init()
 	l.clock.set(time.Now())
 	return l, nil

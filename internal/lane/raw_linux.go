@@ -63,7 +63,7 @@ func (r *rawConn) next(c *conn) ([]byte, *scratch, error) {
 // readable answers hits until there is nothing to read. It reports true when handle
 // has to see to something.
 func (c *conn) readable(fd uintptr) (done bool) {
-	s, _ := c.lane.pool.Get().(*scratch)
+	s := c.lane.spare.get(c.shard)
 	for {
 		room := s.in[:]
 		if len(c.own) > 0 {
@@ -75,7 +75,7 @@ func (c *conn) readable(fd uintptr) (done bool) {
 			if p, _ := c.phase(); p == unsure {
 				c.enter(idle)
 			}
-			c.lane.pool.Put(s)
+			c.lane.spare.put(c.shard, s)
 			return false
 		case errno == syscall.EINTR:
 			continue
@@ -98,7 +98,7 @@ func (c *conn) readable(fd uintptr) (done bool) {
 		}
 		if n < len(room) && c.busy() {
 			c.enter(unsure)
-			c.lane.pool.Put(s)
+			c.lane.spare.put(c.shard, s)
 			return false
 		}
 		c.enter(idle)

@@ -121,7 +121,7 @@ func (x *Indexer) follow(ctx context.Context) error {
 		return err
 	}
 	for {
-		x.pace.wait(ctx, x.cfg.Redirects)
+		x.pace.wait(ctx, x.cfg.Redirects, func() bool { return false })
 		busy := false
 		for _, step := range []func(context.Context) (bool, error){x.walk, x.walkAgain, x.changes, x.tidy} {
 			began := time.Now()

@@ -34,9 +34,10 @@ type pace struct {
 	burst     time.Time // when it began; zero = there is none
 }
 
-// wait returns when it is time to work.
-func (p *pace) wait(ctx context.Context, redirects func() uint64) {
-	for p.look(redirects()); !p.burst.IsZero() && time.Since(p.burst) < patience && ctx.Err() == nil; p.look(redirects()) {
+// wait returns when it is time to work: there is no burst, it has lasted for long, or
+// there is too much to do.
+func (p *pace) wait(ctx context.Context, redirects func() uint64, crowd func() bool) {
+	for p.look(redirects()); !p.burst.IsZero() && time.Since(p.burst) < patience && !crowd() && ctx.Err() == nil; p.look(redirects()) {
 		sleep(ctx, tick)
 	}
 }

@@ -60,59 +60,88 @@ type Counts interface {
 	Clicked(ctx context.Context, after int64, n int) (keys []link.Key, next int64, err error)
 }
 
-// Ranker keeps a Ranking up to date with Counts, behind them.
+// RankerConfig is what NewRanker needs. Nil functions and a nil Log are no-ops.
+type RankerConfig struct {
+	Links   link.Store
+	Counts  Counts
+	Ranking Ranking
+
+	Redirects func() uint64        // a counter: in a burst the ranker waits
+	Work      func() (done func()) // called when it begins to compute, and done when it rests
+	Log       *slog.Logger
+}
+
+// Ranker keeps a Ranking up to date with Counts, behind them: by a second or so, and in
+// a burst of redirects by half a minute. What was clicked many times meanwhile is ranked
+// once.
 type Ranker struct {
-	links   link.Store
-	counts  Counts
-	ranking Ranking
-	log     *slog.Logger
-	pace    *pace
-	work    func() (done func())
+	cfg  RankerConfig
+	pace *pace
 
 	mu         sync.Mutex
+	coming     []link.Key            // guarded by mu: of a batch that is not counted yet
 	waiting    map[link.Key]struct{} // guarded by mu
 	generation uint64                // guarded by mu: of the newest in waiting
 	lost       bool                  // guarded by mu: they were too many, so all are read
 }
 
-// maxWaiting bounds the links that wait to be ranked, at some 100 bytes each.
+// maxWaiting bounds the links that wait to be ranked, at some 100 bytes each. With half
+// as many a burst is waited for no longer.
 const maxWaiting = 200_000
 
 // rankPage is how many links are ranked at once: about 10 ms.
 const rankPage = 256
 
-// NewRanker returns a Ranker that begins with Run. It calls work when it begins to
-// compute, and done when it rests; nil = nobody wants to know.
-func NewRanker(links link.Store, counts Counts, ranking Ranking, work func() (done func()), log *slog.Logger) *Ranker {
-	if work == nil {
-		work = func() func() { return func() {} }
+// NewRanker returns a Ranker that begins with Run.
+func NewRanker(cfg RankerConfig) *Ranker {
+	if cfg.Redirects == nil {
+		cfg.Redirects = func() uint64 { return 0 }
 	}
-	return &Ranker{
-		links: links, counts: counts, ranking: ranking, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
-		pace: &pace{}, work: work, waiting: map[link.Key]struct{}{},
+	if cfg.Work == nil {
+		cfg.Work = func() func() { return func() {} }
+	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	return &Ranker{cfg: cfg, pace: &pace{}, waiting: map[link.Key]struct{}{}}
+}
+
+// Clicked tells of a link of a batch that is about to be counted. It never waits for
+// the ranking; to tell of too many does no harm.
+func (r *Ranker) Clicked(k link.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.coming) <= maxWaiting {
+		r.coming = append(r.coming, k)
 	}
 }
 
-// Counted tells of all links whose clicks changed in a batch that is counted for good.
-// It never waits for the ranking.
-func (r *Ranker) Counted(keys []link.Key, generation uint64) {
+// Counted tells that the batch of all links that Clicked told of is counted for good.
+func (r *Ranker) Counted(generation uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.generation = generation
-	for _, k := range keys {
-		if len(r.waiting) >= maxWaiting {
-			r.lost = true
-			return
-		}
+	for _, k := range r.coming {
 		r.waiting[k] = struct{}{}
 	}
+	r.lost = r.lost || len(r.coming) > maxWaiting || len(r.waiting) > maxWaiting
+	if r.lost {
+		clear(r.waiting)
+	}
+	clear(r.coming)
+	r.coming = r.coming[:0]
+}
+
+// crowd reports whether a burst should be waited for no longer.
+func (r *Ranker) crowd() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost || len(r.waiting) > maxWaiting/2
 }
 
 // Run ranks until ctx ends, then returns nil. What fails is logged and tried again.
 func (r *Ranker) Run(ctx context.Context) error {
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
 		if err := r.follow(ctx); ctx.Err() == nil {
-			r.log.ErrorContext(ctx, "ranking by clicks stopped, it is tried again", slog.Any("err", err))
+			r.cfg.Log.ErrorContext(ctx, "ranking by clicks stopped, it is tried again", slog.Any("err", err))
 		}
 		sleep(ctx, wait)
 	}
@@ -122,11 +151,11 @@ func (r *Ranker) Run(ctx context.Context) error {
 // follow ranks until something fails. What was taken from waiting is then lost, so it
 // begins with all links unless the ranking includes every batch.
 func (r *Ranker) follow(ctx context.Context) error {
-	counted, err := r.counts.Counted(ctx)
+	counted, err := r.cfg.Counts.Counted(ctx)
 	if err != nil {
 		return err
 	}
-	ranked, err := r.ranking.Generation(ctx)
+	ranked, err := r.cfg.Ranking.Generation(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,6 +165,7 @@ func (r *Ranker) follow(ctx context.Context) error {
 		}
 	}
 	for ctx.Err() == nil {
+		r.pace.wait(ctx, r.cfg.Redirects, r.crowd)
 		keys, generation, lost := r.take()
 		if lost {
 			return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
@@ -159,7 +189,7 @@ func (r *Ranker) follow(ctx context.Context) error {
 // all ranks every link that was ever clicked.
 func (r *Ranker) all(ctx context.Context, counted uint64) error {
 	for after := int64(0); ; {
-		keys, next, err := r.counts.Clicked(ctx, after, rankPage)
+		keys, next, err := r.cfg.Counts.Clicked(ctx, after, rankPage)
 		if err != nil {
 			return err
 		}
@@ -198,14 +228,14 @@ func (r *Ranker) rank(ctx context.Context, keys []link.Key, generation uint64) e
 }
 
 func (r *Ranker) write(ctx context.Context, keys []link.Key, generation uint64) error {
-	defer r.work()()
-	clicks, err := r.counts.Count(ctx, keys)
+	defer r.cfg.Work()()
+	clicks, err := r.cfg.Counts.Count(ctx, keys)
 	if err != nil {
 		return err
 	}
 	var ranks []Rank
 	for i, k := range keys {
-		l, err := r.links.Get(ctx, k)
+		l, err := r.cfg.Links.Get(ctx, k)
 		switch {
 		case err != nil && !errors.Is(err, link.ErrNotFound):
 			return err
@@ -216,5 +246,5 @@ func (r *Ranker) write(ctx context.Context, keys []link.Key, generation uint64) 
 			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: k}, Workspace: l.Workspace, Clicks: clicks[i]})
 		}
 	}
-	return r.ranking.Rank(ctx, ranks, generation)
+	return r.cfg.Ranking.Rank(ctx, ranks, generation)
 }

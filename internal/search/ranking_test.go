@@ -68,12 +68,13 @@ func TestRankerFollows(t *testing.T) {
 		c.click(4) // before anybody ranks
 		for round := range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
-			r := search.NewRanker(store, c, ranks, nil, nil)
+			r := search.NewRanker(search.RankerConfig{Links: store, Counts: c, Ranking: ranks})
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = r.Run(ctx) })
 			for range 3 + round {
 				k, generation := c.click(round)
-				r.Counted([]link.Key{k}, generation)
+				r.Clicked(k)
+				r.Counted(generation)
 			}
 			time.Sleep(5 * time.Second)
 			top, err := ranks.Top(t.Context(), "", search.Place{Clicks: 100}, 10)

@@ -36,19 +36,23 @@ type counted struct {
 // Apply implements clicks.RollupStore.
 func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
 	under, span := c.tracer.Start(ctx, "fold batch")
-	err := c.RollupStore.Apply(under, b)
-	span.End(err)
-	if err != nil {
-		return err
-	}
-	var keys []link.Key
-	for chunk := range b.Links {
-		for i := range chunk {
-			keys = append(keys, chunk[i].Key)
+	links := b.Links
+	b.Links = func(yield func([]clicks.LinkDelta) bool) {
+		for chunk := range links { // another walk over them would add them up again
+			for i := range chunk {
+				c.finder.ranker.Clicked(chunk[i].Key)
+			}
+			if !yield(chunk) {
+				return
+			}
 		}
 	}
-	c.finder.ranker.Counted(keys, b.Generation)
-	return nil
+	err := c.RollupStore.Apply(under, b)
+	span.End(err)
+	if err == nil {
+		c.finder.ranker.Counted(b.Generation)
+	}
+	return err
 }
 
 // openSearch opens search.db and puts the indexer and the ranker on it.
@@ -63,6 +67,9 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 		Links: s.links, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
 		Work: s.processors.work, Log: s.log,
 	})
-	f.ranker = search.NewRanker(s.links, s.clicks.rollups, f.index, s.processors.work, s.log)
+	f.ranker = search.NewRanker(search.RankerConfig{
+		Links: s.links, Counts: s.clicks.rollups, Ranking: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
+		Work: s.processors.work, Log: s.log,
+	})
 	return nil
 }

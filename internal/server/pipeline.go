@@ -64,8 +64,8 @@ func (s *Server) support() []loop {
 		{"roll-ups", s.aside(s.clicks.rollups.Run)},
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
-		{"search", s.finder.indexer.Run},
-		{"ranking", s.finder.ranker.Run},
+		{"search", s.aside(s.finder.indexer.Run)},
+		{"ranking", s.aside(s.finder.ranker.Run)},
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})

@@ -14,6 +14,11 @@ const (
 	sqlTotal = `SELECT n, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked
 		FROM links WHERE domain = ? AND code = ?`
 
+	// A row value among others (IN) would be a walk over the table.
+	sqlTotals    = `WITH asked (d, c) AS (VALUES `
+	sqlTotalsEnd = `) SELECT domain, code, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked
+		FROM asked CROSS JOIN links ON domain = d AND code = c`
+
 	sqlTotalsFrom = `SELECT n, domain, code, clicks, humans, previews, fallbacks, refused, first_seen, last_clicked
 		FROM links WHERE n > ? ORDER BY n LIMIT ?`
 	sqlRollupsFrom = `SELECT id, clicks, humans, previews, fallbacks, refused, minutes, dimensions, visitors

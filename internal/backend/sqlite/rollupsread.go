@@ -46,10 +46,12 @@ func (s *Rollups) Totals(ctx context.Context, keys []link.Key) (totals []clicks.
 			return err
 		}
 		generation = state.Generation
-		for i, k := range keys {
-			if _, totals[i], err = readTotal(t, k); err != nil {
+		rest := totals
+		for n := range portions(len(keys)) {
+			if err := readTotals(t, keys[:n], rest[:n]); err != nil {
 				return err
 			}
+			keys, rest = keys[n:], rest[n:]
 		}
 		return nil
 	})
@@ -57,6 +59,27 @@ func (s *Rollups) Totals(ctx context.Context, keys []link.Key) (totals []clicks.
 		return nil, 0, fmt.Errorf("read totals: %w", err)
 	}
 	return totals, generation, nil
+}
+
+// readTotals reads the totals of up to rowsAtOnce links in one statement: a statement
+// for each costs more than its row.
+func readTotals(t *tx, keys []link.Key, totals []clicks.Total) error {
+	args := make([]any, 0, 2*len(keys))
+	for i := range keys {
+		args = append(args, string(keys[i].Domain), string(keys[i].Code))
+	}
+	return t.each(sqlTotals+groups(len(keys), 2)+sqlTotalsEnd, func(row []driver.Value) error {
+		r := scanner{row: row}
+		k := link.Key{Domain: link.Domain(r.text()), Code: link.Code(r.text())}
+		total := clicks.Total{Counts: r.counts()}
+		total.FirstSeen, total.LastClicked = r.int(), r.int()
+		for i := range keys {
+			if keys[i] == k { // may be asked for twice
+				totals[i] = total
+			}
+		}
+		return r.damage()
+	}, args...)
 }
 
 // readTotal returns a link's number and total; zeros for a link without clicks.
