@@ -30,9 +30,14 @@ const (
 type processors struct {
 	working atomic.Int32
 	needed  chan struct{} // somebody began while nobody worked
+	done    func()        // set once: a method value for each caller would be garbage
 }
 
-func newProcessors() *processors { return &processors{needed: make(chan struct{}, 1)} }
+func newProcessors() *processors {
+	p := &processors{needed: make(chan struct{}, 1)}
+	p.done = func() { p.working.Add(-1) }
+	return p
+}
 
 // work says that the caller computes until it calls done. It does not wait for the
 // processors: they come when the collector of garbage lets them.
@@ -44,10 +49,8 @@ func (p *processors) work() (done func()) {
 		}
 		runtime.Gosched() // Run is next, even on a single P
 	}
-	return p.rest
+	return p.done
 }
-
-func (p *processors) rest() { p.working.Add(-1) }
 
 // Run lends until ctx ends, then returns nil.
 func (p *processors) Run(ctx context.Context) error {
