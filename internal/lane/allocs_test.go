@@ -1,10 +1,7 @@
-//go:build !race
-
-// The race detector makes sync.Pool forget at random.
-
 package lane_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -17,16 +14,31 @@ func TestHitsAllocateNothing(t *testing.T) {
 			request := []byte(strings.Replace(browser, "Accept:", "X-Forwarded-For: 203.0.113.9, 127.0.0.2\r\nAccept:", 1))
 			roundTrip(t, nc, string(request)) // L1 has it now
 			answer := make([]byte, 4096)
-			got := testing.AllocsPerRun(2000, func() {
+			hit := func() {
 				if _, err := nc.Write(request); err != nil {
 					t.Fatal(err)
 				}
 				if n, err := nc.Read(answer); err != nil || !strings.HasPrefix(string(answer[:12]), "HTTP/1.1 302") || n < 100 {
 					t.Fatal(n, err)
 				}
-			})
-			if got != 0 {
+			}
+			if got := testing.AllocsPerRun(2000, hit); got != 0 {
 				t.Errorf("%v allocations a hit", got)
+			}
+			// Nor right behind collections, when whoever allocates must help to mark.
+			const rounds = 20
+			var spent uint64
+			for range rounds {
+				runtime.GC()
+				runtime.GC()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				hit()
+				runtime.ReadMemStats(&after)
+				spent += after.Mallocs - before.Mallocs
+			}
+			if spent >= rounds { // other goroutines allocate now and then
+				t.Errorf("%d allocations by %d hits behind collections", spent, rounds)
 			}
 		})
 	}
