@@ -88,7 +88,13 @@ func (s settings) roundsText() string {
 }
 
 func notes(command string) []string {
-	if command == "api" {
+	switch command {
+	case "soak":
+		return []string{
+			"One server and its load share the machine: each second 1,000 redirects to 20,000 links by Zipf's law, 20 creates, " +
+				"and two each of lists, searches, statistics and previews. Memory is read once a second; each row is the median of a minute.",
+		}
+	case "api":
 		return []string{
 			"Median and range are over the rounds; every second round runs in the opposite order, and a ratio is the median of the rounds' ratios. " +
 				"Load and server share the machine. Each turn is up to 300 requests (30 of bulk) within two seconds, each connection sending the next once it has its answer; " +

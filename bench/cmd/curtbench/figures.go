@@ -73,6 +73,14 @@ func apiCommand(ctx context.Context, args []string, out, progress io.Writer) err
 	return measure(ctx, s, args, (*figures.Bench).API, out, progress)
 }
 
+func soakCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("soak", 1, time.Second, time.Hour, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, (*figures.Bench).Soak, out, progress)
+}
+
 // measure takes figures and publishes them.
 func measure(ctx context.Context, s settings, args []string, of func(*figures.Bench) []figures.Figure, out, progress io.Writer) (err error) {
 	self, err := os.Executable()
@@ -140,8 +148,8 @@ func take(ctx context.Context, s settings, all []figures.Figure, progress io.Wri
 // was missed is a finding, which the table shows.
 func publish(r report.Report, s settings, out, progress io.Writer) error {
 	name, folder := time.Now().UTC().Format(time.DateOnly), s.out
-	if s.command == "api" {
-		name += "-api"
+	if s.command != "figures" {
+		name += "-" + s.command
 	}
 	if i := slices.IndexFunc(r.Facts, func(f report.Fact) bool { return f.Name == "commit" }); i >= 0 {
 		name += "-" + r.Facts[i].Value

@@ -1,6 +1,6 @@
-// Command curtbench takes the figures that curt promises. `curtbench figures` and
-// `curtbench api` are those that people run, by way of scripts/bench and
-// scripts/bench-api; the other commands are the processes that they start: the baseline server and the click pipeline.
+// Command curtbench takes the figures that curt promises. `curtbench figures`,
+// `curtbench api` and `curtbench soak` are those that people run, by way of scripts/bench,
+// scripts/bench-api and scripts/bench-soak; the other commands are the processes that they start: the baseline server and the click pipeline.
 package main
 
 import (
@@ -31,11 +31,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"figures":   figuresCommand,
 		"api":       apiCommand,
+		"soak":      soakCommand,
 		"bare":      bareCommand,
 		"clickcost": clickCostCommand,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|bare|clickcost [flags]; -help shows the flags")
+		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|soak|bare|clickcost [flags]; -help shows the flags")
 		return 2
 	}
 	if err := commands[args[0]](ctx, args[1:], out, progress); err != nil {

@@ -60,11 +60,12 @@ func (b *Bench) Figures() []Figure {
 // sample is what one turn measured. Fields that a turn does not measure are zero.
 type sample struct {
 	load.Outcome
-	cpu     time.Duration // of the server within the window
-	startup time.Duration
-	rss     int64
-	clicks  clickCost
-	dropped float64 // clicks that curt lost because they came too fast
+	cpu      time.Duration // of the server within the window
+	startup  time.Duration
+	rss      int64
+	rssFirst int64 // in minute 5 of a soak
+	clicks   clickCost
+	dropped  float64 // clicks that curt lost because they came too fast
 }
 
 // turn is one thing that each round does once.

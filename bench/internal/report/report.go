@@ -22,6 +22,7 @@ const (
 	Microseconds Unit = "µs"
 	Megabytes    Unit = "MB" // 10^6 bytes
 	Bytes        Unit = "B"
+	Ratio        Unit = "×"
 )
 
 // Bar is what a figure must reach. The zero Bar asks for nothing.
@@ -40,6 +41,8 @@ func (b Bar) text(u Unit) string {
 	switch {
 	case b.none():
 		return ""
+	case b.AtLeast != 0 && b.AtMost != 0:
+		return format(b.AtLeast, u) + " to " + format(b.AtMost, u)
 	case b.AtMost != 0:
 		return "≤ " + format(b.AtMost, u)
 	}
