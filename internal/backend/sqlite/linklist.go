@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 
 	"curt/internal/link"
 )
@@ -94,43 +95,59 @@ func (w *listWalk) open(t *tx) error {
 }
 
 // page reads up to limit links and looks one further, to know whether it is the end.
-func (w *listWalk) page(t *tx, limit int) (link.Slice, error) {
-	var page link.Slice
-	last := listPosition{}
-	for {
+func (w *listWalk) page(t *tx, limit int) (page link.Slice, err error) {
+	chosen := make([]listEntry, 0, limit)
+	for last := (listPosition{}); page.Next == ""; {
 		e, ok, err := w.next(t)
-		if err != nil || !ok {
-			return page, err
+		if err != nil {
+			return link.Slice{}, err
+		}
+		if !ok {
+			break
 		}
 		if w.read > listBudget {
-			page.Next = e.at.cursor(w.filter) // read, and passed over or taken below
+			page.Next = e.at.cursor(w.filter) // read, and passed over or chosen below
 		}
 		if w.matches(e) {
-			if len(page.Links) == limit {
+			if len(chosen) == limit {
 				page.Next = last.cursor(w.filter)
-				return page, nil
+				break
 			}
-			if err := w.take(t, e, &page); err != nil {
-				return link.Slice{}, err
-			}
+			chosen = append(chosen, e)
 		}
 		last = e.at
-		if page.Next != "" {
-			return page, nil
-		}
 	}
+	page.Links = make([]link.Link, 0, len(chosen))
+	for n := range portions(len(chosen)) {
+		if page.Links, err = take(t, chosen[:n], page.Links); err != nil {
+			return link.Slice{}, err
+		}
+		chosen = chosen[n:]
+	}
+	return page, nil
 }
 
-// take reads the whole link of an entry, which may have been deleted meanwhile.
-func (w *listWalk) take(t *tx, e listEntry, page *link.Slice) error {
-	_, err := t.one(sqlLinkAt, func(row []driver.Value) error {
-		_, l, err := scanLink(row)
-		if err == nil && l.Status != link.Deleted {
-			page.Links = append(page.Links, l)
+// take appends the whole links of up to rowsAtOnce entries, but for those that have been
+// deleted meanwhile. It reads them in one statement: one for each costs more than a row.
+func take(t *tx, chosen []listEntry, links []link.Link) ([]link.Link, error) {
+	args := make([]any, len(chosen))
+	for i := range chosen {
+		args[i] = chosen[i].n
+	}
+	found := make([]link.Link, len(chosen))
+	err := t.each(sqlLinksAt+groups(1, len(chosen)), func(row []driver.Value) error {
+		n, l, err := scanLink(row)
+		if i := slices.IndexFunc(chosen, func(e listEntry) bool { return e.n == n }); err == nil && i >= 0 {
+			found[i] = l
 		}
 		return err
-	}, e.n)
-	return err
+	}, args...)
+	for i := range found {
+		if !found[i].ID.IsZero() && found[i].Status != link.Deleted {
+			links = append(links, found[i])
+		}
+	}
+	return links, err
 }
 
 func (w *listWalk) matches(e listEntry) bool {

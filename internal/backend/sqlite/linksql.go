@@ -15,6 +15,7 @@ const (
 
 	sqlTargetAt = `SELECT ` + targetColumns + ` FROM links WHERE n = ?`
 	sqlLinkAt   = `SELECT ` + linkColumns + ` FROM links WHERE n = ?`
+	sqlLinksAt  = `SELECT ` + linkColumns + ` FROM links WHERE n IN `
 	sqlLinkByID = `SELECT ` + linkColumns + ` FROM links WHERE workspace = ? AND id = ?`
 	sqlAlias    = `SELECT n FROM aliases WHERE domain = ? AND code = ?`
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"curt/internal/link"
 )
@@ -107,18 +108,22 @@ func updateArgs(n int64, l *link.Link) []any {
 
 // checksum covers the key and the target but Exhausted, and the bound behind Limited.
 func checksum(k link.Key, t link.Target, maxClicks uint64) int64 {
-	b := make([]byte, 0, 512) // most rows fit, so the buffer stays on the stack
-	for _, text := range []string{string(k.Domain), string(k.Code), t.Destination, t.Fallback} {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
+	table, sum := crc32.MakeTable(crc32.Castagnoli), uint32(0)
+	// What is summed up escapes, so the texts are not copied and the buffer is small.
+	b := make([]byte, 0, 64)
+	for _, text := range [...]string{string(k.Domain), string(k.Code), t.Destination, t.Fallback} {
+		b = binary.AppendUvarint(b[:0], uint64(len(text)))
+		sum = crc32.Update(sum, table, b)
+		sum = crc32.Update(sum, table, unsafe.Slice(unsafe.StringData(text), len(text))) //nolint:gosec // only read
 	}
-	for _, n := range []uint64{uint64(t.Starts), uint64(t.Expires), uint64(t.Version), maxClicks} {
+	b = b[:0]
+	for _, n := range [...]uint64{uint64(t.Starts), uint64(t.Expires), uint64(t.Version), maxClicks} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(t.Redirect))
 	b = append(b, byte(t.Status), byte(t.Safety), byte(bit(t.ForwardQuery)), byte(bit(t.NoIndex)), byte(bit(t.Cacheable)))
 	// Signed, because SQLite stores small magnitudes shorter.
-	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+	return int64(int32(crc32.Update(sum, table, b)))
 }
 
 // digest stands for a destination in an index: 8 bytes, of which no stranger can
