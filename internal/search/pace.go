@@ -19,8 +19,13 @@ const (
 	// no burst. From then on it works one part in twenty.
 	patience = 30 * time.Second
 
-	// calm and crowded are how much longer than it worked an indexer rests.
-	calm, crowded = 1, 19
+	// fewCreates and fewRedirects, a second, are nobody whom an indexer could be in the
+	// way of.
+	fewCreates   = 10
+	fewRedirects = 100
+
+	// alone, calm and crowded are how much longer than it worked an indexer rests.
+	alone, calm, crowded = 0, 1, 19
 )
 
 // pace keeps an indexer out of the way of creates and redirects.
@@ -32,6 +37,7 @@ type pace struct {
 	created   uint64
 	redirects uint64
 	burst     time.Time // when it began; zero = there is none
+	quiet     bool      // there is hardly anybody
 }
 
 // wait returns when it is time to work: there is no burst, it has lasted for long, or
@@ -49,9 +55,10 @@ func (p *pace) look(redirects uint64) {
 	if passed < tick/2 {
 		return
 	}
-	seconds := passed.Seconds()
+	creates, asked := float64(created-p.created)/passed.Seconds(), float64(redirects-p.redirects)/passed.Seconds()
+	p.quiet = !p.looked.IsZero() && creates <= fewCreates && asked <= fewRedirects
 	switch {
-	case p.looked.IsZero(), float64(created-p.created)/seconds <= manyCreates && float64(redirects-p.redirects)/seconds <= manyRedirects:
+	case p.looked.IsZero(), creates <= manyCreates && asked <= manyRedirects:
 		p.burst = time.Time{}
 	case p.burst.IsZero():
 		p.burst = now
@@ -62,8 +69,11 @@ func (p *pace) look(redirects uint64) {
 // rest sleeps after work, for a millisecond at least.
 func (p *pace) rest(ctx context.Context, worked time.Duration) {
 	factor := time.Duration(calm)
-	if !p.burst.IsZero() {
+	switch {
+	case !p.burst.IsZero():
 		factor = crowded
+	case p.quiet:
+		factor = alone
 	}
 	sleep(ctx, max(time.Millisecond, factor*worked))
 }
