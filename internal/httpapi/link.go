@@ -67,7 +67,7 @@ func (s sites) resource(l *link.Link, now time.Time, clicks *uint64) Link {
 		ID: l.ID.String(), Domain: s.name(l.Key.Domain), ShortCode: string(l.Key.Code), ShortURL: s.shortURL(l.Key),
 		LongURL: l.Destination, DisplayURL: weburl.Display(l.Destination),
 		Title: text(&l.Title), Tags: l.Tags, WorkspaceID: string(l.Workspace), CreatedBy: text(&l.CreatedBy),
-		Status: statusName(l.Status), Safety: safetyName(l.Safety), State: l.Target().At(now).String(),
+		Status: statusName(l.Status), Safety: l.Safety.String(), State: l.Target().At(now).String(),
 		Redirect: int(l.Redirect), StartsAt: instant(&l.Starts), ExpiresAt: instant(&l.Expires),
 		MaxClicks: bound(l.MaxClicks), ClicksLeft: clicksLeft(l), FallbackURL: text(&l.Fallback),
 		ForwardQuery: l.ForwardQuery, NoIndex: l.NoIndex, Cacheable: l.Cacheable, Clicks: clicks,
@@ -112,22 +112,6 @@ func statusName(s link.Status) string {
 		return "disabled"
 	case link.Deleted:
 		return "deleted"
-	}
-	return "unknown"
-}
-
-func safetyName(s link.Safety) string {
-	switch s {
-	case link.Clean:
-		return "clean"
-	case link.Warn:
-		return "warn"
-	case link.Quarantined:
-		return "quarantined"
-	case link.Blocked:
-		return "blocked"
-	case link.Legal:
-		return "legal"
 	}
 	return "unknown"
 }

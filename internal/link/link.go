@@ -41,6 +41,33 @@ const (
 	Legal       Safety = 5
 )
 
+// String returns the name of s in the API.
+func (s Safety) String() string {
+	switch s {
+	case Clean:
+		return "clean"
+	case Warn:
+		return "warn"
+	case Quarantined:
+		return "quarantined"
+	case Blocked:
+		return "blocked"
+	case Legal:
+		return "legal"
+	}
+	return "unknown"
+}
+
+// ParseSafety is the inverse of String.
+func ParseSafety(name string) (s Safety, ok bool) {
+	for s := Clean; s <= Legal; s++ {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
 // Redirect is the HTTP status of a link's answer (RFC 9110, section 15.4): one of
 // 301, 302, 307, 308.
 type Redirect uint16
