@@ -2,8 +2,8 @@ package moderation
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -74,10 +74,11 @@ type Entry struct {
 // ActorPolicy is the actor of decisions that no person made.
 const ActorPolicy = "policy"
 
-// Bounds of texts, in bytes.
+// Bounds of texts, in bytes, and of what one Append takes.
 const (
 	MaxReason   = 1 << 10
 	MaxEvidence = 8 << 10
+	MaxAppend   = 1000 // entries
 )
 
 // Hash is a SHA-256.
@@ -94,6 +95,23 @@ type Text struct {
 	Commitment Hash
 }
 
+// NewText returns body with a salt read from random, normally crypto/rand.Reader.
+func NewText(body string, random io.Reader) (Text, error) {
+	var salt [16]byte
+	if _, err := io.ReadFull(random, salt[:]); err != nil {
+		return Text{}, fmt.Errorf("read the salt of a text: %w", err)
+	}
+	return Commit(body, salt), nil
+}
+
+// Erase returns what remains of t when its body is forgotten.
+func (t Text) Erase() Text {
+	if t == (Text{}) {
+		return t
+	}
+	return Text{Erased: true, Commitment: t.Commitment}
+}
+
 // Commit returns body with its commitment. The zero Text is the empty one: it commits to
 // nothing, and has nothing to erase.
 func Commit(body string, salt [16]byte) Text {
@@ -105,9 +123,6 @@ func Commit(body string, salt [16]byte) Text {
 	h.Write([]byte(body))
 	return Text{Body: body, Salt: salt, Commitment: Hash(h.Sum(nil))}
 }
-
-// ErrInvalid: an entry that no journal may hold; a retry cannot help.
-var ErrInvalid = errors.New("invalid journal entry")
 
 // Validate returns ErrInvalid, wrapped with the reason, for what Append must refuse.
 func (e Entry) Validate() error {
@@ -121,16 +136,17 @@ func (e Entry) Validate() error {
 		return fail("safety")
 	case e.Score < 0 || e.Score > 100:
 		return fail("score")
-	case e.Actor == "" || len(e.Actor) > link.MaxName:
+	case e.Actor == "" || len(e.Actor) > link.MaxName || !utf8.ValidString(e.Actor):
 		return fail("actor")
-	case len(e.Reason.Body) > MaxReason || len(e.Evidence.Body) > MaxEvidence,
-		!utf8.ValidString(e.Reason.Body) || !utf8.ValidString(e.Evidence.Body):
+	case !e.Reason.storable(MaxReason) || !e.Evidence.storable(MaxEvidence):
 		return fail("text")
 	}
-	_, isLink := e.Entity.Key()
+	if _, isLink := e.Entity.Key(); e.Entity.Kind == KindLink && !isLink {
+		return fail("link")
+	}
 	switch e.Action {
 	case ActionDecide, ActionAnswer:
-		if !isLink || e.Link.IsZero() {
+		if e.Entity.Kind != KindLink || e.Link.IsZero() {
 			return fail("link")
 		}
 	case ActionBan, ActionLift, ActionErase:
@@ -142,4 +158,9 @@ func (e Entry) Validate() error {
 		return nil
 	}
 	return fail("kind")
+}
+
+// storable reports whether a journal may take t as a new text.
+func (t Text) storable(most int) bool {
+	return len(t.Body) <= most && utf8.ValidString(t.Body) && t == Commit(t.Body, t.Salt)
 }

@@ -2,26 +2,28 @@ package moderation
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"curt/internal/link"
 )
 
 // Journal is append-only. It is safe for many goroutines and, where the store is shared,
 // processes; its errors are ErrInvalid, ErrNotFound, and link.ErrUnavailable when it
-// cannot be asked. Any other error of a write means "may have happened".
+// cannot be asked. Any other error of a write means "may have happened". A call whose
+// context has ended returns its cause; after the end of the store it is
+// link.ErrUnavailable.
 type Journal interface {
+	Reader
+
 	// Append stores the entries, all or none, in one durable write, and returns them with
 	// Sequence and Hash, which are set here: the chain has one order. An At before that of
-	// the last entry is moved up to it.
+	// the last entry is moved up to it. One that fails Validate, and more than MaxAppend
+	// at once, are ErrInvalid; none is nothing.
 	Append(ctx context.Context, entries ...Entry) ([]Entry, error)
 
-	// Read returns up to n entries behind a sequence, in order.
-	Read(ctx context.Context, after uint64, n int) ([]Entry, error)
-
-	// Of returns up to n entries about one entity, the newest first, that lie before a
+	// Find returns up to n entries that f chooses, the newest first, that lie before a
 	// sequence; 0 = from the end.
-	Of(ctx context.Context, e Entity, before uint64, n int) ([]Entry, error)
+	Find(ctx context.Context, f Filter, before uint64, n int) ([]Entry, error)
 
 	// Standing returns the newest ActionDecide or ActionAnswer of a link: what was decided
 	// about it, bans aside. ErrNotFound when nothing ever was. It goes by the id, because
@@ -30,15 +32,39 @@ type Journal interface {
 	// link that has the key, and whoever reads by keys compares Link first.
 	Standing(ctx context.Context, id link.ID) (Entry, error)
 
-	// Bans returns the bans that stand: each entity whose newest ActionBan has no later
-	// ActionLift.
+	// Bans returns the bans that stand, in order: of each entity the newest ActionBan,
+	// where no ActionLift came later.
 	Bans(ctx context.Context) ([]Entry, error)
 
-	// Erase takes the texts of one entry away, for good, and appends the ActionErase that
-	// says so, in one durable write. The chain verifies as before.
+	// Erase takes the texts of one entry away, for good, and appends by, an ActionErase
+	// that says so, in one durable write. It returns by as Append does. The chain verifies
+	// as before. ErrNotFound when there is no such entry; one that has no text left is
+	// erased again.
 	Erase(ctx context.Context, sequence uint64, by Entry) (Entry, error)
 }
 
-// ErrNotFound: the journal was asked and has no such entry.
-var ErrNotFound = errors.New("journal entry not found")
+// Filter chooses entries; zero fields choose all.
+type Filter struct {
+	Entity Entity
+	Actor  string
+	Since  time.Time // entries of this millisecond and later
+}
 
+// StandingBans returns the bans that stand after entries that are in order: of each
+// entity the newest ActionBan, where no ActionLift came later. Other entries are passed
+// over.
+func StandingBans(entries []Entry) []Entry {
+	newest := map[Entity]uint64{}
+	for i := range entries {
+		if e := &entries[i]; e.Action == ActionBan || e.Action == ActionLift {
+			newest[e.Entity] = e.Sequence
+		}
+	}
+	var bans []Entry
+	for i := range entries {
+		if e := &entries[i]; e.Action == ActionBan && newest[e.Entity] == e.Sequence {
+			bans = append(bans, *e)
+		}
+	}
+	return bans
+}

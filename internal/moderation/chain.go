@@ -1,0 +1,99 @@
+package moderation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
+
+// chainTag begins what is hashed, so that a hash of the journal is none of anything
+// else, and the next encoding another's.
+const chainTag = "curt journal 1"
+
+// Seal returns e with the hash that it has behind the entry whose hash is before, which
+// is zero for the first. Journals call it for what they append.
+func (e Entry) Seal(before Hash) Entry {
+	e.Hash = sha256.Sum256(e.encode(nil, before))
+	return e
+}
+
+// encode appends what the hash is taken of. Each part has a fixed size or its length in
+// front, so that no two entries have the same bytes. Texts are in it by their commitment.
+func (e Entry) encode(b []byte, before Hash) []byte {
+	b = append(b, chainTag...)
+	b = append(b, before[:]...)
+	b = binary.BigEndian.AppendUint64(b, e.Sequence)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.At.UnixMilli()))
+	for _, part := range []string{string(e.Entity.Kind), e.Entity.Name, string(e.Action), e.Actor} {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
+		b = append(b, part...)
+	}
+	b = append(b, e.Link[:]...)
+	b = append(b, byte(e.Safety), byte(e.Score))
+	b = append(b, e.Reason.Commitment[:]...)
+	return append(b, e.Evidence.Commitment[:]...)
+}
+
+// Reader reads a journal from one end to the other.
+type Reader interface {
+	// Read returns up to n entries behind a sequence, in order.
+	Read(ctx context.Context, after uint64, n int) ([]Entry, error)
+}
+
+// verifyPage is how many entries Verify reads at a time.
+const verifyPage = 1000
+
+// Verify reads the whole journal and returns its last entry, the zero one where there is
+// none. Each entry is given to each, unless that is nil, once it is known to be in its
+// place in the chain. ErrBroken when one is missing, changed or out of order, or when a
+// text that stands beside it is another than was committed to.
+//
+// Whoever can write the journal can write another from its beginning: that it is the same
+// journal as before is known to those who kept a hash of it.
+func Verify(ctx context.Context, r Reader, each func(*Entry)) (last Entry, err error) {
+	for {
+		page, err := r.Read(ctx, last.Sequence, verifyPage)
+		if err != nil {
+			return last, fmt.Errorf("verify the journal behind %d: %w", last.Sequence, err)
+		}
+		if len(page) == 0 {
+			return last, nil
+		}
+		for i := range page {
+			e := &page[i]
+			if what := e.misfit(&last); what != "" {
+				return last, fmt.Errorf("%w: %s of entry %d", ErrBroken, what, last.Sequence+1)
+			}
+			if each != nil {
+				each(e)
+			}
+			last = *e
+		}
+	}
+}
+
+// misfit says what of e cannot stand behind last; "" = it fits.
+func (e *Entry) misfit(last *Entry) string {
+	switch {
+	case e.Sequence != last.Sequence+1:
+		return "number"
+	case e.At.Before(last.At):
+		return "time"
+	case e.Hash != e.Seal(last.Hash).Hash:
+		return "hash"
+	case !e.Reason.kept():
+		return "reason"
+	case !e.Evidence.kept():
+		return "evidence"
+	}
+	return ""
+}
+
+// kept reports whether a stored text is what was committed to, or was erased.
+func (t Text) kept() bool {
+	if t.Erased {
+		return t == Text{Erased: true, Commitment: t.Commitment} && t.Commitment != Hash{}
+	}
+	return t == Commit(t.Body, t.Salt)
+}

@@ -1,0 +1,17 @@
+package moderation_test
+
+import (
+	"io"
+	"testing"
+
+	"curt/internal/moderation/moderationtest"
+)
+
+func memory() moderationtest.Harness {
+	return moderationtest.Harness{Open: func(testing.TB) (moderationtest.Store, io.Closer) {
+		m := moderationtest.NewMemory()
+		return m, m
+	}}
+}
+
+func TestMemoryJournal(t *testing.T) { moderationtest.Run(t, memory()) }
