@@ -22,6 +22,9 @@ func RequestQueries() map[string]string {
 		"insert secret": sqlInsertSum, "secret": sqlSum, "set plan": sqlSetPlan, "drop key": sqlDropKey,
 		"drop secrets": sqlDropSums, "drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey,
 		"record": sqlRecord, "put record": sqlPutRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
+		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
+		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "first since": sqlFirstSince,
+		"standing": sqlStanding, "erase entry": sqlEraseEntry, "progress": sqlProgress, "keep progress": sqlKeepProgress,
 	}
 }
 
