@@ -1,0 +1,192 @@
+package moderation
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"curt/internal/abuse"
+	"curt/internal/link"
+	"curt/internal/weburl"
+)
+
+// banSet is bans in memory: a question costs some look-ups in maps, however many bans
+// there are. It is safe for many goroutines.
+type banSet struct {
+	mu       sync.RWMutex
+	bans     map[Entity]Entry       // guarded by mu, as all below
+	networks map[netip.Prefix]Entry // the bans of KindNetwork again
+	lengths  []int                  // of those prefixes, each once
+	links    int                    // how many bans are of KindLink
+	hosts    int                    // of KindHost or KindDomain
+}
+
+func newBanSet(bans ...Entry) *banSet {
+	s := &banSet{bans: map[Entity]Entry{}, networks: map[netip.Prefix]Entry{}}
+	for _, b := range bans {
+		s.put(b)
+	}
+	return s
+}
+
+// put adds a ban, in the place of the one that its entity had.
+func (s *banSet) put(b Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, had := s.bans[b.Entity]; !had {
+		s.count(b.Entity.Kind, 1)
+	}
+	s.bans[b.Entity] = b
+	if p, err := netip.ParsePrefix(b.Entity.Name); b.Entity.Kind == KindNetwork && err == nil {
+		s.networks[p] = b
+		if !slices.Contains(s.lengths, p.Bits()) {
+			s.lengths = append(s.lengths, p.Bits())
+		}
+	}
+}
+
+// drop takes the ban of an entity away.
+func (s *banSet) drop(e Entity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, had := s.bans[e]; !had {
+		return
+	}
+	delete(s.bans, e)
+	s.count(e.Kind, -1)
+	if p, err := netip.ParsePrefix(e.Name); e.Kind == KindNetwork && err == nil {
+		delete(s.networks, p) // its length stays: a look-up more, until the next start
+	}
+}
+
+func (s *banSet) count(kind Kind, n int) {
+	switch kind {
+	case KindLink:
+		s.links += n
+	case KindHost, KindDomain:
+		s.hosts += n
+	case KindWorkspace, KindKey, KindNetwork:
+	}
+}
+
+// of returns the ban of exactly this entity.
+func (s *banSet) of(e Entity) (Entry, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b, ok := s.bans[e]
+	return b, ok
+}
+
+func (s *banSet) len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.bans)
+}
+
+// all returns the bans, the newest first.
+func (s *banSet) all() []Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	bans := make([]Entry, 0, len(s.bans))
+	for _, b := range s.bans {
+		bans = append(bans, b)
+	}
+	slices.SortFunc(bans, func(a, b Entry) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	return bans
+}
+
+// bars returns the gravest ban that what is asked for would meet.
+func (s *banSet) bars(f *abuse.Facts) (worst Entry, barred bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.bans) == 0 {
+		return Entry{}, false
+	}
+	meet := func(b Entry, ok bool) {
+		if ok && (!barred || b.Safety > worst.Safety) {
+			worst, barred = b, true
+		}
+	}
+	s.owners(f.Workspace, f.Maker, meet)
+	s.network(f.Network, meet)
+	if s.hosts > 0 {
+		s.destination(f.URL, meet)
+	}
+	return worst, barred
+}
+
+// means returns the gravest safety that the bans want of a link; Clean where none means
+// it.
+func (s *banSet) means(l *link.Link) link.Safety {
+	safety := link.Clean
+	s.each(l, func(b Entry, ok bool) {
+		if ok {
+			safety = max(safety, b.Safety)
+		}
+	})
+	return safety
+}
+
+// each calls meet with every ban that may mean a link, and with whether it does. One that
+// means its destination and its fallback comes twice.
+func (s *banSet) each(l *link.Link, meet func(b Entry, ok bool)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.bans) == 0 {
+		return
+	}
+	s.owners(l.Workspace, l.CreatedBy, meet)
+	if s.links > 0 {
+		b, ok := s.bans[OfLink(l.Key)]
+		meet(b, ok)
+	}
+	if s.hosts == 0 {
+		return
+	}
+	for _, href := range []string{l.Destination, l.Fallback} {
+		if u, err := weburl.Parse(href); href != "" && err == nil {
+			s.destination(u, meet)
+		}
+	}
+}
+
+// The three below call meet with what they look up; mu is held.
+
+func (s *banSet) owners(w link.WorkspaceID, maker string, meet func(Entry, bool)) {
+	b, ok := s.bans[Entity{KindWorkspace, string(w)}]
+	meet(b, ok)
+	if maker != "" {
+		b, ok = s.bans[Entity{KindKey, maker}]
+		meet(b, ok)
+	}
+}
+
+func (s *banSet) destination(u weburl.URL, meet func(Entry, bool)) {
+	for _, host := range u.Hosts() {
+		b, ok := s.bans[Entity{KindHost, host}]
+		meet(b, ok)
+		for more := true; more; _, host, more = strings.Cut(host, ".") {
+			b, ok := s.bans[Entity{KindDomain, host}]
+			meet(b, ok)
+		}
+	}
+}
+
+func (s *banSet) network(from netip.Prefix, meet func(Entry, bool)) {
+	if len(s.networks) == 0 || !from.IsValid() {
+		return
+	}
+	a := from.Addr().Unmap()
+	bits := from.Bits()
+	if from.Addr().Is4In6() {
+		bits -= 96
+	}
+	for _, n := range s.lengths {
+		if p, err := a.Prefix(n); err == nil && n <= bits {
+			b, ok := s.networks[p]
+			meet(b, ok)
+		}
+	}
+}

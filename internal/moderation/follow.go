@@ -1,0 +1,214 @@
+package moderation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"curt/internal/link"
+)
+
+const (
+	// followPage is how many entries are looked at together.
+	followPage = 256
+	// lookEvery is how often Run asks for entries that others appended, and tries again what
+	// failed. keepEvery bounds the commits for progress.
+	lookEvery = time.Second
+	keepEvery = time.Second
+)
+
+// follower reads the journal behind those who append to it, and sees to it that what it
+// says takes effect also where they did not come to it: they died, the store was full, or
+// they were another process.
+type follower struct {
+	next    uint64              // everything up to this entry was looked at
+	delayed map[uint64]link.Key // of these entries the effect failed, and is tried again
+	dirty   bool                // there is progress to keep
+	keptAt  time.Time
+	turn    int  // the walk that was on last
+	failing bool // the last step failed, and the log says so
+}
+
+func newFollower(p Progress) follower {
+	return follower{next: p.Applied, delayed: map[uint64]link.Key{}}
+}
+
+// Run lets take effect what the journal says and the links do not, walks for bans, and
+// keeps the progress of both, until ctx ends; then it returns nil. What fails is logged
+// once and tried again.
+func (m *Moderator) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		more, err := m.step(ctx)
+		if ctx.Err() != nil {
+			return m.keep(context.WithoutCancel(ctx))
+		}
+		if err != nil && !m.failing {
+			m.cfg.Log.ErrorContext(ctx, "decisions of the journal cannot take effect; trying again", slog.Any("err", err))
+		}
+		if m.failing = err != nil; more && err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-m.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// step does some of what there is to do.
+func (m *Moderator) step(ctx context.Context) (more bool, err error) {
+	if err := m.follow(ctx); err != nil {
+		return false, err
+	}
+	if m.rebuild.Swap(false) {
+		m.change(func(p *Progress) { p.Walks = append(p.Walks, Walk{All: true}) })
+	}
+	if more, err = m.walk(ctx); err != nil {
+		return false, err
+	}
+	if m.dirty && (!more || m.cfg.Now().Sub(m.keptAt) >= keepEvery) {
+		err = m.keep(ctx)
+	}
+	return more, err
+}
+
+// poke lets Run look at once.
+func (m *Moderator) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// change changes the progress.
+func (m *Moderator) change(f func(*Progress)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(&m.progress)
+	m.dirty = true
+}
+
+// keep stores the progress, unless that of now is stored.
+func (m *Moderator) keep(ctx context.Context) error {
+	if !m.dirty {
+		return nil
+	}
+	m.mu.Lock()
+	p := m.progress.Clone()
+	m.mu.Unlock()
+	if err := m.cfg.Progress.KeepProgress(ctx, p); err != nil {
+		return fmt.Errorf("keep how far the journal was followed: %w", err)
+	}
+	m.dirty, m.keptAt = false, m.cfg.Now()
+	return nil
+}
+
+// follow looks at every entry that is new. It fails when one could not take effect, which
+// keeps none of the others from it.
+func (m *Moderator) follow(ctx context.Context) error {
+	err := m.settleAll(ctx, maps.Clone(m.delayed))
+	for {
+		page, readErr := m.cfg.Journal.Read(ctx, m.next, followPage)
+		if readErr != nil {
+			return fmt.Errorf("follow the journal: %w", readErr)
+		}
+		if len(page) == 0 {
+			m.advance()
+			return err
+		}
+		touched := map[uint64]link.Key{}
+		for i := range page {
+			if k, ok := m.take(&page[i]); ok {
+				touched[page[i].Sequence] = k
+			}
+		}
+		if failed := m.settleAll(ctx, touched); failed != nil {
+			err = failed
+		}
+		m.next = page[len(page)-1].Sequence
+		m.advance()
+	}
+}
+
+// take notes what an entry means for others than its link, and returns the link that it
+// means.
+func (m *Moderator) take(e *Entry) (k link.Key, ok bool) {
+	switch e.Action {
+	case ActionDecide, ActionAnswer:
+		m.metrics.decided(e)
+		return e.Entity.Key()
+	case ActionBan, ActionLift:
+		m.publish(e)
+		switch e.Entity.Kind {
+		case KindLink:
+			return e.Entity.Key()
+		case KindWorkspace, KindKey, KindHost, KindDomain:
+			m.change(func(p *Progress) { p.enlist(e.Entity) })
+		case KindNetwork: // means what is to come
+		}
+	case ActionErase:
+	}
+	return link.Key{}, false
+}
+
+// publish lets a ban or a lift be known, unless it is: in this process Ban and Lift do it
+// sooner.
+func (m *Moderator) publish(e *Entry) {
+	m.banning.Lock()
+	defer m.banning.Unlock()
+	if e.Sequence > m.known {
+		m.learn(e)
+	}
+}
+
+// learn changes what is banned; banning is held.
+func (m *Moderator) learn(e *Entry) {
+	m.known = e.Sequence
+	if e.Action == ActionBan {
+		m.bans.put(*e)
+	} else {
+		m.bans.drop(e.Entity)
+	}
+}
+
+// settleAll settles the links of entries, and remembers those that it has to come back to.
+func (m *Moderator) settleAll(ctx context.Context, touched map[uint64]link.Key) (failed error) {
+	sequences := slices.Sorted(maps.Keys(touched))
+	var mu sync.Mutex
+	inParallel(len(sequences), func(i int) {
+		_, _, err := m.settle(ctx, m.cfg.Now(), touched[sequences[i]])
+		err = dropNotFound(err)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			delete(m.delayed, sequences[i])
+			return
+		}
+		m.delayed[sequences[i]], failed = touched[sequences[i]], err
+	})
+	return failed
+}
+
+// advance moves the mark to before the first entry that waits for its effect.
+func (m *Moderator) advance() {
+	applied := m.next
+	for sequence := range m.delayed {
+		applied = min(applied, sequence-1)
+	}
+	if m.applied() != applied {
+		m.change(func(p *Progress) { p.Applied = applied })
+	}
+}
+
+func (m *Moderator) applied() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.progress.Applied
+}
