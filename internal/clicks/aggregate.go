@@ -65,8 +65,9 @@ type click struct {
 type clickFlags uint8
 
 const (
-	byHuman clickFlags = 1 << 0
-	byQR    clickFlags = 1 << 1
+	byHuman   clickFlags = 1 << 0
+	byQR      clickFlags = 1 << 1 // of these two at most one
+	byWarning clickFlags = 1 << 2
 )
 
 // extra holds the dimensions that few clicks have, as numbers in texts; 0 = none.
@@ -177,7 +178,10 @@ func (a *aggregate) addClick(q *linkCounts, e *Event, who agent) {
 	if !who.bot {
 		c.flags |= byHuman
 	}
-	if e.Flags&ViaQR != 0 {
+	switch {
+	case e.Flags&Warned != 0:
+		c.flags |= byWarning
+	case e.Flags&ViaQR != 0:
 		c.flags |= byQR
 	}
 	q.clicks = append(q.clicks, c)

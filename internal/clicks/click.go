@@ -72,7 +72,10 @@ func (h *History) describe(e *Event) Click {
 	if e.Country != [2]byte{} {
 		c.Country = plain(string(e.Country[:]))
 	}
-	if e.Flags&ViaQR != 0 {
+	switch {
+	case e.Flags&Warned != 0:
+		c.Trigger = TriggerWarning
+	case e.Flags&ViaQR != 0:
 		c.Trigger = TriggerQR
 	}
 	c.UTM, _ = readUTM(e.Query)

@@ -32,8 +32,9 @@ const (
 	Other  = "(other)"
 	Direct = "(direct)" // a click without a referrer
 
-	TriggerLink = "link"
-	TriggerQR   = "qr"
+	TriggerLink    = "link"
+	TriggerQR      = "qr"
+	TriggerWarning = "warning" // on from a warning page, however the visitor came there
 )
 
 // dimensionNames are the names in the API, by number.

@@ -73,7 +73,7 @@ func randomClick(r *rand.Rand) *clicks.Raw {
 		"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "curl/8.5.0",
 	}
 	outcomes := []clicks.Outcome{clicks.Redirected, clicks.Redirected, clicks.Redirected, clicks.FellBack, clicks.Refused, clicks.Orphan}
-	flags := []clicks.Flags{0, 0, 0, clicks.ViaQR, clicks.Head, clicks.Prefetch}
+	flags := []clicks.Flags{0, 0, 0, clicks.ViaQR, clicks.Warned, clicks.Warned | clicks.ViaQR, clicks.Head, clicks.Prefetch}
 	at := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.IntN(7200)-3600) * time.Second)
 	return &clicks.Raw{
 		Time: at.UnixMilli(), Code: fmt.Appendf(nil, "c%d", r.IntN(30)), Outcome: outcomes[r.IntN(len(outcomes))],

@@ -24,6 +24,7 @@ const (
 	Head     Flags = 1 << 0 // the method was HEAD
 	Prefetch Flags = 1 << 1 // Sec-Purpose or Purpose announced a prefetch
 	ViaQR    Flags = 1 << 2 // the query had qr=1
+	Warned   Flags = 1 << 3 // the visitor was shown a warning page, and went on
 )
 
 // Raw is one answered request as the redirect path saw it. The byte slices belong

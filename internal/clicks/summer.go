@@ -129,7 +129,7 @@ func (a *aggregate) number(d Dimension, c *click) uint64 {
 	case Language:
 		return uint64(c.language)
 	case Trigger:
-		return uint64(c.flags&byQR) >> 1
+		return uint64(c.flags&(byQR|byWarning)) >> 1
 	default:
 		return uint64(a.extraIDs[c.extra].number(d))
 	}
@@ -161,7 +161,7 @@ func (a *aggregate) valueName(d Dimension, n uint64) string {
 	case Language:
 		return languageName(uint16(n))
 	case Trigger:
-		return [...]string{TriggerLink, TriggerQR}[n]
+		return [...]string{TriggerLink, TriggerQR, TriggerWarning}[n]
 	case ReferrerHost:
 		return cmp.Or(a.texts.text(uint32(n)), Direct)
 	default:

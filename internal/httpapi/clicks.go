@@ -34,7 +34,7 @@ type Click struct {
 	OS           string  `json:"os"`
 	Language     *string `json:"language"`
 	ReferrerHost string  `json:"referrer_host"`
-	Trigger      string  `json:"trigger" enum:"link,qr"`
+	Trigger      string  `json:"trigger" enum:"link,qr,warning"`
 	UTMSource    *string `json:"utm_source"`
 	UTMMedium    *string `json:"utm_medium"`
 	UTMCampaign  *string `json:"utm_campaign"`

@@ -79,7 +79,7 @@ func dimensionTitles() map[clicks.Dimension]string {
 	return map[clicks.Dimension]string{
 		clicks.Country: "Countries", clicks.City: "Cities", clicks.Network: "Networks", clicks.ReferrerHost: "Referrers",
 		clicks.Device: "Devices", clicks.Browser: "Browsers", clicks.OS: "Operating systems", clicks.Language: "Languages",
-		clicks.Trigger: "Link or QR code", clicks.UTMSource: "Campaign sources", clicks.UTMMedium: "Campaign media",
+		clicks.Trigger: "Link, QR code or warning", clicks.UTMSource: "Campaign sources", clicks.UTMMedium: "Campaign media",
 		clicks.UTMCampaign: "Campaigns", clicks.UTMTerm: "Campaign terms", clicks.UTMContent: "Campaign contents",
 	}
 }

@@ -243,6 +243,9 @@ func valueOf(c *clicks.Raw, d clicks.Dimension) string {
 		first, _, _ = strings.Cut(first, "-")
 		return strings.ToLower(first)
 	case clicks.Trigger:
+		if c.Flags&clicks.Warned != 0 {
+			return clicks.TriggerWarning
+		}
 		if c.Flags&clicks.ViaQR != 0 {
 			return clicks.TriggerQR
 		}
