@@ -59,7 +59,7 @@ func (c *conn) resolve(s *scratch) {
 	h := &s.head
 	q := redirect.Request{
 		Method: http.MethodGet, Query: string(h.query), Agent: string(h.agent),
-		Preview: h.flags&(clicks.Head|clicks.Prefetch) != 0,
+		Preview: h.flags&(clicks.Head|clicks.Prefetch) != 0, Client: c.client(s),
 	}
 	if h.isHead {
 		q.Method = http.MethodHead
@@ -74,7 +74,10 @@ func (c *conn) resolve(s *scratch) {
 	code := link.Code(h.code)
 	out := v.Answer(c.lane.base, c.place, code, q)
 	if v.Metered(out, code) {
-		out = v.Meter(c.lane.base, out, c.client(s))
+		out = v.Meter(c.lane.base, out, q.Client)
+	}
+	if out.Warned {
+		h.flags |= clicks.Warned
 	}
 	s.outcome = out.Click
 	s.closing = h.closing || c.lane.leaving.Load()

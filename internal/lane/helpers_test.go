@@ -79,6 +79,7 @@ func (r *recorder) take() []clicks.Raw {
 type rig struct {
 	addr    string
 	lane    *lane.Lane // nil without one
+	cache   *cache.Tiered
 	rec     *recorder
 	source  *cachetest.Source
 	behind  *http.Server
@@ -90,6 +91,7 @@ type rig struct {
 type setup struct {
 	lane   lane.Config
 	links  redirect.HandlerConfig
+	passes *redirect.Passes
 	server *http.Server
 	still  bool // the lane's clock stands: the test moves it by At
 }
@@ -101,13 +103,13 @@ func hosts() map[string]link.Domain {
 }
 
 // visitors builds what both servers share: a cache, and the handler of links.
-func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, rec redirect.Recorder) (*redirect.Handler, *cache.Tiered) {
+func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, rec redirect.Recorder, passes *redirect.Passes) (*redirect.Handler, *cache.Tiered) {
 	tb.Helper()
 	c, err := cache.New(cache.Config{Prepare: redirect.NewPreparer()}, s)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if cfg.Resolver, err = redirect.NewResolver(redirect.ResolverConfig{Source: c, Spender: s}); err != nil {
+	if cfg.Resolver, err = redirect.NewResolver(redirect.ResolverConfig{Source: c, Spender: s, Passes: passes}); err != nil {
 		tb.Fatal(err)
 	}
 	cfg.Recorder, cfg.Pages = rec, redirecttest.Pages{}
@@ -153,8 +155,8 @@ func start(tb testing.TB, on bool, options ...option) *rig {
 		o(&c)
 	}
 	var h *redirect.Handler
-	h, c.lane.Cache = visitors(tb, &c.links, r.source, c.lane.Recorder)
-	c.lane.Visitors, c.lane.Clients = h, c.links.Clients
+	h, c.lane.Cache = visitors(tb, &c.links, r.source, c.lane.Recorder, c.passes)
+	c.lane.Visitors, c.lane.Clients, r.cache = h, c.links.Clients, c.lane.Cache
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)

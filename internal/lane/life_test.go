@@ -114,7 +114,7 @@ func TestDrainCutsOffAtTheLimit(t *testing.T) {
 // ends those that nobody has taken.
 func TestHandOverWaitsForNetHTTP(t *testing.T) {
 	cfg := lane.Config{Recorder: nothing{}}
-	h, c := visitors(t, &redirect.HandlerConfig{}, links(), nothing{})
+	h, c := visitors(t, &redirect.HandlerConfig{}, links(), nothing{}, nil)
 	cfg.Visitors, cfg.Cache = h, c
 	l, err := lane.New(cfg)
 	if err != nil {

@@ -38,15 +38,15 @@ func newBodies(pages Pages) (*bodies, error) {
 			return nil, fmt.Errorf("redirect: write problem %s: %w", d.name, err)
 		}
 		b.json[p] = newBody(append(j, '\n'))
-		if b.html[p], err = b.render(p, d.status, ""); err != nil {
+		if b.html[p], err = b.render(p, d.status, "", ""); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-func (b *bodies) render(p Problem, status int, destination string) (body, error) {
-	made, err := b.pages.Page(p, status, destination)
+func (b *bodies) render(p Problem, status int, destination, onward string) (body, error) {
+	made, err := b.pages.Page(p, status, destination, onward)
 	if err != nil {
 		return body{}, fmt.Errorf("redirect: make page %s: %w", p.Name(), err)
 	}
@@ -62,7 +62,7 @@ func (b *bodies) of(out Outcome) body {
 	case out.Destination == "":
 		return b.html[out.Problem]
 	}
-	made, err := b.render(out.Problem, out.Status, out.Destination)
+	made, err := b.render(out.Problem, out.Status, out.Destination, out.Onward)
 	if err != nil {
 		return b.html[out.Problem]
 	}

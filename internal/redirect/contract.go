@@ -24,8 +24,10 @@ type Recorder interface {
 // it looks like is another's (internal/web).
 type Pages interface {
 	// Page returns the whole page of a problem. The destination is "" but on the warning
-	// page, and anybody may have chosen it: it is shown as text.
-	Page(p Problem, status int, destination string) ([]byte, error)
+	// page, and anybody may have chosen it: it is shown as text. Onward is where a link
+	// on that page leads on, a path and query of this host; "" = it has none. No page
+	// follows it by itself.
+	Page(p Problem, status int, destination, onward string) ([]byte, error)
 	// Policy is the Content-Security-Policy of every page.
 	Policy() string
 }

@@ -21,6 +21,7 @@
 //	  warn or quarantined         to the fallback only by the warning, as below
 //	disabled, deleted             410 disabled, deleted
 //	warn, quarantined             200 page for browsers, 403 warning for others
+//	  with the page's pass        302 to where the page said, no-store
 //	blocked                       403 blocked
 //	legal                         451 legal
 //	the store cannot be asked     503 unavailable, Retry-After
@@ -31,6 +32,9 @@
 //	  ours now, or the Host asked
 //	the stored destination is no  500 broken-link
 //	  safe Location
+//
+// The page of a warning shows where the link leads, and has one link that leads on: to
+// the address of the link itself, with a pass (pass.go). Nothing follows it by itself.
 //
 // "/{code}/qr" is answered with a QR code of the short URL while the link leads
 // somewhere, be it to its fallback: 200, or 304 by its ETag. Otherwise the answer is

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	flags := flagsOf(r)
 	q := Request{
 		Method: r.Method, Query: r.URL.RawQuery, Accept: r.Header["Accept"], Agent: first(r.Header, "User-Agent"),
-		Preview: flags&(clicks.Head|clicks.Prefetch) != 0,
+		Preview: flags&(clicks.Head|clicks.Prefetch) != 0, Client: h.client(r),
 	}
 	code := link.Code(strings.TrimPrefix(r.URL.Path, "/"))
 	place := h.At(r.Host)
@@ -92,11 +93,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := h.Answer(r.Context(), place, code, q)
 	if h.Metered(out, code) {
-		out = h.Meter(r.Context(), out, h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]))
+		out = h.Meter(r.Context(), out, q.Client)
+	}
+	if out.Warned {
+		flags |= clicks.Warned
 	}
 	if h.write(w, r, out) && out.Click != 0 {
-		h.record(r, place, code, out.Click, flags)
+		h.record(r, q.Client, place, code, out.Click, flags)
 	}
+}
+
+// client returns the address of a request's client, proxies considered.
+func (h *Handler) client(r *http.Request) netip.Addr {
+	return h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"])
 }
 
 // write writes the answer and reports whether it left this process.

@@ -77,7 +77,10 @@ func (r *recorder) all() []clicks.Raw {
 
 func newHandler(t testing.TB, cfg redirect.HandlerConfig, s *cachetest.Source, r redirect.Recorder) *redirect.Handler {
 	t.Helper()
-	cfg.Resolver, cfg.Recorder, cfg.Pages = newResolver(t, s), r, redirecttest.Pages{}
+	if cfg.Resolver == nil {
+		cfg.Resolver = newResolver(t, s)
+	}
+	cfg.Recorder, cfg.Pages = r, redirecttest.Pages{}
 	h, err := redirect.NewHandler(cfg)
 	if err != nil {
 		t.Fatal(err)

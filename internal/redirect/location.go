@@ -29,7 +29,7 @@ func safe(url string) bool {
 }
 
 // withQuery returns the URL with the pairs of a raw query added to its own, before
-// its fragment. "qr=1" is ours and stays here; bytes that may not stand in a query
+// its fragment. "qr=1" and passes are ours and stay here; bytes that may not stand in a query
 // are percent-encoded as browsers do (WHATWG URL, special-query percent-encode set).
 func withQuery(url, query string) string {
 	base, fragment, _ := strings.Cut(url, "#")
@@ -44,7 +44,7 @@ func withQuery(url, query string) string {
 		}
 	}
 	for pair := range strings.SplitSeq(query, "&") {
-		if pair == "" || pair == qrPair {
+		if stays(pair) {
 			continue
 		}
 		if sep != 0 {

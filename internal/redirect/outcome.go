@@ -2,6 +2,7 @@ package redirect
 
 import (
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -16,6 +17,7 @@ type Request struct {
 	Accept  []string // the lines of Accept
 	Agent   string   // User-Agent
 	Preview bool     // HEAD or a prefetch: never spends a click
+	Client  netip.Addr
 
 	// Stranger is the Host as sent, where it is no configured one; else empty. A link
 	// that leads to it is not followed.
@@ -34,7 +36,9 @@ type Outcome struct {
 	Allow        string
 	HTML         bool   // of a problem: a page, not problem+json
 	Destination  string // named on the warning page, as text
+	Onward       string // path and query of the warning page's link that leads on; "" = none
 	Click        clicks.Outcome
+	Warned       bool // of a redirect: the visitor was warned, and went on
 }
 
 const (

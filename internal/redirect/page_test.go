@@ -110,7 +110,7 @@ func TestOnlyPeopleAreToldWhereAWarningLeads(t *testing.T) {
 // noPages has no page for one problem.
 type noPages struct{ redirecttest.Pages }
 
-func (noPages) Page(p redirect.Problem, _ int, destination string) ([]byte, error) {
+func (noPages) Page(p redirect.Problem, _ int, destination, _ string) ([]byte, error) {
 	if destination != "" {
 		return nil, errAway
 	}

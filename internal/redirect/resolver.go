@@ -17,6 +17,7 @@ type Resolver struct {
 	source  Source
 	spender link.Spender
 	isBot   func(userAgent string) bool
+	passes  *Passes // nil = a warning leads nowhere
 }
 
 // ResolverConfig names what a Resolver asks.
@@ -26,6 +27,8 @@ type ResolverConfig struct {
 	// IsBot tells robots, whose visits do not spend a click; nil = nobody is one. It
 	// is asked only about links with a bound.
 	IsBot func(userAgent string) bool
+	// Passes lead on from warning pages; nil = nothing does.
+	Passes *Passes
 }
 
 // NewResolver returns a Resolver; Source and Spender are required.
@@ -36,7 +39,7 @@ func NewResolver(cfg ResolverConfig) (*Resolver, error) {
 	if cfg.IsBot == nil {
 		cfg.IsBot = func(string) bool { return false }
 	}
-	return &Resolver{source: cfg.Source, spender: cfg.Spender, isBot: cfg.IsBot}, nil
+	return &Resolver{source: cfg.Source, spender: cfg.Spender, isBot: cfg.IsBot, passes: cfg.Passes}, nil
 }
 
 // Resolve returns the answer to a request for k at now. The Outcome is always
@@ -79,9 +82,13 @@ func (r *Resolver) decide(ctx context.Context, k link.Key, t link.Target, q Requ
 		out.RetryAfter = int((t.Starts - now.UnixMilli() + 999) / 1000)
 		return out, nil
 	case link.StateExpired, link.StateExhausted:
-		return over(t, problemOf(state), q), nil
+		return r.over(k, t, problemOf(state), q, now), nil
 	case link.StateWarning:
-		return warn(t, named(t), q), nil
+		if r.passes.opens(k, t, t.Destination, q, now) {
+			out, err := r.live(ctx, k, t, q, now)
+			return warned(out), err
+		}
+		return r.warn(k, t, t.Destination, named(t), q, now), nil
 	case link.StateDeleted, link.StateLegal, link.StateBlocked, link.StateDisabled:
 		return refuse(problemOf(state), q), nil
 	}
@@ -114,7 +121,7 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 		case err != nil:
 			return unavailable(q), fmt.Errorf("spend a click of %s: %w", k, err)
 		case granted == 0:
-			return over(t, Exhausted, q), nil
+			return r.over(k, t, Exhausted, q, now), nil
 		}
 	}
 	return redirectTo(t, to, now), nil
@@ -122,20 +129,33 @@ func (r *Resolver) live(ctx context.Context, k link.Key, t link.Target, q Reques
 
 // over answers for a link whose time or clicks have come to an end. A fallback that is
 // no safe Location, or leads back to us, counts as none. Nobody is sent to that of a link
-// with a warning: whoever made the one URL made the other.
-func over(t link.Target, p Problem, q Request) Outcome {
+// with a warning unless by its page: whoever made the one URL made the other.
+func (r *Resolver) over(k link.Key, t link.Target, p Problem, q Request, now time.Time) Outcome {
 	switch {
 	case !safe(t.Fallback), LeadsBack(t.Fallback, q.Stranger):
 		return refuse(p, q)
 	case !allows(t, q.Method):
 		return notAllowed(q)
-	case t.Safety != link.Clean:
-		return warn(t, t.Fallback, q)
+	case t.Safety != link.Clean && !r.passes.opens(k, t, t.Fallback, q, now):
+		return r.warn(k, t, t.Fallback, t.Fallback, q, now)
 	}
-	return Outcome{
+	out := Outcome{
 		Status: http.StatusFound, Location: t.Fallback, NoIndex: t.NoIndex,
 		CacheControl: askAgain, Click: clicks.FellBack,
 	}
+	if t.Safety != link.Clean {
+		out = warned(out)
+	}
+	return out
+}
+
+// warned is the redirect of a visitor who went on from a warning page: once, whatever
+// the link's own status says, so that nothing remembers the way past the page.
+func warned(out Outcome) Outcome {
+	if out.Problem == NoProblem && !out.Warned {
+		out.Status, out.CacheControl, out.NoIndex, out.Warned = http.StatusFound, noStore, true, true
+	}
+	return out
 }
 
 // named is what the warning page says of the destination. Where clicks are bounded the
@@ -148,15 +168,15 @@ func named(t link.Target) string {
 	return before + host + "/…"
 }
 
-// warn names where the link leads to people; programs get a problem, so that none
-// follows a link because of a 200.
-func warn(t link.Target, to string, q Request) Outcome {
+// warn names where the link leads to people, with a pass to go on; programs get a
+// problem, so that none follows a link because of a 200.
+func (r *Resolver) warn(k link.Key, t link.Target, to, named string, q Request, now time.Time) Outcome {
 	if !allows(t, q.Method) {
 		return notAllowed(q)
 	}
 	out := refuse(Warning, q)
 	if out.HTML {
-		out.Status, out.Destination = http.StatusOK, to
+		out.Status, out.Destination, out.Onward = http.StatusOK, named, r.passes.onward(k, t, to, q, now)
 	}
 	return out
 }

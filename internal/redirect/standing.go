@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"curt/internal/clientaddr"
 	"curt/internal/link"
 )
 
@@ -16,7 +15,7 @@ import (
 // the link leads to the Outcome's Location, be it its fallback; then the target is the
 // link's. Like any other answer about an unknown code it is charged to the network.
 func (h *Handler) Look(r *http.Request, code link.Code) (link.Target, Outcome) {
-	q := Request{Method: r.Method, Accept: r.Header["Accept"]}
+	q := Request{Method: r.Method, Accept: r.Header["Accept"], Client: h.client(r)}
 	place := h.At(r.Host)
 	var t link.Target
 	out, err := Unknown(q), error(nil)
@@ -27,7 +26,7 @@ func (h *Handler) Look(r *http.Request, code link.Code) (link.Target, Outcome) {
 		h.report(r.Context(), out, err)
 	}
 	if h.Metered(out, code) {
-		out = h.Meter(r.Context(), out, h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]))
+		out = h.Meter(r.Context(), out, q.Client)
 	}
 	return t, out
 }

@@ -2,11 +2,11 @@ package redirect
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
 	"curt/internal/clicks"
-	"curt/internal/clientaddr"
 	"curt/internal/link"
 )
 
@@ -21,11 +21,11 @@ type visit struct {
 const maxScratch = 16 << 10
 
 // record tells the Recorder about an answered request.
-func (h *Handler) record(r *http.Request, p Place, code link.Code, outcome clicks.Outcome, flags clicks.Flags) {
+func (h *Handler) record(r *http.Request, client netip.Addr, p Place, code link.Code, outcome clicks.Outcome, flags clicks.Flags) {
 	v, _ := h.visits.Get().(*visit)
 	v.raw = clicks.Raw{
 		Time: time.Now().UnixMilli(), Domain: p.Bytes(), Outcome: outcome, Flags: flags,
-		Addr: h.clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header["X-Forwarded-For"]),
+		Addr: client,
 	}
 	if !link.ValidCode(code) {
 		code = "" // a path, of any length, is no code

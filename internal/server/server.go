@@ -163,8 +163,16 @@ func (s *Server) compose(ctx context.Context) error {
 
 // visitors is the handler of every path that is no route.
 func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.Handler, error) {
+	key, err := s.derive("curt warning pages")
+	if err != nil {
+		return nil, err
+	}
+	passes, err := redirect.NewPasses(key)
+	if err != nil {
+		return nil, err
+	}
 	resolver, err := redirect.NewResolver(redirect.ResolverConfig{
-		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot,
+		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot, Passes: passes,
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ type message struct {
 	Status      string
 	Back        string // where a link back leads; "" = none
 	Destination *destination
+	Onward      string // where the warning's link leads on; "" = it has none
 }
 
 // destination is where a link leads, cut so that its host can be told from the rest.
@@ -122,10 +123,10 @@ func (p *Pages) make(name string, content any) ([]byte, error) {
 func (p *Pages) Policy() string { return policy }
 
 // Page implements redirect.Pages.
-func (p *Pages) Page(problem redirect.Problem, status int, href string) ([]byte, error) {
+func (p *Pages) Page(problem redirect.Problem, status int, href, onward string) ([]byte, error) {
 	m := message{shell: p.shell(problem.Title()), Detail: problem.Detail(), Status: statusLine(status)}
 	if href != "" {
-		m.Destination = destinationOf(href)
+		m.Destination, m.Onward = destinationOf(href), onward
 	}
 	return p.make("message", m)
 }

@@ -36,7 +36,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range redirect.Problems() {
-		made, err := pages.Page(p, p.Status(), "")
+		made, err := pages.Page(p, p.Status(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestTheWarningShowsTheDestinationAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, href := range hostile() {
-		made, err := pages.Page(redirect.Warning, http.StatusOK, href)
+		made, err := pages.Page(redirect.Warning, http.StatusOK, href, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +81,39 @@ func TestTheWarningShowsTheDestinationAsText(t *testing.T) {
 		}
 		if attr(d.all("bdi")[0], "dir") != "ltr" || len(d.all("a")) != 0 {
 			t.Errorf("%q: %s", href, d.Body)
+		}
+	}
+}
+
+// The way past a warning is one link that says where it leads; a page without a warning
+// has none, whatever it is given.
+func TestTheWarningLeadsOnByOneLink(t *testing.T) {
+	pages, err := web.NewPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, href := range hostile() {
+		for _, onward := range []string{"/abc?curt_pass=AAAA", "/abc?x=%22%3E%3Cscript%3E&y='\"><b>&curt_pass=-_"} {
+			made, err := pages.Page(redirect.Warning, http.StatusOK, href, onward)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := check(t, recorded(made))
+			if links := d.all("a"); href == "" && len(links) != 0 {
+				t.Errorf("nothing is named, and a link leads to %q", attr(links[0], "href"))
+			} else if href != "" && (len(links) != 1 || !strings.HasPrefix(attr(links[0], "href"), "/abc?") ||
+				!strings.HasSuffix(attr(links[0], "href"), onward[strings.LastIndex(onward, "curt_pass="):]) ||
+				!strings.Contains(attr(links[0], "rel"), "noreferrer") || attr(links[0], "target") != "") {
+				t.Errorf("%q: %s", href, d.Body)
+			}
+			if len(d.all("script"))+len(d.all("form"))+len(d.all("iframe")) != 0 {
+				t.Errorf("%q: %s", href, d.Body)
+			}
+			for _, m := range d.all("meta") {
+				if attr(m, "http-equiv") != "" {
+					t.Errorf("%q: the page goes on by itself: %s", href, d.Body)
+				}
+			}
 		}
 	}
 }
@@ -133,7 +166,7 @@ func FuzzDestination(f *testing.F) {
 		f.Add(href)
 	}
 	f.Fuzz(func(t *testing.T, href string) {
-		made, err := pages.Page(redirect.Warning, http.StatusOK, href)
+		made, err := pages.Page(redirect.Warning, http.StatusOK, href, "")
 		if err != nil {
 			t.Fatal(err)
 		}

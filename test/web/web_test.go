@@ -196,11 +196,11 @@ func TestProblemsInABrowser(t *testing.T) {
 }
 
 func problem(t *testing.T, w http.ResponseWriter, pages *web.Pages, p redirect.Problem) {
-	destination := ""
+	destination, onward := "", ""
 	if p == redirect.Warning {
-		destination = "https://xn--80ak6aa92e.com/" + hostile
+		destination, onward = "https://xn--80ak6aa92e.com/"+hostile, "/abc?curt_pass=AAAA"
 	}
-	made, err := pages.Page(p, p.Status(), destination)
+	made, err := pages.Page(p, p.Status(), destination, onward)
 	if err != nil {
 		t.Error(err)
 	}
