@@ -99,11 +99,3 @@ func Decide(p Policy, found []Finding) Decision {
 	}
 	return d
 }
-
-// Worse returns the graver of two decisions.
-func Worse(a, b Decision) Decision {
-	if b.Safety > a.Safety || b.Safety == a.Safety && b.Score > a.Score {
-		return b
-	}
-	return a
-}

@@ -72,6 +72,9 @@ func mappings() []mapping {
 		{shorten.ErrKeyBusy, kind{"idempotency-key-busy", 409, "The first request with this idempotency key is under way"}, "the first request has not ended yet, try again"},
 		{shorten.ErrLinkGone, kind{"link-deleted", 409, "The link was deleted"}, "the link that this Idempotency-Key made was deleted since"},
 		{shorten.ErrListed, kind{"destination-listed", 422, "The destination is on a blocklist"}, "a blocklist of this service forbids links to this host"},
+		{shorten.ErrBanned, kind{"banned", 403, "The caller may make no links"}, "ask the operator of this service"},
+		{shorten.ErrBannedDestination, kind{"destination-banned", 422, "No links are made to this destination"}, "this service sends nobody there"},
+		{shorten.ErrHarmful, kind{"destination-harmful", 422, "The destination looks harmful"}, "this service makes no link to this URL"},
 		{shorten.ErrVersion, kind{"precondition-failed", 412, "The link has another version"}, "the link is not at the version that If-Match names"},
 		{auth.ErrUnauthenticated, kind{"unauthenticated", 401, "A valid API key is required"}, "send 'Authorization: Bearer KEY' with a valid API key"},
 		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
@@ -132,6 +135,15 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		}
 		if l, ok := errors.AsType[*shorten.ListedError](err); ok {
 			return p.about(l.Field, l.PublicMessage()), true
+		}
+		if h, ok := errors.AsType[*shorten.HarmfulError](err); ok {
+			return p.about(h.Field, h.PublicMessage()), true
+		}
+		if b, ok := errors.AsType[*shorten.BannedError](err); ok {
+			if m.err == shorten.ErrBanned { //nolint:errorlint // a row of the table, not an error that came
+				b.Field = "" // no field is wrong
+			}
+			return p.about(b.Field, b.PublicMessage()), true
 		}
 		return p, true
 	}

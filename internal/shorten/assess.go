@@ -1,46 +1,116 @@
 package shorten
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
+	"time"
 
+	"curt/internal/abuse"
+	"curt/internal/auth"
 	"curt/internal/link"
 	"curt/internal/weburl"
 )
 
-// assess refuses a link that leads to where a blocklist says that none may, with a
-// ListedError. It is asked behind the limit of creates, so that nobody can try many
-// hosts against the lists, and about what a request sets or brings back to life: a link
-// whose destination was listed later may still be changed in other respects.
-func (c *Creator) assess(destination, fallback string) error {
-	if c.lists == nil {
-		return nil
-	}
-	for _, f := range []struct{ field, href string }{{"long_url", destination}, {"fallback_url", fallback}} {
-		if f.href == "" {
-			continue
-		}
-		u, err := weburl.Parse(f.href)
-		if err != nil {
-			return fmt.Errorf("assess a link: %w: %w", link.ErrInvalid, err)
-		}
-		if rule, listed := c.lists.Match(u); listed {
-			c.metrics.listed.Inc()
-			return &ListedError{Field: f.field, Rule: rule}
-		}
-	}
-	return nil
+// judgement is what is known about where a link leads, destination and fallback, and
+// what that comes to.
+type judgement struct {
+	abuse.Decision
+
+	field string // the URL that it is about, by its name in the API: the graver of two
 }
 
-// assessChange is assess for a change of before to after.
-func (c *Creator) assessChange(before, after *link.Link) error {
-	destination, fallback := after.Destination, after.Fallback
-	if before.Status == after.Status || after.Status != link.Active { // it is not switched on
-		if before.Destination == destination {
-			destination = ""
+// where are the URLs of a link that are judged; "" = not this one.
+type where struct{ destination, fallback string }
+
+func ofLink(l *link.Link) where { return where{l.Destination, l.Fallback} }
+
+// assess judges where a link leads, from memory alone and within microseconds. What is
+// banned or would be blocked is refused, with a BannedError, a ListedError or a
+// HarmfulError. It is asked behind the limit of creates, so that nobody can try many URLs
+// against bans, lists and signals.
+func (c *Creator) assess(ctx context.Context, now time.Time, f abuse.Facts, to where) (judgement, error) {
+	return c.weigh(ctx, now, f, to, func(j judgement, f *abuse.Facts) error {
+		if ban, barred := c.moderator.Bars(f); barred {
+			c.metrics.banned.Inc()
+			return &BannedError{Field: j.field, Kind: ban.Entity.Kind}
 		}
-		if before.Fallback == fallback {
-			fallback = ""
+		if j.Safety >= link.Blocked {
+			return c.refuse(j, f.URL)
+		}
+		return nil
+	})
+}
+
+// weigh judges one URL after the other, lets each be refused, and returns the graver
+// judgement.
+func (c *Creator) weigh(ctx context.Context, now time.Time, f abuse.Facts, to where, refuse func(judgement, *abuse.Facts) error) (judgement, error) {
+	worst := judgement{Decision: abuse.Decision{Safety: link.Clean}}
+	for _, one := range []struct{ field, href string }{{"long_url", to.destination}, {"fallback_url", to.fallback}} {
+		if one.href == "" {
+			continue
+		}
+		var err error
+		if f.URL, err = weburl.Parse(one.href); err != nil {
+			return worst, fmt.Errorf("assess a link: %w: %w", link.ErrInvalid, err)
+		}
+		found := judgement{c.judge(ctx, now, &f), one.field}
+		if err := refuse(found, &f); err != nil {
+			return found, err
+		}
+		if worst.field == "" || found.Safety > worst.Safety || found.Safety == worst.Safety && found.Score > worst.Score {
+			worst = found
+		}
+		f.Change = true // the fallback is no link of its own in any count
+	}
+	return worst, nil
+}
+
+// refuse returns the error of a URL that no link may lead to. It says which list has the
+// host, because its operator chose to; never which signals saw what.
+func (c *Creator) refuse(j judgement, u weburl.URL) error {
+	if c.lists != nil {
+		if rule, listed := c.lists.Match(u); listed {
+			c.metrics.listed.Inc()
+			return &ListedError{Field: j.field, Rule: rule}
 		}
 	}
-	return c.assess(destination, fallback)
+	c.metrics.harmful.Inc()
+	return &HarmfulError{Field: j.field}
+}
+
+// factsOf is what is known about who asks.
+func (c *Creator) factsOf(who auth.Caller, workspace link.WorkspaceID) abuse.Facts {
+	f := abuse.Facts{Workspace: workspace, Maker: who.KeyID, Network: networkOf(who.Addr)}
+	if who.Addr.IsValid() {
+		f.Country = c.country(who.Addr)
+	}
+	return f
+}
+
+// networkOf is an IPv4 address, or the /64 of an IPv6 address; the zero Prefix if the
+// address is not known.
+func networkOf(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap().WithZone("")
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	prefix, err := addr.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix
+}
+
+// byLists judges by blocklists alone: what a Creator without Judge does.
+func byLists(lists *abuse.Blocklists) func(context.Context, time.Time, *abuse.Facts) abuse.Decision {
+	return func(_ context.Context, _ time.Time, f *abuse.Facts) abuse.Decision {
+		if lists != nil {
+			if _, listed := lists.Match(f.URL); listed {
+				return abuse.Decision{Safety: link.Blocked, Score: 100}
+			}
+		}
+		return abuse.Decision{Safety: link.Clean}
+	}
 }

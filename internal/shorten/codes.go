@@ -16,25 +16,25 @@ const maxCodes = 20
 
 // mint stores a link under a generated code. Any strategy can meet a code that is
 // taken: it always takes the next.
-func (c *Creator) mint(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
-	if req.Dedupe.Value {
-		same, err := c.dedupe.FindSame(ctx, l, now)
+func (c *Creator) mint(ctx context.Context, now time.Time, p *proposal, req *Request) (Made, error) {
+	if req.Dedupe.Value && !p.unclean() {
+		same, err := c.dedupe.FindSame(ctx, p.Link, now)
 		if !errors.Is(err, link.ErrNotFound) {
 			return Made{Link: same, Found: err == nil}, wrap("find the same link", err)
 		}
 	}
-	l.Minted = c.codes.Minted()
-	need := needOf(l)
+	p.Minted = c.codes.Minted()
+	need := needOf(p.Link)
 	for range maxCodes {
 		var err error
-		if l.Key.Code, err = c.code(ctx, &need); err != nil {
+		if p.Key.Code, err = c.code(ctx, &need); err != nil {
 			return Made{}, err
 		}
-		made, err := c.place(ctx, now, l, req)
+		made, err := c.place(ctx, now, p, req)
 		if !errors.Is(err, link.ErrExists) {
 			return made, err
 		}
-		c.burned(l.Key.Code)
+		c.burned(p.Key.Code)
 	}
 	return Made{}, fmt.Errorf("%w: %d codes in a row were taken", link.ErrUnavailable, maxCodes)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -46,8 +47,20 @@ type Config struct {
 
 	// Own are the hosts of this service: no link may lead there.
 	Own *weburl.Hosts
-	// Blocklists name further hosts that no link may lead to; nil = none.
+	// Blocklists name further hosts that no link may lead to; nil = none. Where there is
+	// a Judge it asks them, and here they say which list it was.
 	Blocklists *abuse.Blocklists
+	// Judge decides about where a link is to lead. It asks memory alone and is safe for
+	// many goroutines; nil = by the Blocklists.
+	Judge func(ctx context.Context, now time.Time, f *abuse.Facts) abuse.Decision
+	// Moderator knows the bans; nil = there are none.
+	Moderator Moderator
+	// Journal holds a decision before it takes effect. Only a Judge that finds nothing
+	// but Clean and Blocked needs none.
+	Journal Journal
+	// Country returns where an address is, ISO 3166-1 alpha-2, "" = unknown; nil = nobody
+	// knows.
+	Country func(netip.Addr) string
 
 	// Host is the name, with a port where it has one, of the default domain.
 	// Domains are the further hosts that serve links. Both canonical.
@@ -68,7 +81,8 @@ type Config struct {
 	// listens.
 	Minted func(link.Key)
 
-	// Random is the source of link ids, normally crypto/rand.Reader.
+	// Random is the source of link ids and salts, normally crypto/rand.Reader. It is
+	// read by many goroutines.
 	Random io.Reader
 
 	// Metrics registers the package's counters; nil = they are kept to itself.
@@ -79,26 +93,31 @@ type Config struct {
 // safe for many goroutines.
 type Creator struct {
 	// Set once in New.
-	store    link.Store
-	index    search.Index
-	ranking  search.Ranking
-	codes    codegen.Generator
-	limits   ratelimit.Store
-	own      *weburl.Hosts
-	lists    *abuse.Blocklists // nil = none
-	host     link.Domain
-	domains  map[link.Domain]struct{}
-	plans    Plans
-	announce func(link.Change)
-	minted   func(link.Key)
-	ids      *link.IDs
-	dedupe   link.Deduper // nil = the store is none
-	dedupes  bool         // unless a request says otherwise
-	batcher  link.Batcher
-	attempts *attempts
-	turns    *turns
-	claims   idempotency.Store
-	metrics  *metrics
+	store     link.Store
+	index     search.Index
+	ranking   search.Ranking
+	codes     codegen.Generator
+	limits    ratelimit.Store
+	own       *weburl.Hosts
+	lists     *abuse.Blocklists // nil = none
+	judge     func(context.Context, time.Time, *abuse.Facts) abuse.Decision
+	moderator Moderator
+	journal   Journal
+	country   func(netip.Addr) string
+	random    io.Reader
+	host      link.Domain
+	domains   map[link.Domain]struct{}
+	plans     Plans
+	announce  func(link.Change)
+	minted    func(link.Key)
+	ids       *link.IDs
+	dedupe    link.Deduper // nil = the store is none
+	dedupes   bool         // unless a request says otherwise
+	batcher   link.Batcher
+	attempts  *attempts
+	turns     *turns
+	claims    idempotency.Store
+	metrics   *metrics
 }
 
 // New returns a Creator.
@@ -108,7 +127,7 @@ func New(cfg Config) *Creator {
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
-		lists: cfg.Blocklists,
+		lists: cfg.Blocklists, judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
@@ -117,6 +136,18 @@ func New(cfg Config) *Creator {
 	}
 	if c.plans == nil {
 		c.plans = DefaultPlans()
+	}
+	if c.judge == nil {
+		c.judge = byLists(cfg.Blocklists)
+	}
+	if c.moderator == nil {
+		c.moderator = nobody{}
+	}
+	if c.journal == nil {
+		c.journal = nobody{}
+	}
+	if c.country == nil {
+		c.country = func(netip.Addr) string { return "" }
 	}
 	if c.announce == nil {
 		c.announce = func(link.Change) {}
@@ -134,23 +165,24 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 }
 
 // Make stores a new link, or finds the one that the request may have instead; nil
-// means durable. Errors: InvalidError, ListedError, ErrReserved, ErrTaken, LimitedError,
+// means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrTaken, LimitedError,
 // those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
 // link.ErrUnavailable when nothing is known to be stored. When ctx ended or the store
 // kept failing, the link may exist, but nobody was told its code.
 func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
+	defer c.moderator.Enter()()
 	if req.IdempotencyKey != "" {
 		return c.once(ctx, now, who, req)
 	}
-	l, err := c.admit(ctx, now, who, req)
+	p, err := c.admit(ctx, now, who, req)
 	if err != nil {
 		return Made{}, err
 	}
 	var made Made
 	if req.Alias.set() {
-		made, err = c.claim(ctx, now, l, req)
+		made, err = c.claim(ctx, now, p, req)
 	} else {
-		made, err = c.mint(ctx, now, l, req)
+		made, err = c.mint(ctx, now, p, req)
 	}
 	if err != nil {
 		return Made{}, err
@@ -160,23 +192,37 @@ func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req 
 }
 
 // admit returns the link that a caller asks for and may have, with an id, and takes it
-// off the caller's limit, which also pays for one that a blocklist forbids.
-func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req *Request) (link.Link, error) {
+// off the caller's limit, which also pays for one that is refused because of where it
+// leads.
+func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req *Request) (*proposal, error) {
 	l, err := c.draft(now, who, req)
 	if err != nil {
-		return link.Link{}, err
+		return nil, err
 	}
 	if err := authorise(who, auth.LinksWrite); err != nil {
-		return link.Link{}, err
+		return nil, err
 	}
 	if req.Limit, err = c.charge(ctx, now, who, 1); err != nil {
-		return link.Link{}, err
+		return nil, err
 	}
-	if err := c.assess(l.Destination, l.Fallback); err != nil {
-		return link.Link{}, err
+	p := &proposal{Link: l}
+	if err := c.propose(ctx, now, who, p, false); err != nil {
+		return nil, err
 	}
-	l.ID, err = c.ids.New(now)
-	return l, err
+	p.ID, err = c.ids.New(now)
+	return p, err
+}
+
+// propose judges a drafted link and gives it the safety that follows. Again says that
+// the same link was proposed before, and counts for no second one.
+func (c *Creator) propose(ctx context.Context, now time.Time, who auth.Caller, p *proposal, again bool) error {
+	f := c.factsOf(who, p.Workspace)
+	f.Change = again
+	var err error
+	if p.judged, err = c.assess(ctx, now, f, ofLink(&p.Link)); err == nil {
+		p.Safety = p.judged.Safety
+	}
+	return err
 }
 
 // tell announces what was made, and counts it.
@@ -186,6 +232,9 @@ func (c *Creator) tell(made Made) {
 		return
 	}
 	c.metrics.created.Inc()
+	if made.Link.Safety != link.Clean {
+		c.metrics.warned.Inc()
+	}
 	c.announceNew(made.Link)
 }
 
@@ -256,12 +305,34 @@ func authorise(who auth.Caller, scope auth.Scope) error {
 }
 
 // claim stores a link under the alias that its owner chose.
-func (c *Creator) claim(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
-	stored, err := c.insert(ctx, l)
-	if errors.Is(err, link.ErrExists) {
-		return c.taken(ctx, now, l, req)
+func (c *Creator) claim(ctx context.Context, now time.Time, p *proposal, req *Request) (Made, error) {
+	free, err := c.free(ctx, p)
+	if err != nil {
+		return Made{}, err
 	}
-	return Made{Link: stored}, err
+	if free {
+		stored, err := c.insert(ctx, now, p)
+		if !errors.Is(err, link.ErrExists) {
+			return Made{Link: stored}, err
+		}
+	}
+	return c.taken(ctx, now, p.Link, req)
+}
+
+// free reports whether a link that is not clean may have its alias: so that whoever asks
+// for a taken one leaves nothing in the journal. Of a clean one the insert knows better.
+func (c *Creator) free(ctx context.Context, p *proposal) (bool, error) {
+	if !p.unclean() {
+		return true, nil
+	}
+	other, err := c.store.Get(ctx, p.Key)
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("get %s: %w", p.Key, err)
+	}
+	return other.ID == p.ID, nil
 }
 
 // taken answers for an alias that another link has: to who asks to dedupe, with that
@@ -282,18 +353,21 @@ func (c *Creator) taken(ctx context.Context, now time.Time, l link.Link, req *Re
 
 // place stores a link under the code that it has, or finds the one that stands in
 // for it.
-func (c *Creator) place(ctx context.Context, now time.Time, l link.Link, req *Request) (Made, error) {
-	if !req.Dedupe.Value || req.Alias.set() {
-		stored, err := c.insert(ctx, l)
+func (c *Creator) place(ctx context.Context, now time.Time, p *proposal, req *Request) (Made, error) {
+	if !req.Dedupe.Value || req.Alias.set() || p.unclean() { // no link stands in for one that is not clean
+		stored, err := c.insert(ctx, now, p)
 		return Made{Link: stored}, err
 	}
-	return persist(ctx, c, l.Key, func() (made Made, err error) {
-		made.Link, made.Found, err = c.dedupe.FindOrCreate(ctx, l, now)
+	return persist(ctx, c, p.Key, func() (made Made, err error) {
+		made.Link, made.Found, err = c.dedupe.FindOrCreate(ctx, p.Link, now)
 		return made, err
 	})
 }
 
-// insert is the one conditional insert.
-func (c *Creator) insert(ctx context.Context, l link.Link) (link.Link, error) {
-	return persist(ctx, c, l.Key, func() (link.Link, error) { return c.store.Create(ctx, l) })
+// insert is the one conditional insert, behind the journal.
+func (c *Creator) insert(ctx context.Context, now time.Time, p *proposal) (link.Link, error) {
+	if err := c.enter(ctx, now, p); err != nil {
+		return link.Link{}, err
+	}
+	return persist(ctx, c, p.Key, func() (link.Link, error) { return c.store.Create(ctx, p.Link) })
 }

@@ -6,6 +6,7 @@ import (
 
 	"curt/internal/abuse"
 	"curt/internal/link"
+	"curt/internal/moderation"
 	"curt/internal/ratelimit"
 )
 
@@ -25,6 +26,12 @@ var (
 	ErrLinkGone = errors.New("the link that this idempotency key made was deleted")
 	// ErrListed: a blocklist forbids links to the destination.
 	ErrListed = errors.New("the destination is on a blocklist")
+	// ErrBanned: whoever asks may make no links.
+	ErrBanned = errors.New("this caller may make no links")
+	// ErrBannedDestination: no links are made to there.
+	ErrBannedDestination = errors.New("no links are made to this destination")
+	// ErrHarmful: too much about the destination speaks against it.
+	ErrHarmful = errors.New("the destination looks harmful")
 	// ErrVersion: the link is not at the version that the caller expects.
 	ErrVersion = errors.New("the link has another version")
 )
@@ -64,6 +71,54 @@ func (e *ListedError) PublicMessage() string {
 
 // Unwrap returns ErrListed.
 func (e *ListedError) Unwrap() error { return ErrListed }
+
+// HarmfulError says which field of a request leads to where too much speaks against it.
+// It wraps ErrHarmful. What was seen and how it was weighed is for moderators alone:
+// whoever is told learns to avoid it.
+type HarmfulError struct{ Field string } // the name in the API
+
+func (e *HarmfulError) Error() string { return e.Field + ": " + e.PublicMessage() }
+
+// PublicMessage says what the caller can do.
+func (e *HarmfulError) PublicMessage() string {
+	return "leads to where visitors may be harmed, as far as this service can tell; give another URL, or ask the operator of this service to allow this one"
+}
+
+// Unwrap returns ErrHarmful.
+func (e *HarmfulError) Unwrap() error { return ErrHarmful }
+
+// BannedError says what a ban stands against: the caller, or where a field leads. It
+// wraps ErrBanned or ErrBannedDestination.
+type BannedError struct {
+	Field string // the name in the API
+	Kind  moderation.Kind
+}
+
+func (e *BannedError) Error() string { return e.Field + ": " + e.PublicMessage() }
+
+// PublicMessage says who is banned; why is in the journal, for moderators.
+func (e *BannedError) PublicMessage() string {
+	switch e.Kind {
+	case moderation.KindWorkspace:
+		return "this workspace may make no links any more; ask the operator of this service"
+	case moderation.KindKey:
+		return "this key may make no links any more; ask the operator of this service"
+	case moderation.KindNetwork:
+		return "no links are made from this network; ask the operator of this service"
+	case moderation.KindLink, moderation.KindHost, moderation.KindDomain:
+	}
+	return "leads to where this service sends nobody; give another URL"
+}
+
+// Unwrap returns ErrBanned or ErrBannedDestination.
+func (e *BannedError) Unwrap() error {
+	switch e.Kind {
+	case moderation.KindWorkspace, moderation.KindKey, moderation.KindNetwork:
+		return ErrBanned
+	case moderation.KindLink, moderation.KindHost, moderation.KindDomain:
+	}
+	return ErrBannedDestination
+}
 
 // LimitedError says that the caller has to wait.
 type LimitedError struct{ Verdict ratelimit.Verdict }

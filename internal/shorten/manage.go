@@ -76,6 +76,8 @@ func (c *Creator) List(ctx context.Context, who auth.Caller, f link.Filter, p li
 // version that is stored.
 func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match, change *Change) (link.Link, error) {
 	now = now.UTC().Truncate(time.Millisecond)
+	defer c.moderator.Enter()()
+	r := &revision{who: who}
 	return c.replace(ctx, who, k, match, func(l *link.Link) error {
 		if change.empty() {
 			return errUnchanged
@@ -90,12 +92,12 @@ func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k 
 			}
 			l.Status = change.Status.Value
 		}
-		if err := c.assessChange(&before, l); err != nil {
+		if err := c.assessChange(ctx, now, &before, l, r); err != nil {
 			return err
 		}
 		l.Updated = later(now, l.Updated)
 		return nil
-	})
+	}, func(l link.Link) (link.Link, error) { return c.relieve(ctx, now, l, r) })
 }
 
 // Delete leaves a tombstone: the content is erased, the code never used again.
@@ -104,7 +106,7 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 	_, err := c.replace(ctx, who, k, match, func(l *link.Link) error {
 		*l = l.Tombstone(later(now, l.Updated))
 		return nil
-	})
+	}, nil)
 	return err
 }
 
@@ -112,8 +114,9 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 var errUnchanged = errors.New("nothing to change")
 
 // replace changes a link that the caller sees and announces the new version. Changes
-// of one key take turns, so that of many at once the last wins and none loses.
-func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
+// of one key take turns, so that of many at once the last wins and none loses. What is
+// to follow the change follows in the same turn; nil = nothing.
+func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error, then func(link.Link) (link.Link, error)) (link.Link, error) {
 	if err := authorise(who, auth.LinksWrite); err != nil {
 		return link.Link{}, err
 	}
@@ -143,6 +146,9 @@ func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, matc
 		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
 	}
 	c.announce(link.Change{Key: stored.Key, Version: stored.Version})
+	if then != nil {
+		return then(stored)
+	}
 	return stored, nil
 }
 

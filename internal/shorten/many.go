@@ -24,7 +24,7 @@ type Row struct {
 	Made    Made    // valid when Err is nil
 	Err     error   // set before MakeMany: the row is no request, and stays as it is
 
-	link link.Link
+	link proposal
 	need codegen.Need
 }
 
@@ -55,7 +55,8 @@ func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, 
 	if err != nil {
 		return nil, err
 	}
-	drafted = c.assessMany(drafted)
+	defer c.moderator.Enter()()
+	drafted = c.assessMany(ctx, now, who, drafted)
 	waiting := c.findMany(ctx, now, drafted)
 	for round := 0; len(waiting) > 0; round++ {
 		next, err := c.storeMany(ctx, now, waiting)
@@ -86,23 +87,23 @@ func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
 	for i := range rows {
 		r := &rows[i]
 		if r.Err == nil {
-			r.link, r.Err = c.draft(now, who, &r.Request)
+			r.link.Link, r.Err = c.draft(now, who, &r.Request)
 		}
 		if r.Err == nil {
 			r.link.ID, r.Err = c.ids.New(now)
 		}
 		if r.Err == nil {
-			r.need = needOf(r.link)
+			r.need = needOf(r.link.Link)
 			drafted = append(drafted, r)
 		}
 	}
 	return drafted
 }
 
-// assessMany returns the rows that no blocklist forbids.
-func (c *Creator) assessMany(rows []*Row) []*Row {
+// assessMany returns the rows that are not refused because of where they lead.
+func (c *Creator) assessMany(ctx context.Context, now time.Time, who auth.Caller, rows []*Row) []*Row {
 	return slices.DeleteFunc(rows, func(r *Row) bool {
-		r.Err = c.assess(r.link.Destination, r.link.Fallback)
+		r.Err = c.propose(ctx, now, who, &r.link, false)
 		return r.Err != nil
 	})
 }
@@ -112,8 +113,8 @@ func (c *Creator) assessMany(rows []*Row) []*Row {
 func (c *Creator) findMany(ctx context.Context, now time.Time, rows []*Row) []*Row {
 	var waiting []*Row
 	for _, r := range rows {
-		if r.Request.Dedupe.Value && !r.Request.Alias.set() {
-			same, err := c.dedupe.FindSame(ctx, r.link, now)
+		if r.dedupes() {
+			same, err := c.dedupe.FindSame(ctx, r.link.Link, now)
 			if err == nil {
 				r.Made = Made{Link: same, Found: true}
 				continue
@@ -125,11 +126,35 @@ func (c *Creator) findMany(ctx context.Context, now time.Time, rows []*Row) []*R
 	return waiting
 }
 
+// dedupes reports whether the row may be given another link.
+func (r *Row) dedupes() bool {
+	return r.Request.Dedupe.Value && !r.Request.Alias.set() && !r.link.unclean()
+}
+
+// enterMany writes the decisions about the rows into the journal, but for those whose
+// alias another link has.
+func (c *Creator) enterMany(ctx context.Context, now time.Time, rows []*Row) error {
+	var entering []*proposal
+	for _, r := range rows {
+		free := true
+		if r.Request.Alias.set() {
+			var err error
+			if free, err = c.free(ctx, &r.link); err != nil {
+				return err
+			}
+		}
+		if free {
+			entering = append(entering, &r.link)
+		}
+	}
+	return c.enter(ctx, now, entering...)
+}
+
 // storeMany gives codes to the rows that need one and stores them in one transaction.
 // It returns the rows whose code was taken, which try another; on an error, all.
 func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]*Row, error) {
 	entries := make([]link.Creation, len(rows))
-	for i, r := range rows {
+	for _, r := range rows {
 		if !r.Request.Alias.set() {
 			var err error
 			r.link.Minted = c.codes.Minted()
@@ -137,7 +162,12 @@ func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]
 				return rows, err
 			}
 		}
-		entries[i] = link.Creation{Link: r.link, Dedupe: r.Request.Dedupe.Value && !r.Request.Alias.set()}
+	}
+	if err := c.enterMany(ctx, now, rows); err != nil {
+		return rows, err
+	}
+	for i, r := range rows {
+		entries[i] = link.Creation{Link: r.link.Link, Dedupe: r.dedupes()}
 	}
 	results, err := persist(ctx, c, rows[0].link.Key, func() ([]link.Result, error) { return c.batcher.CreateMany(ctx, now, entries) })
 	if err != nil {
@@ -149,7 +179,7 @@ func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]
 		switch {
 		case !errors.Is(r.Err, link.ErrExists):
 		case r.Request.Alias.set():
-			r.Made, r.Err = c.taken(ctx, now, r.link, &r.Request)
+			r.Made, r.Err = c.taken(ctx, now, r.link.Link, &r.Request)
 		default:
 			c.burned(r.link.Key.Code)
 			taken = append(taken, r)

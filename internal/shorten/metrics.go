@@ -13,6 +13,9 @@ type metrics struct {
 	found      prometheus.Counter
 	replays    prometheus.Counter
 	listed     prometheus.Counter
+	harmful    prometheus.Counter
+	banned     prometheus.Counter
+	warned     prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -27,9 +30,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		found:   counter("creates_deduplicated_total", "Creates that were given an existing link."),
 		replays: counter("creates_replayed_total", "Creates answered from what their idempotency key stands for."),
 		listed:  counter("links_listed_total", "Links that were refused because a blocklist forbids their destination."),
+		harmful: counter("links_harmful_total", "Links that were refused because of their score."),
+		banned:  counter("links_banned_total", "Links that were refused because of a ban."),
+		warned:  counter("links_warned_total", "Links that were made with a warning, or got one when they were changed."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.created, m.collisions, m.retries, m.found, m.replays, m.listed)
+		reg.MustRegister(m.created, m.collisions, m.retries, m.found, m.replays, m.listed, m.harmful, m.banned, m.warned)
 	}
 	return m
 }

@@ -65,8 +65,9 @@ func (c *Creator) lead(ctx context.Context, now time.Time, who auth.Caller, req 
 	since := now.Add(-idempotency.Keep)
 	rec, err := c.claims.Find(ctx, name)
 	first := errors.Is(err, link.ErrNotFound) || err == nil && rec.Created.Before(since)
+	var judged *judgement
 	if first {
-		rec, err = c.record(ctx, now, who, req, name, print)
+		rec, judged, err = c.record(ctx, now, who, req, name, print)
 	}
 	switch {
 	case err != nil:
@@ -76,33 +77,36 @@ func (c *Creator) lead(ctx context.Context, now time.Time, who auth.Caller, req 
 	case !first:
 		c.metrics.replays.Inc()
 	}
-	return c.fulfil(ctx, now, who, req, name, rec)
+	return c.fulfil(ctx, now, who, req, name, rec, judged)
 }
 
-// record files what the request will get, and returns what stands.
-func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, print [32]byte) (idempotency.Record, error) {
-	l, err := c.admit(ctx, now, who, req)
+// record files what the request will get, and returns what stands, and what was found
+// about it.
+func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, print [32]byte) (idempotency.Record, *judgement, error) {
+	p, err := c.admit(ctx, now, who, req)
 	if err != nil {
-		return idempotency.Record{}, err
+		return idempotency.Record{}, nil, err
 	}
 	if !req.Alias.set() {
-		l.Minted = c.codes.Minted()
-		need := needOf(l)
-		if l.Key.Code, err = c.code(ctx, &need); err != nil {
-			return idempotency.Record{}, err
+		p.Minted = c.codes.Minted()
+		need := needOf(p.Link)
+		if p.Key.Code, err = c.code(ctx, &need); err != nil {
+			return idempotency.Record{}, nil, err
 		}
 	}
-	rec := idempotency.Record{Request: print, ID: l.ID, Link: l.Key, Minted: l.Minted, Created: l.Created}
-	return persist(ctx, c, l.Key, func() (idempotency.Record, error) {
+	rec := idempotency.Record{Request: print, ID: p.ID, Link: p.Key, Minted: p.Minted, Created: p.Created}
+	rec, err = persist(ctx, c, p.Key, func() (idempotency.Record, error) {
 		return c.claims.Claim(ctx, name, rec, now.Add(-idempotency.Keep))
 	})
+	return rec, &p.judged, err
 }
 
 // fulfil answers with the link of the record, which it makes where it is not made yet.
-func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, rec idempotency.Record) (Made, error) {
+// What was judged is judged no second time; a later try judges anew.
+func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, rec idempotency.Record, judged *judgement) (Made, error) {
 	need := codegen.Need{Domain: rec.Link.Domain, Workspace: who.Workspace, Attempt: 1}
 	for range maxCodes {
-		l, made, err := c.promised(ctx, now, who, req, rec)
+		l, made, err := c.promised(ctx, now, who, req, rec, judged)
 		switch {
 		case err == nil && made.Found && !rec.Found:
 			// From now on the key stands for the link that was found.
@@ -137,7 +141,7 @@ func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, re
 // promised returns the link of the record: as it stands, or newly made from the draft
 // that it would have been when the record was claimed. link.ErrExists says that another
 // link has a generated code, link.ErrConflict that the link has another code.
-func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, req *Request, rec idempotency.Record) (draft link.Link, made Made, err error) {
+func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, req *Request, rec idempotency.Record, judged *judgement) (draft link.Link, made Made, err error) {
 	stands, err := c.store.Get(ctx, rec.Link)
 	switch {
 	case err == nil && stands.ID == rec.ID && stands.Status == link.Deleted:
@@ -154,14 +158,17 @@ func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, 
 	if err != nil { // the rules changed since the record was claimed
 		return draft, Made{}, err
 	}
-	if err := c.assess(draft.Destination, draft.Fallback); err != nil {
+	p := &proposal{Link: draft}
+	if judged != nil {
+		p.judged, p.Safety = *judged, judged.Safety
+	} else if err := c.propose(ctx, now, who, p, true); err != nil {
 		return draft, Made{}, err
 	}
-	draft.ID, draft.Key, draft.Minted = rec.ID, rec.Link, rec.Minted
+	p.ID, p.Key, p.Minted = rec.ID, rec.Link, rec.Minted
 	if req.Alias.set() {
-		made, err = c.claim(ctx, now, draft, req)
+		made, err = c.claim(ctx, now, p, req)
 	} else {
-		made, err = c.place(ctx, now, draft, req)
+		made, err = c.place(ctx, now, p, req)
 	}
 	if err == nil {
 		c.tell(made)

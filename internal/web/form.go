@@ -81,6 +81,18 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 		p.blame(listed.Field, listed.PublicMessage())
 		return http.StatusUnprocessableEntity
 	}
+	if harmful, ok := errors.AsType[*shorten.HarmfulError](err); ok {
+		p.blame(harmful.Field, harmful.PublicMessage())
+		return http.StatusUnprocessableEntity
+	}
+	if banned, ok := errors.AsType[*shorten.BannedError](err); ok {
+		if errors.Is(banned, shorten.ErrBanned) {
+			p.Problem = sentence(banned.PublicMessage())
+			return http.StatusForbidden
+		}
+		p.blame(banned.Field, banned.PublicMessage())
+		return http.StatusUnprocessableEntity
+	}
 	if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		wait := limited.Verdict.RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))

@@ -43,6 +43,7 @@ type made struct {
 	ShortURL, Preview, Download string
 	Destination                 *destination
 	Expires                     *time.Time
+	Warned                      bool          // visitors see a warning first
 	Picture                     template.HTML // what internal/qr drew
 }
 
@@ -145,7 +146,7 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, status int, page
 // show describes a link. A code that cannot be drawn now is left out: the link is made.
 func (h *Handler) show(ctx context.Context, l link.Link) *made {
 	short := h.ShortURL(l.Key)
-	m := &made{ShortURL: short, Preview: short + "+", Download: short + "/qr?format=png&size=1024", Destination: destinationOf(l.Destination)}
+	m := &made{ShortURL: short, Preview: short + "+", Download: short + "/qr?format=png&size=1024", Destination: destinationOf(l.Destination), Warned: l.Safety != link.Clean}
 	if !l.Expires.IsZero() {
 		m.Expires = &l.Expires
 	}
