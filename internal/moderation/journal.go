@@ -25,8 +25,11 @@ type Journal interface {
 	// sequence; 0 = from the end.
 	Find(ctx context.Context, f Filter, before uint64, n int) ([]Entry, error)
 
-	// Standing returns the newest ActionDecide or ActionAnswer of a link: what was decided
-	// about it, bans aside. ErrNotFound when nothing ever was. It goes by the id, because
+	// Standing returns what was decided about a link, bans aside: its newest ActionDecide
+	// or ActionAnswer, but for a newer one of ActorPolicy that is less grave than the
+	// newest of a person ([Stands]): it does not lower what a person decided, not even one
+	// that was under way when the person did. ErrNotFound when nothing ever was decided.
+	// It goes by the id, because
 	// a key is more than one link's: an entry is written before its link is stored, and a
 	// link whose key turns out to be taken never is. Such an entry says nothing about the
 	// link that has the key, and whoever reads by keys compares Link first.
@@ -41,6 +44,15 @@ type Journal interface {
 	// as before. ErrNotFound when there is no such entry; one that has no text left is
 	// erased again.
 	Erase(ctx context.Context, sequence uint64, by Entry) (Entry, error)
+}
+
+// Stands returns which of two decisions about a link stands: its newest, or the newest
+// that a person made, whose Sequence is 0 when there is none.
+func Stands(newest, person Entry) Entry {
+	if newest.Actor == ActorPolicy && person.Safety > newest.Safety {
+		return person
+	}
+	return newest
 }
 
 // Filter chooses entries; zero fields choose all.

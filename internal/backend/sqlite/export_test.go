@@ -24,7 +24,7 @@ func RequestQueries() map[string]string {
 		"record": sqlRecord, "put record": sqlPutRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
 		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
 		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "first since": sqlFirstSince,
-		"standing": sqlStanding, "erase entry": sqlEraseEntry, "progress": sqlProgress, "keep progress": sqlKeepProgress,
+		"standing": sqlStanding, "standing person": sqlStandingPerson, "erase entry": sqlEraseEntry, "progress": sqlProgress, "keep progress": sqlKeepProgress,
 	}
 }
 

@@ -146,10 +146,19 @@ func (j Journal) Standing(ctx context.Context, id link.ID) (moderation.Entry, er
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("standing decision of link %s: %w", id, moderation.ErrNotFound)
 	}
-	if err != nil {
-		return moderation.Entry{}, err
+	if err != nil || found[0].Actor != moderation.ActorPolicy {
+		return first(found), err
 	}
-	return found[0], nil
+	person, err := j.entries(ctx, sqlStandingPerson, id[:], moderation.ActorPolicy)
+	return moderation.Stands(found[0], first(person)), err
+}
+
+// first returns the first entry, or the zero one.
+func first(entries []moderation.Entry) (e moderation.Entry) {
+	if len(entries) > 0 {
+		e = entries[0]
+	}
+	return e
 }
 
 // Bans implements moderation.Journal. It reads every ban there ever was.

@@ -27,6 +27,8 @@ const (
 
 	sqlStanding = `SELECT ` + entryColumns + ` FROM journal
 	WHERE link = ? AND action IN ('decide', 'answer') ORDER BY sequence DESC LIMIT 1`
+	sqlStandingPerson = `SELECT ` + entryColumns + ` FROM journal
+	WHERE link = ? AND action IN ('decide', 'answer') AND actor <> ? ORDER BY sequence DESC LIMIT 1`
 	sqlBans = `SELECT ` + entryColumns + ` FROM journal INDEXED BY journal_bans
 	WHERE action IN ('ban', 'lift') ORDER BY sequence`
 

@@ -35,7 +35,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 		"oldest": "links_by_age", "newest": "links_by_age", "link by id": "links_by_age",
 		"twins": "links_by_twins", "twin place": "links_by_twins", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
 		"entries of": "journal_by_entity", "entries of both": "journal_by_entity", "entries by": "journal_by_actor",
-		"first since": "journal_by_time", "standing": "journal_by_link",
+		"first since": "journal_by_time", "standing": "journal_by_link", "standing person": "journal_by_link",
 		"target at": "INTEGER PRIMARY KEY (rowid=?)", "unminted": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	} {
 		plan, err := s.Plan(t.Context(), queries[name])

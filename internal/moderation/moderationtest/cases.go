@@ -69,10 +69,27 @@ func stands(t *testing.T, s Store) {
 	ban.Link = warn.Link // a ban is no decision of the link's own
 	stranger := Decision(t, 2, link.Blocked)
 	stranger.Entity = warn.Entity // whoever asks for a key that is taken
+	policy := func(s link.Safety) moderation.Entry {
+		e := Decision(t, 1, s)
+		e.Actor = moderation.ActorPolicy
+		return e
+	}
 	for _, step := range []struct {
 		entry moderation.Entry
 		want  link.Safety
-	}{{warn, link.Warn}, {ban, link.Warn}, {stranger, link.Warn}, {answer, link.Clean}, {warn, link.Warn}} {
+	}{
+		{policy(link.Quarantined), link.Quarantined},
+		{policy(link.Clean), link.Clean},
+		{warn, link.Warn},
+		{ban, link.Warn},
+		{stranger, link.Warn},
+		{answer, link.Clean},
+		{warn, link.Warn},
+		{policy(link.Quarantined), link.Quarantined},
+		{policy(link.Clean), link.Warn}, // no lower than a person decided
+		{answer, link.Clean},
+		{policy(link.Warn), link.Warn},
+	} {
 		mustAppend(t, s, step.entry)
 		got, err := s.Standing(t.Context(), warn.Link)
 		if err != nil || got.Safety != step.want || got.Link != warn.Link {

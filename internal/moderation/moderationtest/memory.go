@@ -131,13 +131,18 @@ func (m *Memory) Standing(ctx context.Context, id link.ID) (moderation.Entry, er
 		return moderation.Entry{}, err
 	}
 	defer leave()
-	found := m.newest(0, 1, func(e *moderation.Entry) bool {
+	decides := func(e *moderation.Entry) bool {
 		return e.Link == id && (e.Action == moderation.ActionDecide || e.Action == moderation.ActionAnswer)
-	})
+	}
+	found := m.newest(0, 1, decides)
 	if len(found) == 0 {
 		return moderation.Entry{}, moderation.ErrNotFound
 	}
-	return found[0], nil
+	var person moderation.Entry
+	for _, e := range m.newest(0, 1, func(e *moderation.Entry) bool { return decides(e) && e.Actor != moderation.ActorPolicy }) {
+		person = e
+	}
+	return moderation.Stands(found[0], person), nil
 }
 
 // Bans implements moderation.Journal.
