@@ -127,6 +127,9 @@ func (b *bulk) print(rows []row, results []client.Result) error {
 		switch {
 		case made != nil:
 			b.made++
+			if made.Safety == "warn" || made.Safety == "quarantined" {
+				b.t.complain(fmt.Errorf("%s: visitors see a warning first, because the URL looks harmful", r.name))
+			}
 		case r.err != nil:
 			b.failed++
 			b.t.complain(fmt.Errorf("%s: %w", r.name, r.err))
