@@ -23,7 +23,7 @@ func layers() [][]string {
 		{"internal/server"},
 		{"internal/backup"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/mmdb"},
-		{"internal/redirect", "internal/shorten", "internal/exchange"},
+		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
 	}
@@ -50,8 +50,8 @@ func never() map[string][]string {
 	return map[string][]string{
 		"internal/redirect":       hot,
 		"internal/lane":           append(hot, "internal/backend/sqlite", "internal/httpapi"),
-		"internal/backend/sqlite": {"internal/redirect", "internal/shorten"},
-		"internal/backend/mmdb":   {"internal/redirect", "internal/shorten"},
+		"internal/backend/sqlite": {"internal/redirect", "internal/shorten", "internal/review"},
+		"internal/backend/mmdb":   {"internal/redirect", "internal/shorten", "internal/review"},
 	}
 }
 

@@ -1,0 +1,158 @@
+package review_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"curt/internal/link"
+	"curt/internal/moderation"
+	"curt/internal/review"
+)
+
+func TestWhatThePolicyDecidesIsInTheQueue(t *testing.T) {
+	o := newOffice(t)
+	for code, s := range map[string]link.Safety{"clean": link.Clean, "warned": link.Warn, "held": link.Quarantined} {
+		l := o.put(t, code, func(l *link.Link) { l.Safety = s })
+		o.suspect(t, &l, s, 65)
+	}
+	o.turn(t, noon())
+	got := o.queue(t)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"held", "warned"}) {
+		t.Errorf("the queue is %v", got)
+	}
+	o.turn(t, noon())
+	if again := o.queue(t); len(again) != 2 {
+		t.Errorf("after another turn %v", again)
+	}
+	f, err := o.Show(t.Context(), admin(), key("held"))
+	if err != nil || f.Case.Score != 65 || len(f.History) != 1 || f.History[0].Safety != link.Quarantined {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if open, overdue := o.value(t, "curt_reviews_open"), o.value(t, "curt_reviews_overdue"); open != 2 || overdue != 0 {
+		t.Errorf("%v open, %v overdue", open, overdue)
+	}
+	o.turn(t, noon().Add(review.DefaultDue+time.Millisecond))
+	if overdue := o.value(t, "curt_reviews_overdue"); overdue != 2 {
+		t.Errorf("%v overdue", overdue)
+	}
+}
+
+// The journal is written before the link. A case waits for its link, and one whose link
+// never comes goes; what another link has under the key is none of its business.
+func TestACaseWaitsForItsLink(t *testing.T) {
+	o := newOffice(t)
+	taken := o.put(t, "taken")
+	other := taken
+	other.ID[15] ^= 1
+	late := taken
+	late.Key.Code, late.ID[15] = "late", taken.ID[15]^2
+	o.suspect(t, &other, link.Quarantined, 70)
+	o.suspect(t, &late, link.Quarantined, 70)
+	o.turn(t, noon())
+	if got := o.queue(t); len(got) != 0 {
+		t.Errorf("before there is a link: %v", got)
+	}
+	if _, err := o.links.Create(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(t, noon().Add(time.Second))
+	if got := o.queue(t); !slices.Equal(got, []string{"late"}) {
+		t.Errorf("once it is there: %v", got)
+	}
+	o.turn(t, noon().Add(time.Hour))
+	if pending, err := o.cases.Pending(t.Context(), 10); err != nil || len(pending) != 0 {
+		t.Errorf("after an hour %v still wait, %v", pending, err)
+	}
+	if _, err := o.Show(t.Context(), admin(), key("taken")); !errors.Is(err, moderation.ErrNoCase) {
+		t.Errorf("the link that has the key: %v", err)
+	}
+}
+
+// A change of the destination is judged before it is written: the case is shown with the
+// destination that it is about.
+func TestACaseNamesTheDestinationThatWasJudged(t *testing.T) {
+	o := newOffice(t)
+	l := o.put(t, "abc", func(l *link.Link) {
+		l.Destination, l.Created, l.Updated = "https://good.example/", noon().Add(-time.Hour), noon().Add(-time.Hour)
+	})
+	o.suspect(t, &l, link.Quarantined, 70)
+	o.turn(t, noon())
+	if got := o.queue(t); len(got) != 0 {
+		t.Errorf("before the change: %v", got)
+	}
+	l.Destination, l.Safety, l.Updated = "https://evil.example/", link.Quarantined, noon()
+	if _, err := o.links.Replace(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(t, noon().Add(time.Second))
+	if f, err := o.Show(t.Context(), admin(), key("abc")); err != nil || f.Case.Host != "evil.example" {
+		t.Errorf("%+v, %v", f.Case, err)
+	}
+}
+
+// Decisions that were made elsewhere close cases as well.
+func TestDecisionsMadeElsewhereCloseCases(t *testing.T) {
+	o := newOffice(t)
+	o.put(t, "abc")
+	if err := o.Report(t.Context(), noon(), stranger(1), complaint("abc")); err != nil {
+		t.Fatal(err)
+	}
+	orders := []moderation.Order{{Key: key("abc"), Safety: link.Blocked, Reason: "harmful"}}
+	if _, err := o.moderator.Decide(t.Context(), noon().Add(time.Minute), "other", orders); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(t, noon().Add(time.Minute))
+	f, err := o.Show(t.Context(), admin(), key("abc"))
+	if err != nil || f.Case.IsOpen() || f.Case.DecidedBy != "other" || f.Case.Decided != link.Blocked {
+		t.Errorf("%+v, %v", f.Case, err)
+	}
+	if n := o.value(t, "curt_review_decision_seconds"); n != 1 {
+		t.Errorf("%v decisions were timed", n)
+	}
+}
+
+func TestTextsAreForgottenInTime(t *testing.T) {
+	o := newOffice(t, func(c *review.Config) { c.Retention = 24 * time.Hour })
+	o.put(t, "abc")
+	if err := o.Report(t.Context(), noon(), stranger(1), complaint("abc")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Decide(t.Context(), noon(), admin(), []review.Ruling{{Key: key("abc"), Safety: link.Blocked, Reason: "harmful"}}); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(t, noon().Add(24*time.Hour))
+	before, err := o.Show(t.Context(), admin(), key("abc"))
+	if err != nil || before.Notes[0].Erased {
+		t.Errorf("after a day: %+v, %v", before.Notes, err)
+	}
+	o.turn(t, noon().Add(24*time.Hour+time.Millisecond))
+	after, err := o.Show(t.Context(), admin(), key("abc"))
+	if err != nil || !after.Notes[0].Erased || after.Notes[0].Text != "" || after.Notes[0].Contact != "" || len(after.History) != 1 || after.History[0].Reason.Body != "harmful" {
+		t.Errorf("after more: %+v, %v", after, err)
+	}
+}
+
+func TestRunFollowsEachSecondUntilItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, func(c *review.Config) { c.Now = time.Now })
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- o.Run(ctx) }()
+		l := o.put(t, "abc")
+		o.suspect(t, &l, link.Warn, 30)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := o.queue(t); len(got) != 1 {
+			t.Errorf("the queue is %v", got)
+		}
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}

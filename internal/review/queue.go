@@ -1,0 +1,269 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/moderation"
+	"curt/internal/weburl"
+)
+
+// history is how many entries of the journal a file shows: a link that was decided about
+// more often is looked up there.
+const history = 50
+
+// Row is a case in a list, with its link as it is now.
+type Row struct {
+	Case moderation.Case
+	Link *link.Link // nil = deleted
+}
+
+// File is all that a moderator needs to decide about a link.
+type File struct {
+	Row
+
+	Notes   []moderation.Note
+	Appeal  *moderation.Appeal // the newest; nil = none
+	History []moderation.Entry // the newest first
+}
+
+// Ruling is what a moderator decides about a link.
+type Ruling struct {
+	Key    link.Key
+	Safety link.Safety
+	Reason string // for the journal, at most moderation.MaxReason bytes; of an answer, for the owner
+}
+
+// Ruled is what became of a Ruling. With an error and a Sequence in Entry the decision
+// stands, and takes effect as soon as the link store can be written again.
+type Ruled struct {
+	Entry  moderation.Entry
+	Link   link.Link        // as it is now
+	Closed *moderation.Case // nil = none was open
+	Err    error
+}
+
+// mayModerate returns the error of a caller who is no moderator.
+func mayModerate(who auth.Caller) error {
+	switch {
+	case who.IsAdmin():
+		return nil
+	case who.IsAnonymous():
+		return auth.ErrUnauthenticated
+	}
+	return fmt.Errorf("%w: it lacks the scope %s", auth.ErrForbidden, auth.Admin)
+}
+
+// List returns a page of the queue.
+func (d *Desk) List(ctx context.Context, who auth.Caller, f moderation.CaseFilter, p moderation.CasePage) ([]Row, moderation.CasePosition, error) {
+	if err := mayModerate(who); err != nil {
+		return nil, moderation.CasePosition{}, err
+	}
+	cases, next, err := d.config.Cases.List(ctx, f, p)
+	if err != nil {
+		return nil, next, err
+	}
+	rows := make([]Row, len(cases))
+	for i := range cases {
+		rows[i].Case = cases[i]
+		if rows[i].Link, err = d.linkOf(ctx, cases[i].Link); err != nil {
+			return nil, next, err
+		}
+	}
+	return rows, next, nil
+}
+
+// linkOf returns a link as it is now; nil = deleted, or never made.
+func (d *Desk) linkOf(ctx context.Context, r moderation.Ref) (*link.Link, error) {
+	l, err := d.config.Links.Get(ctx, r.Key)
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return nil, nil //nolint:nilnil // absence is no failure here
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", r.Key, err)
+	case l.ID != r.ID || l.Status == link.Deleted:
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &l, nil
+}
+
+// Show returns the open case of a link, or the last one; moderation.ErrNoCase when it
+// never was under review.
+func (d *Desk) Show(ctx context.Context, who auth.Caller, k link.Key) (File, error) {
+	if err := mayModerate(who); err != nil {
+		return File{}, err
+	}
+	l, err := d.config.Links.Get(ctx, k)
+	if err != nil {
+		return File{}, fmt.Errorf("get %s: %w", k, err)
+	}
+	var f File
+	if f.Case, err = d.config.Cases.Case(ctx, l.ID); err != nil {
+		return File{}, err
+	}
+	if l.Status != link.Deleted {
+		f.Link = &l
+	}
+	if f.Notes, err = d.config.Cases.Notes(ctx, f.Case.ID); err != nil {
+		return File{}, err
+	}
+	switch a, err := d.config.Appeals.Of(ctx, l.ID); {
+	case err == nil:
+		f.Appeal = &a
+	case !errors.Is(err, moderation.ErrNoAppeal):
+		return File{}, err
+	}
+	entries, err := d.config.Journal.Find(ctx, moderation.Filter{Entity: moderation.OfLink(k)}, 0, history)
+	if err != nil {
+		return File{}, fmt.Errorf("read the journal of %s: %w", k, err)
+	}
+	for _, e := range entries {
+		if e.Link == l.ID || e.Link.IsZero() { // others were about to have the key
+			f.History = append(f.History, e)
+		}
+	}
+	return f, nil
+}
+
+// Decide decides about links, in one durable write, and closes their cases: an open
+// appeal is answered by that, without words. One that fails does not save the others; the
+// error is for all of them.
+func (d *Desk) Decide(ctx context.Context, now time.Time, who auth.Caller, rulings []Ruling) ([]Ruled, error) {
+	if err := mayModerate(who); err != nil {
+		return nil, err
+	}
+	if len(rulings) == 0 || len(rulings) > moderation.MaxOrders {
+		return nil, invalid("decisions", "want 1 to %d", moderation.MaxOrders)
+	}
+	results, orders, of := make([]Ruled, len(rulings)), make([]moderation.Order, 0, len(rulings)), make([]int, 0, len(rulings))
+	for i := range rulings {
+		r := &rulings[i]
+		if results[i].Err = r.check("reason"); results[i].Err == nil {
+			orders, of = append(orders, moderation.Order{Key: r.Key, Safety: r.Safety, Reason: r.Reason}), append(of, i)
+		}
+	}
+	if len(orders) == 0 {
+		return results, nil
+	}
+	outcomes, err := d.carryOut(ctx, now, who.KeyID, orders)
+	if err != nil {
+		return nil, err
+	}
+	for i := range outcomes {
+		results[of[i]] = d.conclude(ctx, &outcomes[i])
+	}
+	return results, nil
+}
+
+// carryOut has the moderator decide about all at once, and one by one where it refuses
+// one of them, which must not spoil the others.
+func (d *Desk) carryOut(ctx context.Context, now time.Time, actor string, orders []moderation.Order) ([]moderation.Outcome, error) {
+	outcomes, err := d.config.Moderator.Decide(ctx, now, actor, orders)
+	if _, wrong := errors.AsType[*moderation.InvalidError](err); !wrong {
+		return outcomes, err
+	}
+	outcomes = make([]moderation.Outcome, len(orders))
+	for i := range orders {
+		one, err := d.config.Moderator.Decide(ctx, now, actor, orders[i:i+1])
+		if _, wrong := errors.AsType[*moderation.InvalidError](err); wrong {
+			outcomes[i].Err = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		outcomes[i] = one[0]
+	}
+	return outcomes, nil
+}
+
+// Answer answers the open appeal of a link, once: moderation.ErrNoAppeal when there is
+// none, moderation.ErrAnswered when it has its answer. The reason is what the owner reads.
+func (d *Desk) Answer(ctx context.Context, now time.Time, who auth.Caller, r Ruling) (Ruled, error) {
+	if err := mayModerate(who); err != nil {
+		return Ruled{}, err
+	}
+	if err := r.check("answer"); err != nil {
+		return Ruled{}, err
+	}
+	l, err := d.config.Links.Get(ctx, r.Key)
+	if err != nil {
+		return Ruled{}, fmt.Errorf("get %s: %w", r.Key, err)
+	}
+	a, err := d.config.Appeals.Of(ctx, l.ID)
+	switch {
+	case err != nil:
+		return Ruled{}, err
+	case !a.IsOpen():
+		return Ruled{}, moderation.ErrAnswered
+	}
+	outcomes, err := d.config.Moderator.Decide(ctx, now, who.KeyID, []moderation.Order{
+		{Key: r.Key, Safety: r.Safety, Action: moderation.ActionAnswer, Reason: r.Reason},
+	})
+	if err != nil {
+		return Ruled{}, err
+	}
+	done := d.conclude(ctx, &outcomes[0])
+	return done, done.Err
+}
+
+// conclude closes the case of what was decided at once, so that whoever decided does not
+// find it in the queue again. Run finds that done, or does it.
+func (d *Desk) conclude(ctx context.Context, o *moderation.Outcome) Ruled {
+	done := Ruled{Entry: o.Entry, Link: o.Link, Err: o.Err}
+	k, ok := o.Entry.Entity.Key()
+	if !ok { // nothing was decided
+		return done
+	}
+	switch closed, err := d.config.Cases.Close(ctx, closing(&o.Entry, moderation.Ref{Key: k, ID: o.Entry.Link})); {
+	case err == nil:
+		d.metrics.decided(&closed)
+		done.Closed = &closed
+	case !errors.Is(err, moderation.ErrNoCase):
+		d.kick()
+	}
+	return done
+}
+
+// check refuses a ruling that nobody can carry out; field is what its reason is called.
+func (r *Ruling) check(field string) error {
+	switch {
+	case r.Safety < link.Clean || r.Safety > link.Legal:
+		return invalid("safety", "want clean, warn, quarantined, blocked or legal")
+	case strings.TrimSpace(r.Reason) == "":
+		return invalid(field, "is required")
+	}
+	return checkText(field, r.Reason, moderation.MaxReason, true)
+}
+
+// Erase erases what strangers wrote about a link, at once, and returns how many texts.
+func (d *Desk) Erase(ctx context.Context, who auth.Caller, k link.Key) (int, error) {
+	if err := mayModerate(who); err != nil {
+		return 0, err
+	}
+	l, err := d.config.Links.Get(ctx, k)
+	if err != nil {
+		return 0, fmt.Errorf("get %s: %w", k, err)
+	}
+	return d.config.Cases.Erase(ctx, l.ID)
+}
+
+// factsOf is what the queue is filtered by.
+func factsOf(l *link.Link) moderation.Facts {
+	_, host, _ := weburl.Split(l.Destination)
+	return moderation.Facts{Workspace: l.Workspace, Host: host}
+}
+
+// closing is what an entry of the journal does to a case.
+func closing(e *moderation.Entry, r moderation.Ref) moderation.Closing {
+	c := moderation.Closing{Link: r, Sequence: e.Sequence, At: e.At, By: e.Actor, Safety: e.Safety}
+	if e.Action == moderation.ActionAnswer {
+		c.Answer = e.Reason.Body
+	}
+	return c
+}
