@@ -53,22 +53,33 @@ func walState(t *tx, pragma string) (w wal, err error) {
 // log from its beginning. A reader that stays in an old state, such as a backup,
 // delays this; the log grows meanwhile.
 func (s *Links) Run(ctx context.Context) error {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+	return afterWrites(ctx, s.writer.committed, checkpointPause, func() error {
+		if err := s.checkpointIfDue(ctx); err != nil && ctx.Err() == nil {
+			s.config.Log.ErrorContext(ctx, "checkpoint of links failed", slog.Any("err", err))
+		}
+		return nil
+	})
+}
+
+// afterWrites calls f when something was written, and then not before the pause is over,
+// until ctx ends, which is nil, or f fails.
+func afterWrites(ctx context.Context, written <-chan struct{}, pause time.Duration, f func() error) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.writer.committed:
+		case <-written:
 		}
-		if err := s.checkpointIfDue(ctx); err != nil && ctx.Err() == nil {
-			s.config.Log.ErrorContext(ctx, "checkpoint of links failed", slog.Any("err", err))
+		if err := f(); err != nil {
+			return err
 		}
-		pause.Reset(checkpointPause)
+		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-pause.C:
+		case <-timer.C:
 		}
 	}
 }

@@ -91,6 +91,18 @@ func renewWAL(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// fill puts as many reading connections into readers as it holds.
+func (h handles) fill(ctx context.Context, readers chan<- *conn) error {
+	for range cap(readers) {
+		c, err := newConn(ctx, h.read)
+		if err != nil {
+			return err
+		}
+		readers <- c
+	}
+	return nil
+}
+
 func (h handles) close() error { return errors.Join(h.read.Close(), h.write.Close()) }
 
 func pool(f file, size, cacheKiB int, queryOnly string) (*sql.DB, error) {

@@ -193,3 +193,17 @@ func (s *scanner) damage() error {
 	}
 	return nil
 }
+
+// Count returns how many rows there are, tombstones included. It reads an index from end
+// to end.
+func (s *Links) Count(ctx context.Context) (n uint64, err error) {
+	err = s.read(ctx, func(t *tx) error {
+		rows, _, err := t.number(sqlCountLinks)
+		n = uint64(rows)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count links: %w", err)
+	}
+	return n, nil
+}

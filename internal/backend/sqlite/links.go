@@ -135,12 +135,8 @@ func (s *Links) start(ctx context.Context) error {
 	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
 		return err
 	}
-	for range s.config.Readers {
-		c, err := newConn(ctx, s.handles.read)
-		if err != nil {
-			return err
-		}
-		s.readers <- c
+	if err := s.handles.fill(ctx, s.readers); err != nil {
+		return err
 	}
 	if err := s.ahead.open(ctx, s.handles, s.config.Path); err != nil {
 		return err

@@ -88,14 +88,7 @@ func (s *Rollups) start(ctx context.Context) (err error) {
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
-	for range s.config.Readers {
-		c, err := newConn(ctx, s.handles.read)
-		if err != nil {
-			return err
-		}
-		s.readers <- c
-	}
-	return nil
+	return s.handles.fill(ctx, s.readers)
 }
 
 // view lends f a reading connection inside a transaction: all that f reads is of
@@ -160,24 +153,12 @@ const checkpointEvery = time.Second
 // checkpoint that fails is tried again after the next batch: until then the WAL
 // holds everything.
 func (s *Rollups) Run(ctx context.Context) error {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.applied:
-		}
+	return afterWrites(ctx, s.applied, checkpointEvery, func() error {
 		if err := s.checkpoint(); err != nil && !errors.Is(err, errClosed) && resultCode(err) == 0 {
 			return fmt.Errorf("checkpoint clicks.db: %w", err)
 		}
-		pause.Reset(checkpointEvery)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-pause.C:
-		}
-	}
+		return nil
+	})
 }
 
 func (s *Rollups) checkpoint() error {

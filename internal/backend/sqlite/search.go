@@ -125,13 +125,8 @@ func (s *Search) open(ctx context.Context) error {
 	}
 	readers := make(chan *conn, s.config.Readers)
 	write, err := newConn(ctx, h.write)
-	for range s.config.Readers {
-		var c *conn
-		if err == nil {
-			if c, err = newConn(ctx, h.read); err == nil {
-				readers <- c
-			}
-		}
+	if err == nil {
+		err = h.fill(ctx, readers)
 	}
 	var state searchState
 	if err == nil {

@@ -15,8 +15,8 @@ import (
 const integrityChunk = 10_000
 
 // Integrity checks the structure of the file by SQLite's own check and the checksum
-// of every row, and returns all damage it found wrapped in ErrCorrupt. It reads the
-// whole file, beside readers and the writer.
+// of every row, and returns all damage it found wrapped in ErrCorrupt. curt doctor asks
+// snapshots; this asks a store in use.
 func (s *Links) Integrity(ctx context.Context) error {
 	var damage []error
 	err := s.read(ctx, quickCheck)
@@ -71,18 +71,4 @@ func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bo
 		return nil
 	})
 	return last, seen == integrityChunk, damage, err
-}
-
-// Count returns how many rows there are, tombstones included. It reads an index from end
-// to end.
-func (s *Links) Count(ctx context.Context) (n uint64, err error) {
-	err = s.read(ctx, func(t *tx) error {
-		rows, _, err := t.number(sqlCountLinks)
-		n = uint64(rows)
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("count links: %w", err)
-	}
-	return n, nil
 }
