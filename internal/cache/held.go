@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// gapMissing is how long "unknown" is believed while changes may be missed.
-	gapMissing = time.Second
 	// refreshAt is the part of an entry's freshness after which a reader asks for a
 	// refresh, so that a link in use never falls due.
 	refreshAt = 0.8

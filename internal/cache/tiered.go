@@ -40,7 +40,6 @@ type Tiered struct {
 	shards [shards]shard
 
 	primaryUntil atomic.Int64 // until then every key is read by Get
-	gap          atomic.Bool
 	polled       atomic.Int64 // the last contact with the change log
 	counts       counters
 }
@@ -121,9 +120,6 @@ func (c *Tiered) Hit(d link.Domain, code []byte) *Held {
 func (c *Tiered) serves(e *Held) bool {
 	now := c.clock()
 	if e.Missing {
-		if c.gap.Load() {
-			now += max(0, int64(c.cfg.Missing-gapMissing))
-		}
 		return now < e.fresh
 	}
 	if now >= e.fresh {
@@ -138,10 +134,6 @@ func (c *Tiered) serves(e *Held) bool {
 	}
 	return true
 }
-
-// SetGap says whether changes may be going unheard: then "unknown" is believed for
-// a second only. Whoever listens to the bus calls it.
-func (c *Tiered) SetGap(gap bool) { c.gap.Store(gap) }
 
 // Behind returns how long ago the change log was last read to its end. An instance
 // whose store is shared is ready only while this is at most 5 s. Without

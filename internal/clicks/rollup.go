@@ -11,9 +11,6 @@ type Counts struct {
 	Refused   uint64 // expired, disabled, blocked, warned of
 }
 
-// Bots returns the clicks that bots sent.
-func (c Counts) Bots() uint64 { return c.Clicks - c.Humans }
-
 // Add adds d to c.
 func (c *Counts) Add(d Counts) {
 	c.Clicks += d.Clicks

@@ -28,7 +28,6 @@ const (
 type Histogram struct {
 	counts [buckets]uint64
 	n      uint64
-	sum    time.Duration
 	max    time.Duration
 }
 
@@ -37,7 +36,6 @@ func (h *Histogram) Record(d time.Duration) {
 	d = max(d, 0)
 	h.counts[index(uint64(d))]++
 	h.n++
-	h.sum += d
 	h.max = max(h.max, d)
 }
 
@@ -66,7 +64,6 @@ func (h *Histogram) Merge(o *Histogram) {
 		h.counts[i] += c
 	}
 	h.n += o.n
-	h.sum += o.sum
 	h.max = max(h.max, o.max)
 }
 
@@ -75,14 +72,6 @@ func (h *Histogram) Count() uint64 { return h.n }
 
 // Max returns the longest duration, exactly.
 func (h *Histogram) Max() time.Duration { return h.max }
-
-// Mean returns the mean, exactly; 0 when nothing was recorded.
-func (h *Histogram) Mean() time.Duration {
-	if h.n == 0 {
-		return 0
-	}
-	return h.sum / time.Duration(h.n)
-}
 
 // Quantile returns a duration that at least the share q of all is not longer than
 // (nearest rank, so p99 of 100 durations is the 99th), rounded up by 0.4 % at

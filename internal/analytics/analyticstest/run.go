@@ -126,7 +126,7 @@ func ask(t *testing.T, at string, r analytics.Reader, words []string) string {
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		fmt.Fprintf(&b, "clicks %d humans %d bots %d previews %d fallbacks %d refused %d\n", s.Clicks, s.Humans, s.Bots(), s.Previews, s.Fallbacks, s.Refused)
+		fmt.Fprintf(&b, "clicks %d humans %d bots %d previews %d fallbacks %d refused %d\n", s.Clicks, s.Humans, s.Clicks-s.Humans, s.Previews, s.Fallbacks, s.Refused)
 		fmt.Fprintf(&b, "visitor_days %d clicks_24h %d last %s", s.VisitorDays, s.Clicks24h, moment(s.LastClicked))
 	case "series":
 		points, err := r.Series(t.Context(), q.scope, q.step, q.now)
