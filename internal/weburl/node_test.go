@@ -40,7 +40,7 @@ func askNode(t *testing.T, inputs []string) []*nodeURL {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		if os.Getenv("CI") == "true" {
+		if os.Getenv("CI") != "" {
 			t.Fatalf("node is needed to compare URL parsers: %v", err)
 		}
 		t.Skip("node is not installed, so there is no browser's parser to compare with")
