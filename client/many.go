@@ -12,10 +12,14 @@ import (
 // any text of up to 255 printable ASCII characters; another link under it is a Problem
 // with status 422.
 func (c *Client) CreateOnce(ctx context.Context, key string, l NewLink) (Link, error) {
-	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 	var made Link
-	err := c.send(ctx, http.MethodPost, "/api/v1/links", nil, map[string]string{"Idempotency-Key": quoted}, l, &made)
+	err := c.send(ctx, http.MethodPost, "/api/v1/links", nil, once(key), l, &made)
 	return made, err
+}
+
+// once is the header of a key: a string of RFC 8941.
+func once(key string) map[string]string {
+	return map[string]string{"Idempotency-Key": `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`}
 }
 
 // Result is what became of one link of CreateMany: a link, or the problem with it.
@@ -29,13 +33,24 @@ type Result struct {
 // order. The error is for the whole call. It may be called again safely when each
 // link has a CustomAlias or Dedupe.
 func (c *Client) CreateMany(ctx context.Context, links []NewLink) ([]Result, error) {
+	return c.createMany(ctx, nil, links)
+}
+
+// CreateManyOnce is CreateMany that may be called again with the same key and the same
+// links, for a day, whatever became of the first call and also while it is under way: no
+// link is made twice. The key is as for CreateOnce.
+func (c *Client) CreateManyOnce(ctx context.Context, key string, links []NewLink) ([]Result, error) {
+	return c.createMany(ctx, once(key), links)
+}
+
+func (c *Client) createMany(ctx context.Context, headers map[string]string, links []NewLink) ([]Result, error) {
 	if links == nil {
 		links = []NewLink{}
 	}
 	var answer struct {
 		Results []Result `json:"results"`
 	}
-	err := c.call(ctx, http.MethodPost, "/api/v1/links/bulk", nil, map[string]any{"links": links}, &answer)
+	err := c.send(ctx, http.MethodPost, "/api/v1/links/bulk", nil, headers, map[string]any{"links": links}, &answer)
 	if err == nil && len(answer.Results) != len(links) {
 		err = &Problem{Title: "the answer holds " + strconv.Itoa(len(answer.Results)) + " results", Status: http.StatusMultiStatus}
 	}

@@ -21,6 +21,19 @@ func TestCreateOnceSendsAQuotedKey(t *testing.T) {
 	}
 }
 
+func TestCreateManyOnceSendsAQuotedKey(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Idempotency-Key"); got != `"k"` || r.URL.Path != "/api/v1/links/bulk" {
+			t.Errorf("%s: key %s", r.URL.Path, got)
+		}
+		w.WriteHeader(http.StatusMultiStatus)
+		_, _ = io.WriteString(w, `{"results":[{"status":201,"link":{"short_code":"abc"}}]}`)
+	})
+	if got, err := c.CreateManyOnce(t.Context(), "k", []client.NewLink{{LongURL: "http://a"}}); err != nil || got[0].Link.ShortCode != "abc" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestCreateManyReturnsAResultForEach(t *testing.T) {
 	answer := `{"results":[{"status":201,"link":{"short_code":"abc"}},{"status":409,"problem":{"title":"taken","status":409}}]}`
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {

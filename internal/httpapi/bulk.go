@@ -7,6 +7,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/link"
+	"curt/internal/ratelimit"
 	"curt/internal/shorten"
 )
 
@@ -41,10 +42,13 @@ func (a *api) bulkOperations(d describer) []*operation {
 				"in order. Of links that ask for one alias the first gets it. A body that is no such list, or holds more than " +
 				"1,000 links, is refused and nothing is stored. Each link counts for the limits of the key; a list that they " +
 				"cannot take now is refused with 429, and one longer than the smallest of them allows at once with 400, which " +
-				"says how many links fit. Idempotency-Key is not offered: a list whose links have a custom_alias or dedupe can " +
-				"be sent again without making a link twice.",
+				"says how many links fit.",
 			MaxBodyBytes: maxBulkBody, RequestBody: d.body(BulkCreate{}, "application/json"),
-			Responses: d.answers(207, "A result for each link.", BulkResults{}, withLimits(map[string]*huma.Param{}), 408, 413, 415, 429, 507),
+			Parameters: []*huma.Param{idempotencyParam("Sends the list again without making a second link of any row: for 24 hours " +
+				"every request with this key and the same list, also one that is sent while the first is under way, is answered " +
+				"with the links that were made, as they stand. A row that was refused is judged again, one whose link was deleted " +
+				"since is 409. " + idempotencyKeys)},
+			Responses: d.answers(207, "A result for each link.", BulkResults{}, withLimits(map[string]*huma.Param{}), 408, 413, 415, 422, 429, 507),
 		},
 		scope: auth.LinksWrite, streams: true, serve: (*call).createLinks,
 		examples: []example{
@@ -54,14 +58,20 @@ func (a *api) bulkOperations(d describer) []*operation {
 }
 
 func (c *call) createLinks() error {
-	if len(c.r.Header[idempotencyHeader]) > 0 {
-		return badField(idempotencyHeader, "is not offered here; give the links a custom_alias or dedupe")
+	key, err := idempotencyKey(c.r.Header)
+	if err != nil {
+		return err
 	}
 	rows, err := c.readRows()
 	if err != nil {
 		return err
 	}
-	verdict, err := c.api.links.MakeMany(c.r.Context(), c.now, c.who, rows)
+	var verdict *ratelimit.Verdict
+	if key != "" {
+		verdict, err = c.api.links.MakeManyOnce(c.r.Context(), c.now, c.who, key, rows)
+	} else {
+		verdict, err = c.api.links.MakeMany(c.r.Context(), c.now, c.who, rows)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,27 +80,30 @@ func (c *call) createLinks() error {
 }
 
 func (c *call) results(rows []shorten.Row) []BulkResult {
-	var found []link.Key
+	var asked []link.Key // whose clicks are to be looked up
 	for i := range rows {
-		if rows[i].Err == nil && rows[i].Made.Found {
-			found = append(found, rows[i].Made.Link.Key)
+		if rows[i].Err == nil && !asMade(&rows[i].Made) {
+			asked = append(asked, rows[i].Made.Link.Key)
 		}
 	}
-	clicks := c.clicks(c.r.Context(), found...)
+	clicks := c.clicks(c.r.Context(), asked...)
 	results := make([]BulkResult, len(rows))
 	for i := range rows {
 		made, result := &rows[i].Made, &results[i]
-		switch {
-		case rows[i].Err != nil:
+		if rows[i].Err != nil {
 			p := c.api.explain(c.r, rows[i].Err)
 			result.Status, result.Problem = p.Status, &p
 			continue
-		case made.Found:
-			shown := c.api.sites.resource(&made.Link, c.now, clicks[0])
-			result.Status, result.Link, clicks = http.StatusOK, &shown, clicks[1:]
-		default:
-			shown := c.api.sites.resource(&made.Link, c.now, new(uint64))
-			result.Status, result.Link = http.StatusCreated, &shown
+		}
+		var shown Link
+		if asMade(made) {
+			shown = c.made(&made.Link)
+		} else {
+			shown, clicks = c.api.sites.resource(&made.Link, c.now, clicks[0]), clicks[1:]
+		}
+		result.Status, result.Link = http.StatusCreated, &shown
+		if made.Found {
+			result.Status = http.StatusOK
 		}
 	}
 	return results

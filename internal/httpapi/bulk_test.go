@@ -145,7 +145,7 @@ func TestBulkStoresNothingOfWhatIsNoList(t *testing.T) {
 		}
 		got.problem(t)
 	}
-	for _, header := range []string{"Content-Type: text/plain", "Content-Encoding: gzip", "Idempotency-Key: k"} {
+	for _, header := range []string{"Content-Type: text/plain", "Content-Encoding: gzip", "Idempotency-Key: a b"} {
 		got := s.do(t, "admin", http.MethodPost, bulk, `{"links":[{"long_url":"http://example.com"}]}`, header)
 		if want := map[bool]int{true: 400, false: 415}[strings.HasPrefix(header, "I")]; got.StatusCode != want {
 			t.Errorf("%s: %d %s", header, got.StatusCode, got.body)
@@ -157,6 +157,36 @@ func TestBulkStoresNothingOfWhatIsNoList(t *testing.T) {
 	s.do(t, "", http.MethodPost, bulk, `{"links":[]}`).want(t, http.StatusUnauthorized)
 	s.do(t, "admin", http.MethodGet, bulk, "").want(t, http.StatusNotFound)
 	s.do(t, "admin", http.MethodPut, bulk, "{}").want(t, http.StatusMethodNotAllowed)
+}
+
+// A list that is sent again under its key makes nothing twice and is answered row by row
+// as before; links that changed are shown as they stand.
+func TestBulkUnderAKey(t *testing.T) {
+	s := newService(t)
+	const body = `{"links":[{"long_url":"http://example.com/1","max_clicks":3},{"long_url":"javascript:1"},{"long_url":"http://example.com/2","custom_alias":"mine"},{}]}`
+	send := func(key, body string, want int) answer {
+		t.Helper()
+		return s.do(t, "acme", http.MethodPost, bulk, body, "Idempotency-Key: "+key).want(t, want)
+	}
+	first := send(`"k 1"`, body, http.StatusMultiStatus)
+	if got := outcomes(t, first); strings.Join(got, ",") != "201 c000001,400 invalid-request long_url,201 mine,400 invalid-request long_url" {
+		t.Fatalf("%v", got)
+	}
+	if again := send(`"k 1"`, strings.ReplaceAll(body, ",", " , "), http.StatusMultiStatus); string(again.body) != string(first.body) {
+		t.Errorf("the replay differs:\n%s\n%s", first.body, again.body)
+	}
+	if p := send(`"k 1"`, `{"links":[{"long_url":"http://example.com/1"}]}`, http.StatusUnprocessableEntity).problem(t); p["type"] != "/problems/idempotency-key-reused" {
+		t.Errorf("another list: %v", p)
+	}
+	s.do(t, "acme", http.MethodPatch, collection+"/mine", `{"title":"new"}`).want(t, http.StatusOK)
+	s.do(t, "acme", http.MethodDelete, collection+"/c000001", "").want(t, http.StatusNoContent)
+	changed := send(`"k 1"`, body, http.StatusMultiStatus)
+	if got := outcomes(t, changed); got[0] != "409 link-deleted " || got[2] != "201 mine" || !strings.Contains(string(changed.body), `"title":"new"`) {
+		t.Errorf("%v: %s", got, changed.body)
+	}
+	if n := s.stored(t); n != 1 {
+		t.Errorf("%d links are stored", n)
+	}
 }
 
 // A link that is too large for a create is too large for its row, and for nobody else.

@@ -96,7 +96,7 @@ func (s spelling) operations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: s.path, OperationID: s.name + "-create", Tags: tags,
 				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
-				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, s.created),
+				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, s.created),
 			},
 			scope: auth.LinksWrite, anonymous: true, examples: s.examples, serve: s.create,
 		},

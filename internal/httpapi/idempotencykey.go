@@ -58,15 +58,22 @@ func quotedString(text string) (string, bool) {
 	return "", false
 }
 
-func idempotencyParam() *huma.Param {
+// idempotencyKeys is what holds of the key of every operation that takes one.
+const idempotencyKeys = "1 to 255 printable ASCII characters, as a quoted string or bare. Keys belong to the API key. Another " +
+	"content under the key is 422. A request that was refused leaves the key free."
+
+func idempotencyParam(about string) *huma.Param {
 	return &huma.Param{
-		Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "Sends the request again without making a second link: for 24 hours every request with this key " +
-			"and the same content is answered with the link that the first one made, as it was made or, if it was " +
-			"changed, as it stands. 1 to 255 printable ASCII characters, as a quoted string or bare. Keys belong to the " +
-			"API key. Another content under the key is 422; a first request that has not ended after 5 s is 409, and so " +
-			"is a link that was deleted since. A request that was refused leaves the key free.",
+		Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: about,
 	}
+}
+
+// onceParam is the key of a request for one link.
+func onceParam() *huma.Param {
+	return idempotencyParam("Sends the request again without making a second link: for 24 hours every request with this key " +
+		"and the same content is answered with the link that the first one made, as it was made or, if it was " +
+		"changed, as it stands. A first request that has not ended after 5 s is 409, and so is a link that was deleted " +
+		"since. " + idempotencyKeys)
 }
 
 // deduplicated is the header of a create that was answered with an existing link.

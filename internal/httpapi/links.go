@@ -89,7 +89,7 @@ func (a *api) linkOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: linksPath, OperationID: "create-link", Summary: "Make a link",
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
-				Parameters: []*huma.Param{idempotencyParam()}, Responses: createAnswers(d, d.schema(Link{})),
+				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, d.schema(Link{})),
 			},
 			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
 			examples: []example{
@@ -153,16 +153,20 @@ func (c *call) createLink() error {
 	if err != nil {
 		return err
 	}
-	now := c.now
-	var clicks *uint64
-	if made.Found || made.Link.Version > 1 {
-		clicks = c.clicks(c.r.Context(), made.Link.Key)[0]
-	} else {
-		// Nobody clicked yet, because a code is never used twice. A replay repeats that
-		// answer, whatever happened since.
-		now, clicks, made.Link.Spent = made.Link.Created, new(uint64), 0
+	if !asMade(&made) {
+		return c.json(status, c.api.sites.resource(&made.Link, c.now, c.clicks(c.r.Context(), made.Link.Key)[0]))
 	}
-	return c.json(status, c.api.sites.resource(&made.Link, now, clicks))
+	return c.json(status, c.made(&made.Link))
+}
+
+// asMade reports whether a link is answered as it was made: nobody clicked yet, because a
+// code is never used twice. A replay repeats that answer, whatever happened since.
+func asMade(made *shorten.Made) bool { return !made.Found && made.Link.Version == 1 }
+
+// made is a link at the moment it was made.
+func (c *call) made(l *link.Link) Link {
+	l.Spent = 0
+	return c.api.sites.resource(l, l.Created, new(uint64))
 }
 
 // create makes the link that a body asks for, and answers what show makes of it.

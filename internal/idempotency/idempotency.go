@@ -3,8 +3,9 @@
 //
 // A [Record] is written before the link that it promises. It names the link's id and
 // code, so that whoever sends the request again, after any crash, asks the link store
-// for the very same link. Read this file for the contract; idempotencytest proves
-// stores, sweep.go forgets. What a request may do with a key is package shorten's.
+// for the very same link; of a batch it names the id from which those of all links
+// follow. Read this file for the contract; idempotencytest proves stores, sweep.go
+// forgets. What a request may do with a key is package shorten's.
 //
 // The package imports link and the standard library.
 package idempotency
@@ -33,8 +34,8 @@ type Name struct {
 // Record is what a name stands for.
 type Record struct {
 	Request [32]byte  // SHA-256 of the request: another request may not use the name
-	ID      link.ID   // of the link
-	Link    link.Key  // of the link
+	ID      link.ID   // of the link; of the first one of a batch
+	Link    link.Key  // of the link; the zero Key of a batch
 	Minted  bool      // the permutation made the code
 	Found   bool      // the link was there before: the request asked to dedupe
 	Created time.Time // when it was claimed; UTC, whole milliseconds

@@ -61,15 +61,28 @@ type IDs struct {
 func NewIDs(random io.Reader) *IDs { return &IDs{random: random} }
 
 // New returns an ID for the given time.
-func (s *IDs) New(now time.Time) (ID, error) {
+func (s *IDs) New(now time.Time) (ID, error) { return s.Span(now, 1) }
+
+// Span returns the first of n IDs in a row for the given time, n at least 1; the others
+// are its [ID.Nth]. Whoever keeps the first can name them all again.
+func (s *IDs) Span(now time.Time, n int) (ID, error) {
 	tick := tickOf(now)
 	s.mu.Lock()
 	if ahead := s.last - tick; ahead >= 0 && ahead < maxAhead {
 		tick = s.last + 1
 	}
-	s.last = tick
+	s.last = tick + int64(n) - 1
 	s.mu.Unlock()
 	return newID(tick, s.random)
+}
+
+// Nth returns the ID that lies n ticks after id, with its random bits: the n-th after the
+// first of a [IDs.Span].
+func (id ID) Nth(n int) ID {
+	first := binary.BigEndian.Uint64(id[:8])
+	tick := first>>16*ticksPerMilli + first%ticksPerMilli + uint64(n)
+	binary.BigEndian.PutUint64(id[:8], tick/ticksPerMilli<<16|0x7000|tick%ticksPerMilli)
+	return id
 }
 
 // Time returns the time that an ID begins with, to the millisecond.

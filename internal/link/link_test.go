@@ -125,6 +125,37 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// A span names its ids again from its first; they lie between those of before and after.
+func TestSpansOfIDs(t *testing.T) {
+	ids := link.NewIDs(rand.Reader)
+	at := day.Add(time.Millisecond - 3*time.Microsecond) // twelve ticks before the next millisecond
+	before, err := ids.New(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := ids.Span(at, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := before
+	for i := range 1000 {
+		id := first.Nth(i)
+		if again, err := link.ParseID(id.String()); err != nil || again != id || id[6]>>4 != 7 || id[8]>>6 != 2 {
+			t.Fatalf("id %d of the span: %s, %v", i, id, err)
+		}
+		if slices.Compare(id[:], last[:]) <= 0 {
+			t.Fatalf("id %d of the span is %s after %s", i, id, last)
+		}
+		last = id
+	}
+	if first.Nth(0) != first || first.Nth(3).Nth(4) != first.Nth(7) || !first.Nth(999).Time().Equal(day.Add(time.Millisecond)) {
+		t.Errorf("the span begins with %s and ends with %s", first, last)
+	}
+	if after, err := ids.New(at); err != nil || slices.Compare(after[:], last[:]) <= 0 {
+		t.Errorf("%s after a span that ends with %s: %v", after, last, err)
+	}
+}
+
 // IDs of one process only go up: within a tick, when the clock stands or goes back a
 // little, and among parallel callers. A clock that was set back is followed.
 func TestIDsKeepTheirOrder(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"curt/internal/auth"
@@ -38,16 +37,14 @@ type Row struct {
 // The error is for the whole batch; then nothing is known to be stored. The verdict is
 // that of Request.Limit.
 func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, rows []Row) (*ratelimit.Verdict, error) {
-	if err := authorise(who, auth.LinksWrite); err != nil {
+	if err := admitMany(who, rows); err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	if who.IsAnonymous() {
-		return nil, auth.ErrUnauthenticated
+	first, err := c.ids.Span(now, len(rows))
+	if err != nil {
+		return nil, err
 	}
-	if len(rows) > MaxMany {
-		return nil, invalid("links", "want at most %d", MaxMany)
-	}
-	drafted := c.draftMany(now, who, rows)
+	drafted := c.draftMany(now, who, rows, first)
 	if len(drafted) == 0 {
 		return nil, nil
 	}
@@ -55,13 +52,33 @@ func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, 
 	if err != nil {
 		return nil, err
 	}
+	return verdict, c.makeMany(ctx, now, who, drafted, false)
+}
+
+// admitMany refuses callers who may not make so many links at once.
+func admitMany(who auth.Caller, rows []Row) error {
+	if err := authorise(who, auth.LinksWrite); err != nil {
+		return err
+	}
+	if who.IsAnonymous() {
+		return auth.ErrUnauthenticated
+	}
+	if len(rows) > MaxMany {
+		return invalid("links", "want at most %d", MaxMany)
+	}
+	return nil
+}
+
+// makeMany makes the links of rows that were drafted and paid for. Again says that they
+// were proposed before.
+func (c *Creator) makeMany(ctx context.Context, now time.Time, who auth.Caller, drafted []*Row, again bool) error {
 	defer c.moderator.Enter()()
-	drafted = c.assessMany(ctx, now, who, drafted)
-	waiting := c.findMany(ctx, now, drafted)
+	allowed := c.assessMany(ctx, now, who, drafted, again)
+	waiting := c.findMany(ctx, now, allowed)
 	for round := 0; len(waiting) > 0; round++ {
 		next, err := c.storeMany(ctx, now, waiting)
 		if err != nil && round == 0 {
-			return nil, err
+			return err
 		}
 		for _, r := range next {
 			if r.Err = err; err == nil && round == maxCodes {
@@ -73,16 +90,17 @@ func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, 
 		}
 		waiting = next
 	}
-	for _, r := range drafted {
+	for _, r := range allowed {
 		if r.Err == nil {
 			c.tell(r.Made)
 		}
 	}
-	return verdict, nil
+	return nil
 }
 
-// draftMany drafts the links of all rows that may have one, and returns those rows.
-func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
+// draftMany drafts the links of all rows that may have one, and returns those rows. The
+// n-th row has the n-th id after the first, whatever becomes of the others.
+func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row, first link.ID) []*Row {
 	var drafted []*Row
 	for i := range rows {
 		r := &rows[i]
@@ -90,10 +108,7 @@ func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
 			r.link.Link, r.Err = c.draft(now, who, &r.Request)
 		}
 		if r.Err == nil {
-			r.link.ID, r.Err = c.ids.New(now)
-		}
-		if r.Err == nil {
-			r.need = needOf(r.link.Link)
+			r.link.ID, r.need = first.Nth(i), needOf(r.link.Link)
 			drafted = append(drafted, r)
 		}
 	}
@@ -101,11 +116,14 @@ func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row) []*Row {
 }
 
 // assessMany returns the rows that are not refused because of where they lead.
-func (c *Creator) assessMany(ctx context.Context, now time.Time, who auth.Caller, rows []*Row) []*Row {
-	return slices.DeleteFunc(rows, func(r *Row) bool {
-		r.Err = c.propose(ctx, now, who, &r.link, false)
-		return r.Err != nil
-	})
+func (c *Creator) assessMany(ctx context.Context, now time.Time, who auth.Caller, rows []*Row, again bool) []*Row {
+	var allowed []*Row
+	for _, r := range rows {
+		if r.Err = c.propose(ctx, now, who, &r.link, again); r.Err == nil {
+			allowed = append(allowed, r)
+		}
+	}
+	return allowed
 }
 
 // findMany answers the rows that ask to dedupe and find a link without a write, and
@@ -116,7 +134,7 @@ func (c *Creator) findMany(ctx context.Context, now time.Time, rows []*Row) []*R
 		if r.dedupes() {
 			same, err := c.dedupe.FindSame(ctx, r.link.Link, now)
 			if err == nil {
-				r.Made = Made{Link: same, Found: true}
+				r.Made = Made{Link: same, Found: same.ID != r.link.ID}
 				continue
 			}
 			// The write will ask again, and know better why it cannot be done.

@@ -33,7 +33,7 @@ func (c *Creator) once(ctx context.Context, now time.Time, who auth.Caller, req 
 	case who.IsAnonymous():
 		return Made{}, invalid("Idempotency-Key", "needs an API key: without one nobody knows whose key it is")
 	case c.claims == nil:
-		return Made{}, invalid("Idempotency-Key", "is not offered by this service")
+		return Made{}, errNoKeys()
 	}
 	if err := authorise(who, auth.LinksWrite); err != nil {
 		return Made{}, err
@@ -47,6 +47,9 @@ func (c *Creator) once(ctx context.Context, now time.Time, who auth.Caller, req 
 		return c.lead(ctx, now, who, req, name, print)
 	})
 }
+
+// errNoKeys answers a key where nothing keeps what keys stand for.
+func errNoKeys() error { return invalid("Idempotency-Key", "is not offered by this service") }
 
 // fingerprint tells requests apart by what they ask for, not by how it was written.
 // Fields that are absent leave no trace, so that a release with new fields knows the

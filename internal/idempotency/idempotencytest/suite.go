@@ -48,6 +48,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("changes compare and swap", func(t *testing.T) { changes(t, h) })
 	t.Run("a release frees its own record", func(t *testing.T) { releases(t, h) })
 	t.Run("old records are forgotten", func(t *testing.T) { forgets(t, h) })
+	t.Run("a record of a batch names no link", func(t *testing.T) { batches(t, h) })
 	t.Run("names have bounds", func(t *testing.T) { bounds(t, h) })
 }
 
@@ -199,6 +200,18 @@ func forgets(t *testing.T, h Harness) {
 	kept = Sample(5, noon.Add(5*time.Millisecond))
 	stands(t, s, name(4), nil)
 	stands(t, s, name(5), &kept)
+}
+
+func batches(t *testing.T, h Harness) {
+	s := handles(t, h)
+	n, batch := idempotency.Name{Caller: "a", Key: "k"}, Sample(1, noon)
+	batch.Link, batch.Minted, batch.Found = link.Key{}, false, false
+	for _, store := range s {
+		if got := mustClaim(t, store, n, batch); got != batch {
+			t.Errorf("claimed %+v, stands %+v", batch, got)
+		}
+	}
+	stands(t, s[1], n, &batch)
 }
 
 func bounds(t *testing.T, h Harness) {

@@ -1,0 +1,214 @@
+package shorten_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/codegen"
+	"curt/internal/idempotency"
+	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/shorten"
+)
+
+// mixed are rows of every kind that may be sent again: some make a link, some find one,
+// some are refused.
+func mixed() []shorten.Row {
+	batch := rows(
+		to("https://example.com/1"), aliased("mine"), aliased("mine"), to("javascript:1"), deduped(to("https://example.com/2")),
+		deduped(to("https://example.com/2")), to("https://example.com/1"), aliased("theirs"), shorten.Request{},
+	)
+	batch[8].Err = errors.New("no request")
+	batch[6].Request.ExpiresIn = shorten.Value[int64](3600)
+	return batch
+}
+
+// answers tells what became of rows: a link's id and code, or the error.
+func answers(batch []shorten.Row) (all []string) {
+	for _, r := range batch {
+		if r.Err != nil {
+			all = append(all, r.Err.Error())
+			continue
+		}
+		all = append(all, fmt.Sprint(r.Made.Link.ID, " ", r.Made.Link.Key, " ", r.Made.Found))
+	}
+	return all
+}
+
+func same(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	for i := range want {
+		if want[i] != got[i] {
+			t.Errorf("%s: row %d: %s, want %s", what, i, got[i], want[i])
+		}
+	}
+}
+
+func listed(t *testing.T, s link.Store) []link.Link {
+	t.Helper()
+	slice, err := s.List(t.Context(), link.Filter{}, link.Page{Limit: link.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slice.Links
+}
+
+// A batch that is sent again under its key, with another process and later, is answered
+// with the same links; row by row, whatever became of them since.
+func TestManyOnceAnswersWithTheSameLinks(t *testing.T) {
+	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
+	first := process(t, store, records)
+	first.mustCreate(t, member("other", auth.LinksWrite), aliased("theirs"))
+	who := member("acme", auth.LinksWrite, auth.LinksRead)
+	who.Plan = auth.PlanRegistered
+	batch := mixed()
+	verdict, err := first.MakeManyOnce(t.Context(), noon(), who, "k", batch)
+	if err != nil || verdict == nil {
+		t.Fatal(verdict, err)
+	}
+	want := answers(batch)
+	later := process(t, store, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
+	again := mixed()
+	if verdict, err := later.MakeManyOnce(t.Context(), noon().Add(2*time.Hour), who, "k", again); err != nil || verdict != nil {
+		t.Errorf("the retry: %v, %v: it was paid for", verdict, err)
+	}
+	same(t, "two hours later", want, answers(again))
+	if n := len(listed(t, store)); n != 5 || records.Len() != 1 || later.counter(t, "curt_creates_replayed_total") != 1 {
+		t.Errorf("%d links, %d records", n, records.Len())
+	}
+
+	gone := batch[0].Made.Link.Key
+	if err := later.Delete(t.Context(), noon(), who, gone, shorten.Match{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := later.Delete(t.Context(), noon(), who, batch[1].Made.Link.Key, shorten.Match{}); err != nil {
+		t.Fatal(err)
+	}
+	again = mixed()
+	if _, err := later.MakeManyOnce(t.Context(), noon(), who, "k", again); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "a generated code that was deleted", again[0].Err, shorten.ErrLinkGone)
+	wantError(t, "an alias that was deleted", again[1].Err, shorten.ErrLinkGone)
+	same(t, "after deletions", want[2:], answers(again[2:]))
+}
+
+func TestManyOnceKnowsItsRequest(t *testing.T) {
+	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
+	b := process(t, store, records)
+	who := member("acme", auth.LinksWrite)
+	once := func(key string, reqs ...shorten.Request) error {
+		_, err := b.MakeManyOnce(t.Context(), noon(), who, key, rows(reqs...))
+		return err
+	}
+	one, two := to("https://example.com/1"), to("https://example.com/2")
+	if err := once("k", one, two); err != nil {
+		t.Fatal(err)
+	}
+	for what, reqs := range map[string][]shorten.Request{
+		"in another order": {two, one}, "fewer": {one}, "more": {one, two, two}, "other": {one, to("https://example.com/3")},
+	} {
+		wantError(t, what, once("k", reqs...), shorten.ErrKeyReused)
+	}
+	single := under("k", one)
+	_, err := b.Make(t.Context(), noon(), who, &single)
+	wantError(t, "a single create", err, shorten.ErrKeyReused)
+	if err := once("empty"); err != nil {
+		t.Error(err)
+	}
+	if err := once("bad", to("javascript:1")); err != nil || records.Len() != 1 {
+		t.Errorf("of rows of which nothing comes: %d records, %v", records.Len(), err)
+	}
+	if _, err := b.MakeManyOnce(t.Context(), noon().Add(idempotency.Keep+time.Second), who, "k", rows(two)); err != nil || len(listed(t, store)) != 3 {
+		t.Errorf("a day later the key is free: %d links, %v", len(listed(t, store)), err)
+	}
+	_, err = b.MakeManyOnce(t.Context(), noon(), auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), "k", rows(one))
+	wantError(t, "without a key", err, auth.ErrUnauthenticated)
+	_, err = process(t, store, nil).MakeManyOnce(t.Context(), noon(), who, "k", rows(one))
+	wantError(t, "where no keys are kept", err, link.ErrInvalid)
+}
+
+// A try ends at every step; the next goes on from what is left, and makes nothing twice.
+func TestManyOnceGoesOnAfterACrash(t *testing.T) {
+	for name, breaks := range map[string]func(cfg *shorten.Config, memory *linktest.Memory, records *idempotencytest.Memory){
+		"the record is not stored": func(cfg *shorten.Config, _ *linktest.Memory, r *idempotencytest.Memory) {
+			cfg.Once = lostClaims{r, false}
+		},
+		"the record's answer is lost": func(cfg *shorten.Config, _ *linktest.Memory, r *idempotencytest.Memory) {
+			cfg.Once = lostClaims{r, true}
+		},
+		"the links' answer is lost": func(cfg *shorten.Config, m *linktest.Memory, _ *idempotencytest.Memory) {
+			cfg.Store = lossy{m, new(9), errWire}
+		},
+		"no codes are left": func(cfg *shorten.Config, _ *linktest.Memory, _ *idempotencytest.Memory) {
+			cfg.Codes = &codes{err: codegen.ErrExhausted}
+		},
+		"the limits cannot be charged": func(cfg *shorten.Config, _ *linktest.Memory, _ *idempotencytest.Memory) {
+			cfg.Limits = &limits{err: errWire}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory, records := linktest.NewMemory(), idempotencytest.NewMemory()
+			who := member("acme", auth.LinksWrite)
+			who.Plan = auth.PlanRegistered
+			broken := process(t, memory, records, func(cfg *shorten.Config) { breaks(cfg, memory, records) })
+			if _, err := broken.MakeManyOnce(t.Context(), noon(), who, "k", mixed()); err == nil {
+				t.Fatal("the broken try was answered")
+			}
+			before := listed(t, memory)
+			after := process(t, memory, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
+			batch := mixed()
+			if _, err := after.MakeManyOnce(t.Context(), noon().Add(time.Hour), who, "k", batch); err != nil {
+				t.Fatal(err)
+			}
+			all := listed(t, memory)
+			if len(all) != 5 || len(before) != 0 && len(before) != 5 {
+				t.Errorf("%d links, then %d", len(before), len(all))
+			}
+			for i, l := range before {
+				if all[i].ID != l.ID || all[i].Key != l.Key {
+					t.Errorf("link %d was %s, is %s", i, l.Key, all[i].Key)
+				}
+			}
+			for i, wrong := range []bool{false, false, true, true, false, false, false, false, true} {
+				if (batch[i].Err != nil) != wrong {
+					t.Errorf("row %d: %v", i, batch[i].Err)
+				}
+			}
+		})
+	}
+}
+
+// Requests of one key that run at the same time, in two processes, share their links:
+// each row has one, whatever codes were tried.
+func TestManyOnceIsExactAmongParallelCallers(t *testing.T) {
+	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
+	processes := []bench{
+		process(t, store, records), process(t, store, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 500_000} }),
+	}
+	const callers = 50
+	got := make([][]string, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			batch := mixed()
+			_, err := processes[i%2].MakeManyOnce(t.Context(), noon().Add(time.Duration(i)*time.Microsecond), member("acme", auth.LinksWrite), "k", batch)
+			if err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+			got[i] = answers(batch)
+		})
+	}
+	wg.Wait()
+	for i := range got {
+		same(t, fmt.Sprint("caller ", i), got[0], got[i])
+	}
+	if n := len(listed(t, store)); n != 5 || records.Len() != 1 {
+		t.Errorf("%d links, %d records", n, records.Len())
+	}
+}
