@@ -187,12 +187,7 @@ func tooMany(err error) bool {
 func (b *bulk) pause(ctx context.Context, d time.Duration) error {
 	b.progress.clear()
 	b.t.note("curt: %d made, %d failed; the server asks to wait %s", b.made, b.failed, d)
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return errInterrupted
-	}
+	return sleep(ctx, d)
 }
 
 // done ends the command: each failure has had its line.

@@ -73,8 +73,10 @@ type importer struct {
 // sink makes links.
 type sink interface {
 	// put makes the links of the rows that can be read and returns an outcome for each
-	// row. doubtful says that an earlier run may have made them. The error is for all.
-	put(ctx context.Context, rows []exchange.Row, doubtful bool) ([]outcome, error)
+	// row. Rows that are put again under the same key are made once. Without a key an
+	// earlier run may have made them, too long ago for it to be told. The error is for
+	// all of them.
+	put(ctx context.Context, rows []exchange.Row, key string) ([]outcome, error)
 	close() error
 }
 
@@ -144,12 +146,7 @@ func (i *importer) openSink(ctx context.Context) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	pause := func(d time.Duration) error { return sleep(ctx, d) }
-	return &remote{api: api, domain: i.Domain, tags: i.Tag, began: i.results.state.Began, sleep: pause, wait: func(d time.Duration) error {
-		i.progress.clear()
-		i.t.note("curt: the server asks to wait %s", d)
-		return pause(d)
-	}}, nil
+	return &remote{api: api, domain: i.Domain, tags: i.Tag}, nil
 }
 
 // batch is some rows, or the error that ends the file.
@@ -221,31 +218,60 @@ func (i *importer) work(ctx context.Context, batches <-chan batch) error {
 	}
 }
 
-// make makes the links of a batch. What it is about to do is on the disk before, and
-// what became of it after: so that a run that goes on knows which rows are in doubt.
+// make makes the links of a batch, in one request unless a limit does not let so many
+// pass at once. What it is about to do is on the disk before, and what became of it
+// after: a run that goes on sends the request that is in doubt again as it was.
 func (i *importer) make(ctx context.Context, rows []exchange.Row) error {
-	state := &i.results.state
-	for len(rows) > 0 {
-		doubtful := rows[0].End <= state.Sent
-		n := 1
-		for n < len(rows) && (rows[n].End <= state.Sent) == doubtful {
-			n++
-		}
-		if err := i.results.sending(rows[n-1]); err != nil {
+	for most := len(rows); len(rows) > 0; {
+		n, key, doubtful := i.next(rows, most)
+		if err := i.results.sending(rows[n-1], doubtful); err != nil {
 			return err
 		}
 		// The server may have begun when Ctrl-C comes: it is let finish.
-		outcomes, err := i.sink.put(context.WithoutCancel(ctx), rows[:n], doubtful)
-		if err == nil {
-			err = i.results.sent(rows[n-1], outcomes)
-		}
-		if err != nil {
+		outcomes, err := i.sink.put(context.WithoutCancel(ctx), rows[:n], key)
+		wait := refusedFor(err)
+		switch {
+		case err == nil:
+			if err := i.results.sent(rows[n-1], outcomes); err != nil {
+				return err
+			}
+			i.tell(outcomes)
+			rows, most = rows[n:], min(2*most, maxRows)
+		case n > 1 && (tooMany(err) || wait >= 0 && !doubtful): // fewer may pass
+			most = n / 2
+			i.results.state.Sent = i.results.state.Done // nothing was made
+		case wait >= 0:
+			if err := i.wait(ctx, wait); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
-		i.tell(outcomes)
-		rows = rows[n:]
 	}
 	return nil
+}
+
+// next returns how many rows to put, under which key, and whether an earlier run may have
+// put them: then just as it did.
+func (i *importer) next(rows []exchange.Row, most int) (n int, key string, doubtful bool) {
+	s := &i.results.state
+	if doubtful = rows[0].End <= s.Sent; !doubtful {
+		n = min(most, len(rows))
+		return n, s.key(rows[n-1]), false
+	}
+	for n < len(rows) && rows[n].End <= s.Sent {
+		n++
+	}
+	if time.Since(s.SentAt).Abs() < keyLife {
+		key = s.key(rows[n-1])
+	}
+	return n, key, true
+}
+
+func (i *importer) wait(ctx context.Context, d time.Duration) error {
+	i.progress.clear()
+	i.t.note("curt: the server asks to wait %s", d)
+	return sleep(ctx, d)
 }
 
 // mostTold is how many failures are printed; all of them are in the results.
@@ -308,6 +334,7 @@ func (i *importer) stopped(err error) error {
 	return fmt.Errorf("import stopped after line %d (%s): %w", s.Line, s.summary(), err)
 }
 
+// sleep waits for d, or fails as soon as the command is interrupted.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -9,9 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"curt/client"
 )
@@ -26,48 +27,109 @@ func tempFile(t *testing.T, name, text string) string {
 	return name
 }
 
-// A run was killed while its request was under way: the run after it counts the links
-// that come of that request as made, and those of somebody else as failed.
-func TestResumedImportKnowsItsOwnLinks(t *testing.T) {
-	file := tempFile(t, "links.csv", "code,url\nours,https://example.com/ours\nlater,https://example.com/later\nother,https://example.com/other\nolder,https://example.com/older\n")
-	var killed atomic.Bool
-	killed.Store(true)
-	looked := 0
+// bulkCall is what a server was asked.
+type bulkCall struct {
+	key   string
+	links []client.NewLink
+}
+
+// importServer notes the calls; answer says what becomes of the n-th: 201 for all of its
+// rows, another status for all, or 0 for a broken connection.
+func importServer(t *testing.T, answer func(n int) int) (base string, calls func() []bulkCall) {
+	t.Helper()
+	var all []bulkCall
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if killed.Load() {
-			panic(http.ErrAbortHandler)
+		var body struct{ Links []client.NewLink }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
 		}
-		if r.Method == http.MethodPost {
-			var results []any
-			for range 4 {
-				results = append(results, map[string]any{"status": 409, "problem": map[string]any{"status": 409, "title": "taken"}})
+		status := answer(len(all))
+		all = append(all, bulkCall{r.Header.Get("Idempotency-Key"), body.Links})
+		switch status {
+		case 0:
+			panic(http.ErrAbortHandler)
+		case http.StatusCreated:
+			results := make([]any, len(body.Links))
+			for i := range results {
+				results[i] = map[string]any{"status": status, "link": client.Link{ShortCode: "x"}}
 			}
 			_ = json.NewEncoder(w).Encode(map[string]any{"results": results})
-			return
+		default:
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, fmt.Sprintf(`{"status":%d,"title":"no"}`, status))
 		}
-		code := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-		l := client.Link{ShortCode: code, LongURL: "https://example.com/" + code, CreatedAt: time.Now()}
-		switch code {
-		case "later":
-			if looked++; looked < 3 {
-				w.WriteHeader(http.StatusNotFound)
-				_, _ = io.WriteString(w, `{"status":404,"title":"Not found"}`)
-				return
-			}
-		case "other":
-			l.LongURL = "https://example.com/another"
-		case "older":
-			l.CreatedAt = time.Now().Add(-time.Hour)
-		}
-		_ = json.NewEncoder(w).Encode(l)
 	}))
+	s.Config.SetKeepAlivesEnabled(false) // on a connection in use, net/http itself would send a call with a key again
 	t.Cleanup(s.Close)
-	if code, _, said := curt(t.Context(), "import", "--server="+s.URL, file); code != exitUnavailable {
+	return s.URL, func() []bulkCall { return all }
+}
+
+const fiveRows = "code,url\n,https://example.com/\n,https://example.com/\na,https://example.com/a\nb,https://example.com/b\n,https://example.com/c\n"
+
+// A run ends while its request is under way: the run after it sends that request again as
+// it was, also where a limit had cut the rows.
+func TestResumedImportSendsItsRequestAgain(t *testing.T) {
+	file := tempFile(t, "links.csv", fiveRows)
+	base, calls := importServer(t, func(n int) int {
+		return []int{http.StatusTooManyRequests, http.StatusCreated, 0, http.StatusCreated}[n]
+	})
+	if code, _, said := curt(t.Context(), "import", "--server="+base, file); code != exitUnavailable {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	killed.Store(false)
-	code, _, said := curt(t.Context(), "import", "--resume", "--server="+s.URL, file)
-	if code != exitFailed || !strings.Contains(said, "2 made, 2 failed") || !strings.Contains(said, "line 4: ") || !strings.Contains(said, "line 5: ") {
+	if code, _, said := curt(t.Context(), "import", "--resume", "--server="+base, file); code != exitDone || !strings.Contains(said, "5 made, 0 failed") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	all := calls()
+	keys := map[string]bool{}
+	for i, rows := range []int{5, 2, 3, 3} {
+		if len(all[i].links) != rows || all[i].key == "" {
+			t.Errorf("call %d has %d rows and the key %q", i, len(all[i].links), all[i].key)
+		}
+		keys[all[i].key] = true
+	}
+	if d := cmp.Diff(all[2], all[3], cmp.AllowUnexported(bulkCall{})); d != "" || len(keys) != 3 {
+		t.Errorf("%d keys; the resumed run sent something else:\n%s", len(keys), d)
+	}
+}
+
+// Nobody knows a key after a day: then links that stand in are taken.
+func TestImportThatIsResumedLateTakesWhatIsThere(t *testing.T) {
+	file := tempFile(t, "links.csv", fiveRows)
+	base, calls := importServer(t, func(n int) int { return []int{0, http.StatusCreated}[n] })
+	if code, _, said := curt(t.Context(), "import", "--server="+base, file); code != exitUnavailable {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	var state importState
+	name := file + ".results.jsonl.state"
+	if err := loadState(name, &state); err != nil {
+		t.Fatal(err)
+	}
+	state.SentAt = state.SentAt.Add(-24 * time.Hour)
+	if err := saveState(name, &state); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := curt(t.Context(), "import", "--resume", "--server="+base, file); code != exitDone {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	late := calls()[1]
+	if late.key != "" || len(late.links) != 5 {
+		t.Errorf("%+v", late)
+	}
+	for _, l := range late.links {
+		if l.Dedupe == nil || !*l.Dedupe {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// Who goes on with other options would make other links: the server refuses that.
+func TestResumeWithOtherOptionsIsRefused(t *testing.T) {
+	file := tempFile(t, "links.csv", fiveRows)
+	base, _ := importServer(t, func(n int) int { return []int{0, http.StatusUnprocessableEntity}[n] })
+	if code, _, said := curt(t.Context(), "import", "--server="+base, file); code != exitUnavailable {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	if code, _, said := curt(t.Context(), "import", "--resume", "--tag=x", "--server="+base, file); code == exitDone || !strings.Contains(said, "--map, --domain and --tag") {
 		t.Errorf("exit %d: %s", code, said)
 	}
 }

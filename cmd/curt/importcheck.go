@@ -24,7 +24,7 @@ func newChecker(folder bool, tags []string, now time.Time) *checker {
 
 func (c *checker) close() error { return nil }
 
-func (c *checker) put(_ context.Context, rows []exchange.Row, _ bool) ([]outcome, error) {
+func (c *checker) put(_ context.Context, rows []exchange.Row, _ string) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
 	for i := range rows {
 		row, o := &rows[i], &outcomes[i]

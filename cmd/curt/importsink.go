@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"curt/client"
 	"curt/internal/backend/sqlite"
@@ -15,7 +14,6 @@ import (
 	"curt/internal/exchange"
 	"curt/internal/link"
 	"curt/internal/server"
-	"curt/internal/weburl"
 )
 
 // remote makes links through the API.
@@ -23,25 +21,15 @@ type remote struct {
 	api    *client.Client
 	domain string
 	tags   []string
-	began  time.Time                 // of the import, by the clock of this machine
-	sleep  func(time.Duration) error // returns early when the command is to end
-	wait   func(time.Duration) error // sleep that says why
 }
-
-const (
-	// clockSkew is how far the clocks of this machine and of the server may lie apart.
-	clockSkew = 5 * time.Minute
-	// A code that is taken by no link yet is one that the server makes just now, of the
-	// request of a run that was killed: it is looked for again so often.
-	looks     = 8
-	lookAgain = 400 * time.Millisecond
-)
 
 func (r *remote) close() error { return nil }
 
-func (r *remote) put(ctx context.Context, rows []exchange.Row, doubtful bool) ([]outcome, error) {
+// put makes the links in one request.
+func (r *remote) put(ctx context.Context, rows []exchange.Row, key string) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
 	var wanted []int // rows that go to the server
+	var links []client.NewLink
 	for i := range rows {
 		row, o := &rows[i], &outcomes[i]
 		o.Line = row.Line
@@ -51,53 +39,37 @@ func (r *remote) put(ctx context.Context, rows []exchange.Row, doubtful bool) ([
 		case row.Record.Status == "deleted":
 			o.Skipped = "deleted"
 		default:
-			wanted = append(wanted, i)
+			wanted, links = append(wanted, i), append(links, r.newLink(&row.Record))
 		}
 	}
-	return outcomes, r.send(ctx, rows, wanted, outcomes, doubtful)
-}
-
-// send makes the links of the wanted rows. What a limit does not let pass at once goes
-// in halves, and waits when it is one.
-func (r *remote) send(ctx context.Context, rows []exchange.Row, wanted []int, outcomes []outcome, doubtful bool) error {
-	if len(wanted) == 0 {
-		return nil
+	if len(links) == 0 {
+		return outcomes, nil
 	}
-	links := make([]client.NewLink, len(wanted))
-	for n, i := range wanted {
-		links[n] = r.newLink(&rows[i].Record)
-		if doubtful && links[n].CustomAlias == "" {
-			links[n].Dedupe = new(true)
-		}
-	}
-	made, err := r.api.CreateMany(ctx, links)
-	wait := refusedFor(err)
-	switch {
-	case err != nil && len(wanted) > 1 && (wait >= 0 || tooMany(err)):
-		half := len(wanted) / 2
-		if err := r.send(ctx, rows, wanted[:half], outcomes, doubtful); err != nil {
-			return err
-		}
-		return r.send(ctx, rows, wanted[half:], outcomes, doubtful)
-	case wait >= 0:
-		if err := r.wait(wait); err != nil {
-			return err
-		}
-		return r.send(ctx, rows, wanted, outcomes, doubtful)
-	case err != nil:
-		return err
-	}
-	if doubtful {
-		if err := r.recognize(ctx, links, made); err != nil {
-			return err
-		}
+	made, err := r.ask(ctx, key, links)
+	if err != nil {
+		return nil, err
 	}
 	for n, i := range wanted {
 		if err := r.settle(ctx, &rows[i].Record, links[n], made[n], &outcomes[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return outcomes, nil
+}
+
+// ask makes the links, or finds those that stand in for them where the rows have no key.
+func (r *remote) ask(ctx context.Context, key string, links []client.NewLink) ([]client.Result, error) {
+	if key == "" {
+		for n := range links {
+			links[n].Dedupe = new(true)
+		}
+		return r.api.CreateMany(ctx, links)
+	}
+	made, err := r.api.CreateManyOnce(ctx, key, links)
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusUnprocessableEntity {
+		return nil, fmt.Errorf("go on with the --map, --domain and --tag that the import began with: %w", err)
+	}
+	return made, err
 }
 
 func (r *remote) newLink(record *exchange.Record) client.NewLink {
@@ -114,59 +86,6 @@ func (r *remote) newLink(record *exchange.Record) client.NewLink {
 	}
 	l.Tags = append(append(l.Tags, record.Tags...), r.tags...)
 	return l
-}
-
-// recognize finds the links that an earlier run has made among those whose codes are
-// taken, when the others are made: the server may still be at the request of that run.
-func (r *remote) recognize(ctx context.Context, links []client.NewLink, made []client.Result) error {
-	var taken []int
-	for n := range made {
-		if p := made[n].Problem; p != nil && p.Status == http.StatusConflict && links[n].CustomAlias != "" {
-			taken = append(taken, n)
-		}
-	}
-	for look := 1; ; look++ {
-		var missing []int
-		for _, n := range taken {
-			there, found, err := r.get(ctx, links[n])
-			switch {
-			case err != nil:
-				return err
-			case !found:
-				missing = append(missing, n)
-			case r.isOurs(&there, &links[n]):
-				made[n] = client.Result{Link: &there}
-			}
-		}
-		if taken = missing; len(taken) == 0 || look == looks {
-			return nil
-		}
-		if err := r.sleep(lookAgain); err != nil {
-			return err
-		}
-	}
-}
-
-// get waits when a limit asks to.
-func (r *remote) get(ctx context.Context, l client.NewLink) (there client.Link, found bool, err error) {
-	for {
-		there, err := r.api.Get(ctx, l.CustomAlias, client.OnDomain(l.Domain))
-		if wait := refusedFor(err); wait >= 0 {
-			if err := r.wait(wait); err != nil {
-				return there, false, err
-			}
-			continue
-		}
-		if p, ok := errors.AsType[*client.Problem](err); ok && p.Status < http.StatusInternalServerError {
-			return there, false, nil
-		}
-		return there, err == nil, err
-	}
-}
-
-// isOurs reports whether this import has made a link for a row.
-func (r *remote) isOurs(there *client.Link, wanted *client.NewLink) bool {
-	return sameURL(there.LongURL, wanted.LongURL) && !there.CreatedAt.Before(r.began.Add(-clockSkew))
 }
 
 // settle says what became of a row.
@@ -187,12 +106,6 @@ func (r *remote) settle(ctx context.Context, record *exchange.Record, wanted cli
 		}
 	}
 	return nil
-}
-
-// sameURL compares as the server does, which keeps the normal form.
-func sameURL(stored, asked string) bool {
-	u, err := weburl.Parse(asked)
-	return err == nil && u.Href() == stored
 }
 
 // folder puts links into a data folder, as they are.
@@ -231,7 +144,7 @@ func (f *folder) close() error {
 	return errors.Join(<-f.loop, f.links.Close(), f.lock.Close())
 }
 
-func (f *folder) put(ctx context.Context, rows []exchange.Row, _ bool) ([]outcome, error) {
+func (f *folder) put(ctx context.Context, rows []exchange.Row, _ string) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
 	var links []link.Link
 	var wanted []int

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -14,23 +15,36 @@ import (
 	"time"
 
 	"curt/internal/exchange"
+	"curt/internal/idempotency"
 )
 
 // importState is how far an import has come; it lies beside the results until the import
 // is done.
 type importState struct {
-	Began time.Time `json:"began"` // by the clock of this machine
+	ID string `json:"id"` // of the import, random
 
 	Size    int64 `json:"size"`    // of the file; 0 = unknown
 	Done    int64 `json:"done"`    // bytes of it whose rows have their results
-	Sent    int64 `json:"sent"`    // bytes of it whose rows may have been made
+	Sent    int64 `json:"sent"`    // bytes of it up to the end of the last request
 	Line    int   `json:"line"`    // the last line that is done
 	Results int64 `json:"results"` // bytes of the results
 	Made    int   `json:"made"`
 	Skipped int   `json:"skipped"`
 	Failed  int   `json:"failed"`
 
+	SentAt time.Time `json:"sent_at"` // when that request was sent first, by the clock of this machine
+
 	before int // rows of earlier runs
+}
+
+// keyLife is how long a request may be sent again under its key: a day, less what clocks
+// may lie apart.
+const keyLife = idempotency.Keep - 10*time.Minute
+
+// key names the request of the rows up to last: wherever the import is interrupted, the
+// same rows have the same key again.
+func (s *importState) key(last exchange.Row) string {
+	return fmt.Sprintf("import-%s-%d-%d", s.ID, s.Done, last.End)
 }
 
 func (s *importState) rows() int { return s.Made + s.Skipped + s.Failed }
@@ -53,7 +67,7 @@ type results struct {
 
 // openResults begins an import, or goes on with one.
 func (i *importer) openResults() (*results, error) {
-	r := &results{name: i.Results, state: importState{Began: time.Now().UTC(), Size: i.total}}
+	r := &results{name: i.Results, state: importState{ID: rand.Text(), Size: i.total}}
 	if i.DryRun && i.Results == "" {
 		return r, nil
 	}
@@ -143,9 +157,13 @@ func (r *results) append(text []byte) error {
 	return nil
 }
 
-// sending notes that the rows up to last are about to be made.
-func (r *results) sending(last exchange.Row) error {
-	r.state.Sent = max(r.state.Sent, last.End)
+// sending notes that the rows up to last are about to be made; again: as a run before
+// has noted.
+func (r *results) sending(last exchange.Row, again bool) error {
+	if again {
+		return nil
+	}
+	r.state.Sent, r.state.SentAt = last.End, time.Now().UTC()
 	return r.save()
 }
 
