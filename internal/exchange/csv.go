@@ -135,36 +135,15 @@ func (c *CSV) Next() (Row, error) {
 	}
 }
 
-func (c *CSV) record(cells []string) (r Record, err error) {
-	other := ""
+func (c *CSV) record(cells []string) (Record, error) {
 	if len(cells) > len(c.header.Fields) {
-		return r, fmt.Errorf("%d columns, the first line has %d", len(cells), len(c.header.Fields))
+		return Record{}, fmt.Errorf("%d columns, the first line has %d", len(cells), len(c.header.Fields))
 	}
 	for i, cell := range cells {
-		field := c.header.Fields[i]
-		cell = strings.TrimSpace(cell)
-		if rest, ok := strings.CutPrefix(cell, "'"); ok && formula(rest) {
-			cell = rest
-		}
-		if field == "short_code" {
-			cell = codeOf(cell)
-		}
-		switch field {
-		case "":
-			continue
-		case otherCode:
-			other = codeOf(cell)
-			continue
-		}
-		if err := r.set(field, cell); err != nil {
-			return r, err
+		cells[i] = strings.TrimSpace(cell)
+		if rest, ok := strings.CutPrefix(cells[i], "'"); ok && formula(rest) {
+			cells[i] = rest
 		}
 	}
-	if r.Code == "" {
-		r.Code = other
-	}
-	if r.LongURL == "" && r.Status != "deleted" {
-		return r, errors.New("there is no long URL")
-	}
-	return r, nil
+	return c.header.record(cells)
 }

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ func synonyms() map[string][]string {
 // Bitly leaves custom_bitlinks empty for the links whose codes are its own.
 const otherCode = "short_code where that is empty"
 
+var errNoURL = errors.New("there is no long URL")
+
 // Header says which column of a file is which field of a link.
 type Header struct {
 	Fields  []string // by column; "" = ignored
@@ -63,6 +66,15 @@ func (h Header) Used(names []string) (text []string) {
 // readHeader understands the first line of a file. chosen maps a field to the name of
 // the column that the caller wants for it, "" = none.
 func readHeader(names []string, chosen map[string]string) (Header, error) {
+	h, err := understand(names, chosen)
+	if err != nil || slices.Contains(h.Fields, "long_url") {
+		return h, err
+	}
+	return withoutHeader(names, chosen)
+}
+
+// understand finds out which fields names stand for.
+func understand(names []string, chosen map[string]string) (Header, error) {
 	h := Header{Fields: make([]string, len(names))}
 	plain := make([]string, len(names))
 	ours := 0
@@ -96,16 +108,28 @@ func readHeader(names []string, chosen map[string]string) (Header, error) {
 			}
 		}
 	}
-	if !slices.Contains(h.Fields, "long_url") {
-		return withoutHeader(names, chosen)
-	}
 	h.takeOther(plain, chosen)
+	if h.inOurNames(names) {
+		h.take(slices.Index(plain, "domain"), "domain", chosen)
+	}
 	for i, f := range h.Fields {
 		if f == "" {
 			h.Ignored = append(h.Ignored, names[i])
 		}
 	}
 	return h, nil
+}
+
+// inOurNames reports whether the columns of URLs and codes are called as the API calls
+// them. Then a domain is one of ours; in the exports of others it is a host of theirs.
+func (h *Header) inOurNames(names []string) bool {
+	for i, f := range h.Fields {
+		name := strings.TrimSpace(names[i])
+		if f == "long_url" && name != "long_url" || f == "short_code" && name != "short_code" && name != "custom_alias" {
+			return false
+		}
+	}
+	return slices.Contains(h.Fields, "long_url")
 }
 
 // take makes a column a field, if neither is taken.
@@ -147,6 +171,34 @@ func withoutHeader(cells []string, chosen map[string]string) (Header, error) {
 		h.Fields[1-i] = "short_code"
 	}
 	return h, nil
+}
+
+// record returns the link of a row, of which there are at most as many cells as columns.
+func (h *Header) record(cells []string) (r Record, err error) {
+	other := ""
+	for i, cell := range cells {
+		field := h.Fields[i]
+		if field == "short_code" {
+			cell = codeOf(cell)
+		}
+		switch field {
+		case "":
+			continue
+		case otherCode:
+			other = codeOf(cell)
+			continue
+		}
+		if err := r.set(field, cell); err != nil {
+			return r, err
+		}
+	}
+	if r.Code == "" {
+		r.Code = other
+	}
+	if r.LongURL == "" && r.Status != "deleted" {
+		return r, errNoURL
+	}
+	return r, nil
 }
 
 // bare is a name without case, spaces and signs.

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,68 +144,6 @@ func checkText(text []byte) error {
 		return errEncoding
 	}
 	return nil
-}
-
-// jsonLines reads JSON Lines.
-type jsonLines struct{ lines *lines }
-
-// NewJSON returns a Reader of JSON Lines, as an export writes them or with some of their
-// fields, and custom_alias for short_code. r begins at the start of the file; what lies
-// before the offset is passed over.
-func NewJSON(r io.Reader, offset int64) (Reader, error) {
-	l := newLines(r)
-	if err := l.begin(); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return &jsonLines{l}, l.skip(offset)
-}
-
-// Next implements Reader. Empty lines are passed over.
-func (j *jsonLines) Next() (Row, error) {
-	for {
-		first, err := j.lines.look(0)
-		if err != nil {
-			return Row{}, err
-		}
-		j.lines.take(1)
-		row := j.lines.row(j.lines.number)
-		text := bytes.TrimSpace(first.text)
-		switch {
-		case first.long:
-			row.Err = errLong
-		case len(text) == 0:
-			continue
-		default:
-			row.Record, row.Err = parseJSON(text)
-		}
-		return row, nil
-	}
-}
-
-func parseJSON(text []byte) (Record, error) {
-	if err := checkText(text); err != nil {
-		return Record{}, err
-	}
-	var r struct {
-		Record
-
-		Alias   string `json:"custom_alias"`
-		NoIndex *bool  `json:"noindex"`
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&r); err != nil {
-		return Record{}, fmt.Errorf("no JSON object of a link: %s", shown(err.Error()))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Record{}, errors.New("there is something behind the JSON object")
-	}
-	if r.Code == "" {
-		r.Code = r.Alias
-	}
-	if r.NoIndex != nil {
-		r.Record.NoIndex, r.Indexed = *r.NoIndex, !*r.NoIndex
-	}
-	return r.Record, nil
 }
 
 // Sniff says whether a file is csv or jsonl, and returns a reader of all of it.

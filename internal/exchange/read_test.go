@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,6 +137,105 @@ func TestHostileJSON(t *testing.T) {
 	}
 }
 
+// JSON Lines of other shorteners are known by the names of their members, as the columns
+// of their CSV are.
+func TestMembersOfOtherShorteners(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct {
+		text string
+		want exchange.Record
+	}{
+		"Bitly, custom": {
+			`{"created_at":"2024-01-02T03:04:05+0000","id":"bit.ly/3abcdef","link":"https://bit.ly/3abcdef","custom_bitlinks":["https://bit.ly/abc","https://bit.ly/other"],"long_url":"https://a.test","title":"T","archived":false,"tags":["x","y,z"],"deeplinks":[],"references":{"group":"https://api-ssl.bitly.com/v4/groups/G"}}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T", Tags: []string{"x", "y,z"}},
+		},
+		"Bitly, its own": {
+			`{"link":"https://bit.ly/3abcdef","custom_bitlinks":[],"long_url":"https://a.test","tags":[]}`,
+			exchange.Record{LongURL: "https://a.test", Code: "3abcdef"},
+		},
+		"Shlink": {
+			`{"shortUrl":"https://s.test/abc","shortCode":"abc","longUrl":"https://a.test","dateCreated":"2020-01-01T00:00:00+02:00","visitsSummary":{"total":3},"tags":["x"],"meta":{"validSince":null,"validUntil":"2030-01-02T03:04:05Z","maxVisits":7},"domain":"s.test","title":null,"crawlable":false,"forwardQuery":true}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Tags: []string{"x"}, Expires: &at, MaxClicks: 7, ForwardQuery: true},
+		},
+		"Kutt": {
+			`{"address":"abc","banned":false,"created_at":"2020-01-01T00:00:00Z","id":17,"link":"https://kutt.it/abc","password":false,"target":"https://a.test","description":"T","visit_count":1,"domain":null,"expire_in":null}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T"},
+		},
+		"YOURLS": {
+			`{"keyword":"abc","url":"https://a.test","title":"T","timestamp":"2020-01-01 00:00:00","ip":"127.0.0.1","clicks":"7"}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T"},
+		},
+		"Dub": {
+			`{"id":"l_1","domain":"dub.sh","key":"abc","url":"https://a.test","archived":false,"expiresAt":"2030-01-02T03:04:05.000Z","title":"T","tags":[{"id":"t1","name":"x","color":"red"}],"user":{"name":"somebody"}}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T", Tags: []string{"x"}, Expires: &at},
+		},
+		"Short.io": {
+			`{"originalURL":"https://a.test","path":"abc","idString":"lnk_1","title":"T","tags":["x"],"expiresAt":1893553445000,"DomainId":9}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T", Tags: []string{"x"}, Expires: &at},
+		},
+		"Rebrandly": {
+			`{"id":"1","title":"T","slashtag":"abc","destination":"https://a.test","domain":{"fullName":"rebrand.ly"},"shortUrl":"rebrand.ly/abc"}`,
+			exchange.Record{LongURL: "https://a.test", Code: "abc", Title: "T"},
+		},
+		"ours":               {`{"long_url":"https://a.test","short_code":"abc","domain":"b.test"}`, exchange.Record{LongURL: "https://a.test", Code: "abc", Domain: "b.test"}},
+		"ours, by alias":     {`{"long_url":"https://a.test","custom_alias":"abc","domain":"b.test"}`, exchange.Record{LongURL: "https://a.test", Code: "abc", Domain: "b.test"}},
+		"ours, with no code": {`{"long_url":"https://a.test","domain":"b.test","noindex":false}`, exchange.Record{LongURL: "https://a.test", Domain: "b.test", Indexed: true}},
+	} {
+		r, err := exchange.NewJSON(strings.NewReader(c.text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := r.Next()
+		if err != nil || row.Err != nil {
+			t.Errorf("%s: %v, %v", name, err, row.Err)
+		}
+		if d := cmp.Diff(c.want, row.Record); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+	for _, text := range []string{
+		`{}`, `null`, `{"title":"T"}`, `{"https://a.test":1}`, `{"url":{"x":1}}`, `{"url":[[["https://a.test"]]]}`, `{"url":"https://a.test","maxVisits":"many"}`,
+		`{"url":"https://a.test","expiresAt":1e12}`, `{"url":"https://a.test"} {}`, `{"url":"https://a.test","id":`, `{"long_url":["https://a.test"]}`,
+	} {
+		r, err := exchange.NewJSON(strings.NewReader(text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row, err := r.Next(); err != nil || row.Err == nil {
+			t.Errorf("%s is %+v, %v", text, row.Record, err)
+		}
+	}
+}
+
+// A domain is one of ours where the file speaks our language, or when the caller says so;
+// in the exports of others it is where their links were.
+func TestDomainsAreTakenFromOurOwnNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"long_url,domain\nhttps://a.test,b.test\n":                          "b.test",
+		"domain,short_code,long_url\nb.test,abc,https://a.test\n":           "b.test",
+		"Domain,custom_alias,long_url,title\nb.test,abc,https://a.test,T\n": "b.test",
+		"domain,key,url\ndub.sh,abc,https://a.test\n":                       "",
+		"domain,shortCode,longUrl\ns.test,abc,https://a.test\n":             "",
+		"domain,alias,long_url\ntinyurl.com,abc,https://a.test\n":           "",
+	} {
+		for _, chosen := range []map[string]string{nil, {"domain": "domain"}, {"domain": ""}} {
+			r, err := exchange.NewCSV(strings.NewReader(text), 0, chosen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row, err := r.Next()
+			if err != nil || row.Err != nil {
+				t.Fatal(err, row.Err)
+			}
+			column, decided := chosen["domain"]
+			got := row.Record.Domain
+			if !decided && got != want || decided && (got != "") != (column != "") {
+				t.Errorf("%q with %v: %q", text, chosen, got)
+			}
+		}
+	}
+}
+
 // A reader that begins at the end of a row goes on with the next, as if it had read both.
 func TestReadersGoOn(t *testing.T) {
 	const text = "url,code\nhttps://a.test,aaa\n\"https://b\n.test\",bbb\n\nhttps://c.test,ccc\nhttps://d.test,ddd\n"
@@ -166,6 +266,7 @@ func TestReadersGoOn(t *testing.T) {
 // FuzzRead reads any bytes as CSV and as JSON: rows in order, in bounded memory.
 func FuzzRead(f *testing.F) {
 	f.Add("url,code\nhttps://a.test,aaa\n", "{\"long_url\":\"https://a.test\"}\n")
+	f.Add("long_url,domain\nhttps://a.test,b\n", "{\"url\":\"https://a.test\",\"tags\":[{\"name\":\"x\"}],\"meta\":{\"maxVisits\":1}}\n")
 	f.Add("url;code\n\"a\"\"\nb\";\"\n", "{\n}\n")
 	f.Fuzz(func(t *testing.T, table, lines string) {
 		for _, text := range []string{table, lines} {

@@ -249,7 +249,7 @@ func splitTags(cell string) (tags []string) {
 var errTime = errors.New("no time that is understood")
 
 // parseTime reads the times that databases and spreadsheets print, UTC where they say
-// nothing, and Unix seconds.
+// nothing, and Unix seconds and milliseconds.
 func parseTime(cell string) (*time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly, "2006-01-02 15:04:05 -0700 MST", "2006-01-02T15:04:05-0700"} {
 		if t, err := time.Parse(layout, cell); err == nil {
@@ -257,8 +257,12 @@ func parseTime(cell string) (*time.Time, error) {
 			return &t, nil
 		}
 	}
-	if n, err := strconv.ParseInt(cell, 10, 64); err == nil && n > 1e8 && n < 1e11 {
-		t := time.Unix(n, 0).UTC()
+	n, err := strconv.ParseInt(cell, 10, 64)
+	if err == nil && n > 1e8 && n < 1e11 {
+		n *= 1000
+	}
+	if err == nil && n > 1e11 && n < 1e14 {
+		t := time.UnixMilli(n).UTC()
 		return &t, nil
 	}
 	return nil, errTime
