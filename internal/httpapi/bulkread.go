@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"curt/internal/shorten"
+	"curt/internal/telemetry"
 )
 
 // readRows reads a BulkCreate from the request, a link at a time: what is in memory is
@@ -24,7 +25,7 @@ func (c *call) readRows() ([]shorten.Row, error) {
 	}
 	// Names given twice and broken UTF-8 within a link are the link's own fault, which
 	// decode finds; here it is only seen where one link ends.
-	dec := jsontext.NewDecoder(http.MaxBytesReader(bare(c.w), c.r.Body, maxBulkBody),
+	dec := jsontext.NewDecoder(http.MaxBytesReader(telemetry.Bare(c.w), c.r.Body, maxBulkBody),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	rows, err := readLinks(dec)
 	if err == nil {
@@ -126,16 +127,4 @@ func bulkError(err error) error {
 		return &refusal{kind: kindSlow(), detail: "the body did not arrive in time"}
 	}
 	return badField("", "the body is not valid JSON, ended early or is badly framed")
-}
-
-// bare returns net/http's own writer, from which alone http.MaxBytesReader learns how to
-// end the connection of a client that sends too much.
-func bare(w http.ResponseWriter) http.ResponseWriter {
-	for {
-		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return w
-		}
-		w = outer.Unwrap()
-	}
 }

@@ -86,7 +86,7 @@ func (s *Server) addresses() []any {
 // stand puts the handlers behind the listeners. The public one is the lane's, which
 // hands over to net/http, or net/http's own with CURT_LANE=off.
 func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler, people web.Config) error {
-	programs = s.processors.during(programs)
+	programs = s.processors.during(s.counted(programs))
 	beside := programs
 	if s.bound.api != nil {
 		beside = nil

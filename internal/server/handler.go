@@ -18,7 +18,7 @@ func pages() []string { return []string{"healthz", "readyz"} }
 // because that answers unclean paths with redirects of its own, and on this host only
 // links redirect. Without an API its paths are links that nobody has.
 func (s *Server) routes(api http.Handler, people *web.Handler, links http.Handler) http.Handler {
-	pages := s.processors.during(people)
+	pages := s.processors.during(s.counted(people))
 	return s.health.closeWhileDraining(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
 		case api != nil && httpapi.Serves(r):

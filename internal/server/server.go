@@ -72,7 +72,8 @@ type Server struct {
 	clicks  pipeline
 	keys    *auth.Keys
 	finder  finder
-	drawer  *qr.Drawer // one for visitors and programs, so that both together are bounded
+	counted func(http.Handler) http.Handler // has answers in metrics and traces
+	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
 	health      health
 	connections connections
@@ -158,7 +159,8 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.stand(ctx, s.ready.certs, clients, visitors, s.metrics.Requests(s.traces.Tracer(), programs), people)
+	s.counted = s.metrics.Requests(s.traces.Tracer())
+	return s.stand(ctx, s.ready.certs, clients, visitors, programs, people)
 }
 
 // visitors is the handler of every path that is no route.

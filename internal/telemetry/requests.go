@@ -14,32 +14,35 @@ import (
 // strangers' text.
 const otherRoute = "other"
 
-// requests are what is counted of the API.
+// requests are what is counted of the API and of the pages.
 type requests struct {
 	tracer  *Tracer
 	answers *prometheus.CounterVec   // by method, route and class of status
 	seconds *prometheus.HistogramVec // by method and route
 }
 
-// Requests counts, times and traces what next answers. The labels are the method and
-// the route of the http.ServeMux pattern that took the request, or "other", and the
-// class of the status: a stranger can choose among them and add none. It is called
-// once.
-func (m *Metrics) Requests(tracer *Tracer, next http.Handler) http.Handler {
+// Requests returns what counts, times and traces the answers of a handler. The labels are
+// the method and the route of the http.ServeMux pattern that took the request, which a
+// handler that is no ServeMux notes in Request.Pattern itself, or "other", and the class
+// of the status: a stranger can choose among them and add none. It is called once, what it
+// returns for each handler.
+func (m *Metrics) Requests(tracer *Tracer) func(next http.Handler) http.Handler {
 	q := &requests{
 		tracer: tracer,
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "curt_api_answers_total", Help: "Answers of the API by method, route and class of status.",
+			Name: "curt_api_answers_total", Help: "Answers of the API and of pages by method, route and class of status.",
 		}, []string{"method", "route", "class"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "curt_api_answer_seconds", Help: "Time until the API had answered, by method and route.",
+			Name: "curt_api_answer_seconds", Help: "Time until the API or a page had answered, by method and route.",
 			// A read from memory; a create, which waits for an fsync; the bound of creates
 			// (50 ms); and what a person calls slow.
 			Buckets: []float64{.0005, .002, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"method", "route"}),
 	}
 	m.registry.MustRegister(q.answers, q.seconds)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { q.serve(w, r, next) })
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { q.serve(w, r, next) })
+	}
 }
 
 func (q *requests) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -85,3 +88,15 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Bare returns net/http's own writer below those that count, from which alone
+// http.MaxBytesReader learns how to end the connection of a client that sends too much.
+func Bare(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = outer.Unwrap()
+	}
+}

@@ -24,7 +24,7 @@ func TestStrangersAddNoSeries(t *testing.T) {
 	mux.HandleFunc("/v1/links/{code}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) })
 	mux.HandleFunc("/", http.NotFound)
 	m := telemetry.New("x")
-	h := m.Requests(nil, mux)
+	h := m.Requests(nil)(mux)
 	for i := range 2000 {
 		for _, method := range []string{"GET", "HEAD", fmt.Sprintf("BREW%d", i)} {
 			for _, path := range []string{"/v1/links/", "/elsewhere", "/v1/links/%0a\"}", "//"} {

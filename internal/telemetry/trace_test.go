@@ -62,7 +62,7 @@ func TestSpansArrive(t *testing.T) {
 		under.End(nil)
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	h := telemetry.New("x").Requests(tracer, mux)
+	h := telemetry.New("x").Requests(tracer)(mux)
 	for _, parent := range []string{"00-" + callersTrace + "-" + callersSpan + "-01", "00-zz-1-01", strings.Repeat("0", 9000)} {
 		q := httptest.NewRequest(http.MethodPost, "/v1/things/secret-path?q=secret-query", strings.NewReader("secret-body"))
 		q.Header.Set("Traceparent", parent)

@@ -14,6 +14,7 @@ import (
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/shorten"
+	"curt/internal/telemetry"
 )
 
 // maxForm bounds a form in bytes: a URL of 8,192 fits twice when each byte is escaped.
@@ -25,7 +26,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status
 	if err != nil || media != "application/x-www-form-urlencoded" {
 		return nil, http.StatusUnsupportedMediaType
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(telemetry.Bare(w), r.Body, maxForm)
 	err = r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, http.StatusRequestEntityTooLarge

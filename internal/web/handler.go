@@ -82,43 +82,55 @@ func New(cfg Config) (*Handler, error) {
 
 // Serves reports whether the request is for a page; everything else is the links'. No
 // link has such a path.
-func (h *Handler) Serves(r *http.Request) bool { return h.route(r) != nil }
-
-// ServeHTTP answers a request that Serves takes.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if serve := h.route(r); serve != nil {
-		serve(w, r)
-		return
-	}
-	http.NotFound(w, r)
+func (h *Handler) Serves(r *http.Request) bool {
+	_, serve := h.route(r)
+	return serve != nil
 }
 
-// route returns who answers; nil = nobody here.
-func (h *Handler) route(r *http.Request) http.HandlerFunc {
+// ServeHTTP answers a request that Serves takes. It notes in Request.Pattern which page
+// that was, as an http.ServeMux does: nothing of what a visitor chose is in it.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	pattern, serve := h.route(r)
+	if serve == nil {
+		http.NotFound(w, r)
+		return
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		pattern = "GET " + pattern
+	case http.MethodPost:
+		pattern = "POST " + pattern
+	}
+	r.Pattern = pattern
+	serve(w, r)
+}
+
+// route returns who answers, and the pattern of such paths; nil = nobody here.
+func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc) {
 	p := r.URL.Path
 	switch {
 	case p == "/":
 		if place := h.Visitors.At(r.Host); h.Public && (!place.Served() || place.Domain() != "") {
-			return nil // a host for links only
+			return "", nil // a host for links only
 		}
-		return h.home
+		return "/{$}", h.home
 	case strings.HasPrefix(p, staticPrefix):
 		if f, ok := h.Pages.files[p]; ok {
-			return f.serve
+			return staticPrefix + "{file}", f.serve
 		}
 	case h.Public && strings.HasSuffix(p, "+"):
 		if code := strings.TrimSuffix(p[1:], "+"); link.ValidCode(code) && strings.HasSuffix(r.URL.EscapedPath(), "+") {
-			return func(w http.ResponseWriter, r *http.Request) { h.preview(w, r, link.Code(code)) }
+			return "/{code}+", func(w http.ResponseWriter, r *http.Request) { h.preview(w, r, link.Code(code)) }
 		}
 	case strings.HasSuffix(p, "/stats"):
 		place, code := h.Visitors.At(r.Host), strings.TrimSuffix(p[1:], "/stats")
 		if link.ValidCode(code) && r.URL.EscapedPath() == p && (place.Served() || !h.Public) {
-			return func(w http.ResponseWriter, r *http.Request) {
+			return "/{code}/stats", func(w http.ResponseWriter, r *http.Request) {
 				h.stats(w, r, link.Key{Domain: place.Domain(), Code: link.Code(code)})
 			}
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // write answers with a page that nobody keeps.
