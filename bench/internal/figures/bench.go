@@ -54,6 +54,7 @@ func (b *Bench) Figures() []Figure {
 		{"onecore", b.oneCore},
 		{"cold", b.cold},
 		{"creates-filled", b.createsFilled},
+		{"backup", b.backup},
 	}
 }
 
