@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"curt/internal/link"
@@ -56,6 +57,9 @@ type Indexer struct {
 	pace pace
 	late lateIDs
 
+	indexed  atomic.Uint64
+	complete atomic.Bool
+
 	// Owned by Run.
 	at       Position
 	cursor   link.Cursor // where the walk goes on within since; "" = at its beginning
@@ -77,6 +81,17 @@ func NewIndexer(c IndexerConfig) *Indexer {
 		c.Work = func() func() { return func() {} }
 	}
 	return &Indexer{cfg: c}
+}
+
+// IndexerStats are what an Indexer has done since it began.
+type IndexerStats struct {
+	Indexed  uint64 // links, one that changed twice counted twice
+	Complete bool   // the whole store was read once; until then searches miss links
+}
+
+// Stats returns the counters; it may be called at any time.
+func (x *Indexer) Stats() IndexerStats {
+	return IndexerStats{Indexed: x.indexed.Load(), Complete: x.complete.Load()}
 }
 
 // Stored tells that a link with this id is durable now. It never blocks; many
@@ -149,6 +164,7 @@ func (x *Indexer) begin(ctx context.Context) (err error) {
 	if x.at, err = x.cfg.Index.Position(ctx); err != nil {
 		return err
 	}
+	x.complete.Store(x.at.Filled)
 	x.late.passed(x.at.After.Time())
 	x.cursor, x.since, x.again, x.purge, x.filled = "", after(x.at.After), nil, time.Now(), 0
 	x.replaced = true // by the process before, perhaps
@@ -215,6 +231,8 @@ func (x *Indexer) apply(ctx context.Context, b Batch) error {
 	}
 	filling := !x.at.Filled
 	x.at = b.Position
+	x.indexed.Add(uint64(len(b.Docs)))
+	x.complete.Store(x.at.Filled)
 	if !filling {
 		return nil
 	}

@@ -45,6 +45,14 @@ func (s *Server) register() {
 		m.Counter("curt_blocklist_failures_total", "Versions of blocklists that could not be used.",
 			func() uint64 { return b.Stats().Failures })
 	}
+	m.Counter("curt_search_indexed_total", "Links brought into the search index, new and changed ones.",
+		func() uint64 { return s.finder.indexer.Stats().Indexed })
+	m.Gauge("curt_search_complete", "1 once the search index knows the whole store; until then searches miss links.", func() float64 {
+		if s.finder.indexer.Stats().Complete {
+			return 1
+		}
+		return 0
+	})
 	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
 	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
 		func() uint64 { return s.cache.Stats().Failures })

@@ -91,7 +91,7 @@ func notes(command string) []string {
 	switch command {
 	case "soak":
 		return []string{
-			"One server and its load share the machine: each second 1,000 redirects to 20,000 links by Zipf's law, 20 creates, " +
+			"One server and its load share the machine: each second 1,000 redirects to 20,000 of 500,000 links by Zipf's law, 20 creates, " +
 				"and two each of lists, searches, statistics and previews. Memory is read once a second; each row is the median of a minute.",
 		}
 	case "api":

@@ -48,6 +48,7 @@ func (b *Bench) curt(ctx context.Context, data string, core int, f func(context.
 		},
 	})
 	return use(s, err, func(s *process.Server) (sample, error) {
+		s.Admin = admin
 		r, err := f(ctx, s)
 		if err != nil {
 			return r, err

@@ -8,14 +8,16 @@ import (
 	"sync"
 	"time"
 
+	"curt/bench/internal/fill"
 	"curt/bench/internal/load"
 	"curt/bench/internal/process"
 	"curt/bench/internal/report"
 )
 
 const (
-	// soakLinks are clicked by Zipf's law during a soak.
-	soakLinks = 20_000
+	// soakStore are the links of the store that is soaked: far more than its page caches
+	// hold, so that they are full soon. The first soakLinks are clicked, by Zipf's law.
+	soakStore, soakLinks = 500_000, 20_000
 	// soakFirst is when the memory is read that the last must be like, and soakSpan
 	// over how long both are read: collections of garbage let it swing.
 	soakFirst = 5 * time.Minute
@@ -30,7 +32,13 @@ func (b *Bench) Soak() []Figure { return []Figure{{"soak", b.soak}} }
 // soak loads one server evenly and compares its memory at the end with that of the
 // beginning.
 func (b *Bench) soak(ctx context.Context) ([]report.Row, error) {
-	all, err := b.rounds(ctx, b.onEmpty("soak", -1, b.soakOn))
+	links, err := b.filled(ctx, soakStore)
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.rounds(ctx, b.onFilled("soak", links, func(ctx context.Context, s *process.Server) (sample, error) {
+		return b.soakOn(ctx, s, links)
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +57,11 @@ func (b *Bench) soak(ctx context.Context) ([]report.Row, error) {
 }
 
 // soakOn is a bit of everything: visitors, makers, lists, searches, statistics, pages.
-func (b *Bench) soakOn(ctx context.Context, s *process.Server) (r sample, err error) {
-	codes, err := seed(ctx, s, soakLinks)
-	if err != nil {
+func (b *Bench) soakOn(ctx context.Context, s *process.Server, links *fill.Links) (r sample, err error) {
+	if err := b.searchable(ctx, s); err != nil {
 		return sample{}, err
 	}
-	code := popular(len(codes), func(i int) string { return codes[i] })
+	code := popular(soakLinks, func(i int) string { return string(links.Code(i)) })
 	random := rand.New(rand.NewPCG(rand.Uint64(), 3))
 	asks := func(name string, rate float64, path func() string, key string) load.Stream {
 		return load.Stream{
@@ -90,6 +97,22 @@ func (b *Bench) soakOn(ctx context.Context, s *process.Server) (r sample, err er
 		*at = int64(report.Median(memory[i].values(func(r sample) float64 { return float64(r.rss) })))
 	}
 	return r, nil
+}
+
+// searchable waits until the whole store is in the search index, which a store that was
+// filled from without is not.
+func (b *Bench) searchable(ctx context.Context, s *process.Server) error {
+	for {
+		complete, err := counter(ctx, s.Admin, "curt_search_complete")
+		if err != nil || complete == 1 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // watch reads the server's memory once a second, in minute 5 and in the last one.

@@ -29,8 +29,17 @@ type conn struct {
 	measured bool          // it belongs to the window
 }
 
-// dial connects a non-blocking socket.
+// dial connects a non-blocking socket. A signal may interrupt a connect (the runtime
+// sends some), which then goes on where nobody can wait for it: another is made.
 func dial(addr netip.AddrPort) (fd int, err error) {
+	for {
+		if fd, err = dialOnce(addr); !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func dialOnce(addr netip.AddrPort) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("make a socket: %w", err)

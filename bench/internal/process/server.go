@@ -49,6 +49,8 @@ type Server struct {
 
 	mu   sync.Mutex
 	tail []string // the last lines it printed; guarded by mu
+
+	Admin string // where its metrics are; set by who started it and knows
 }
 
 // Start starts a server and returns once it is ready. The caller stops it.
