@@ -71,3 +71,6 @@ func (s *Links) Checkpoint(ctx context.Context) error { return s.checkpoint(ctx,
 
 // SetLarge makes the store read ahead as one of many links does, until the next checkpoint.
 func (s *Links) SetLarge(on bool) { s.ahead.on.Store(on) }
+
+// Segments returns how many segments the index has; nobody may write meanwhile.
+func (s *Search) Segments() int { return len(s.state.segments) }

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -50,6 +51,45 @@ func TestSearch(t *testing.T) {
 
 func TestSearchRanking(t *testing.T) {
 	searchtest.RunRanking(t, func(t testing.TB) search.Ranking { return searchFile(t, filepath.Join(t.TempDir(), "search.db")) })
+}
+
+// What is new does not have a big segment written again each time, and all the same
+// there are few segments in the end.
+func TestSearchMergesWhatIsWorthIt(t *testing.T) {
+	x := searchFile(t, filepath.Join(t.TempDir(), "search.db"))
+	made := 0
+	add := func(docs int) {
+		t.Helper()
+		var b search.Batch
+		for range docs {
+			l := alias(made)
+			made++
+			binary.BigEndian.PutUint32(l.ID[12:], uint32(made))
+			b.Docs = append(b.Docs, search.NewDocument(&l))
+		}
+		if err := x.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(400) // of 600
+	merges := 0
+	for range 64 {
+		add(1)
+		for more := true; more; merges++ {
+			var err error
+			if more, err = x.Tidy(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		merges-- // the last one had nothing to do
+	}
+	// 8 of one each, and those once or twice more: not one for each that was added.
+	if merges > 64/8+64/16 {
+		t.Errorf("%d merges for 64 documents", merges)
+	}
+	if n := x.Segments(); n > 16 {
+		t.Errorf("%d segments", n)
+	}
 }
 
 // Whatever is damaged, an open succeeds, and a question is answered or refused.

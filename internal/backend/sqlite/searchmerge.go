@@ -67,17 +67,22 @@ func (s *Search) group(all []*segment, purge bool) []*segment {
 	return nil
 }
 
-// fitting returns the oldest of the neighbours that fit into one segment, if there are
-// enough of them: mergeWidth, or, of the biggest class, two.
+// fitting returns the oldest of the neighbours that fit into one segment and are worth
+// it: mergeWidth, or as many as fill half of it, and no big one that is written again
+// for the sake of a few documents.
 func (s *Search) fitting(run []*segment, class int) []*segment {
 	if least := mergeWidth; class < 3 && len(run) < least {
 		return nil
 	}
 	for begin := range run {
-		docs, end := 0, begin
+		docs, most, end := 0, 0, begin
 		for end < len(run) && docs+run[end].live() <= s.config.SegmentDocs {
 			docs += run[end].live()
+			most = max(most, run[end].live())
 			end++
+		}
+		if mergeWidth*(docs-most) < docs {
+			continue
 		}
 		if end-begin >= mergeWidth || end-begin > 1 && 2*docs > s.config.SegmentDocs {
 			return run[begin:end]
