@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -101,55 +100,10 @@ func TestHTTPSInFront(t *testing.T) {
 				"CURT_BASE_URL=https://" + public, "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128", "CURT_UNKNOWN_LIMIT=3/h", "CURT_STRICT_HOST=true",
 			}})
 			cert, key := curttest.Certificate(t, public)
-			at := doorway{freeAddr(t), freeAddr(t), s.Addr, cert, key}
-			begin(t, d.open(t, t.TempDir(), at), at.https)
+			at := doorway{curttest.FreeAddr(t), curttest.FreeAddr(t), s.Addr, cert, key}
+			curttest.Begin(t, d.open(t, t.TempDir(), at), at.https, 30*time.Second)
 			checkDoor(t, at)
 		})
-	}
-}
-
-// begin starts a server, which ends with the test, and returns when it listens.
-func begin(t *testing.T, cmd *exec.Cmd, address string) {
-	t.Helper()
-	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = said.Close() }()
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // by its signal
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			_ = c.Close()
-			return
-		}
-		select {
-		case <-ended:
-			text, _ := os.ReadFile(said.Name())
-			t.Fatalf("%s ended\n%s", cmd.Path, text)
-		default:
-		}
-		if time.Now().After(end) {
-			text, _ := os.ReadFile(said.Name())
-			t.Fatalf("%s does not listen\n%s", cmd.Path, text)
-		}
 	}
 }
 
@@ -253,15 +207,4 @@ func checkDoor(t *testing.T, at doorway) {
 	if a := call(t, c, http.MethodGet, l.URL, ""); a.status != http.StatusFound {
 		t.Errorf("a link that is there answers %d", a.status)
 	}
-}
-
-// freeAddr returns a loopback address that nobody listens on.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

@@ -20,12 +20,6 @@ import (
 	"curt/test/internal/curttest"
 )
 
-// Bounds of the first release.
-const (
-	maxBinary = 40 << 20
-	maxImage  = 45 << 20
-)
-
 // stage is an image under construction: a folder, and what stands in the file beside
 // the files. The base image is this machine, whose files and programs it may read.
 type stage struct {
@@ -252,8 +246,8 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	admin := freeAddr(t)
-	env := append(slices.Clone(image.env), "CURT_LISTEN="+freeAddr(t), "CURT_ADMIN_LISTEN="+admin)
+	admin := curttest.FreeAddr(t)
+	env := append(slices.Clone(image.env), "CURT_LISTEN="+curttest.FreeAddr(t), "CURT_ADMIN_LISTEN="+admin)
 	server := image.process(t, env, append(image.entry, image.command...)...)
 	var said strings.Builder
 	server.Stdout, server.Stderr = &said, &said
@@ -277,7 +271,7 @@ func TestImage(t *testing.T) {
 	}
 	// Another port: nobody is there, and the check says so.
 	var exit *exec.ExitError
-	text, err := image.process(t, append(env, "CURT_ADMIN_LISTEN="+freeAddr(t)), image.health...).CombinedOutput()
+	text, err := image.process(t, append(env, "CURT_ADMIN_LISTEN="+curttest.FreeAddr(t)), image.health...).CombinedOutput()
 	if !errors.As(err, &exit) || exit.ExitCode() == 0 || strings.Count(string(text), "\n") != 1 {
 		t.Errorf("the health check of nobody says %v: %s", err, text)
 	}

@@ -14,6 +14,12 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 // root is the repository.
 const root = "../.."
 
+// Bounds of the first release.
+const (
+	maxBinary = 40 << 20
+	maxImage  = 45 << 20
+)
+
 // tool returns the path of a program of bin/tools, or one that is installed.
 func tool(t *testing.T, name, how string) string {
 	t.Helper()

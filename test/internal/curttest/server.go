@@ -104,7 +104,16 @@ func launch(t testing.TB, o Options) (*Server, error) {
 	return s, s.awaitReady(t.Context())
 }
 
-// freeAddr returns a loopback address that nobody listens on.
+// FreeAddr returns a loopback address that nobody listens on, or fails the test.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	addr, err := freeAddr(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
 func freeAddr(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
