@@ -17,7 +17,7 @@ UNRACED   := ^Test(Hostile|Permissions|Examples|Description|WithoutAKey|Budget|A
 FUZZTIME  ?= 30s
 # Python programs that tests run, from bin/tools/venv. A test whose program is
 # missing says so, and fails when CI=true.
-PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4
+PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4 check-jsonschema==0.37.0
 
 .PHONY: run build test check fuzz bench fmt soak api docs release-check
 
@@ -29,7 +29,7 @@ build: ## bin/curt, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
 
 test: build ## everything that must pass before a change lands
-	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert
+	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	@scripts/unpack promtool caddy || [ -z "$$CI" ]
 	@{ scripts/need chromium node && scripts/npm test/web; } || [ -z "$$CI" ]
