@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,18 +36,31 @@ func (e *examination) database(ctx context.Context, name string, newest int64, a
 	default:
 		e.ok(name, "its structure is whole")
 	}
-	switch version, err := s.Schema(); {
+	e.schema(s, name, newest, advice)
+	return s
+}
+
+// schema compares the file's schema with the newest that this program knows.
+func (e *examination) schema(s *sqlite.Snapshot, name string, newest int64, advice string) {
+	version, err := s.Schema()
+	needs, wrong := s.Needs()
+	switch err := errors.Join(err, wrong); {
 	case err != nil:
 		e.fail(name, advice, "its schema cannot be read: %v", err)
+	case needs > newest:
+		back := "restore a backup from before the upgrade"
+		if name == "search.db" {
+			back = advice
+		}
+		e.fail(name, "start the later release; or "+back, "its schema is %d, a later release's: this one knows %d and does not start on it", version, newest)
 	case version > newest:
-		e.warn(name, "this release works on it unless its start says otherwise; go on to the later one when you can",
+		e.warn(name, "this release works on it; go on to the later one when you can",
 			"its schema is %d, a later release's: this one knows %d", version, newest)
 	case version < newest:
 		e.warn(name, "back up the folder; the next start brings it up to date", "its schema is %d, and this release's is %d", version, newest)
 	default:
 		e.ok(name, "its schema is %d, this release's", version)
 	}
-	return s
 }
 
 func (e *examination) tell(check string, done, all int64) {

@@ -83,6 +83,7 @@ const (
 	sqlCountLinks  = `SELECT count(*) FROM links`
 	sqlTables      = `SELECT count(*) FROM sqlite_schema`
 	sqlSchema      = `SELECT max(version_id) FROM goose_db_version WHERE is_applied`
+	sqlNeeds       = `PRAGMA user_version`
 	sqlHoldsDays   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'day_keys'`
 	sqlForgetDays  = `DELETE FROM day_keys`
 	sqlShortWait   = `PRAGMA busy_timeout = 250`

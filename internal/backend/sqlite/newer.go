@@ -31,7 +31,7 @@ func (e *NewerError) Error() string {
 //	PRAGMA user_version = 7; -- the number of that migration
 func tooNew(ctx context.Context, db *sql.DB, p *goose.Provider) error {
 	var needs, knows int64
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&needs); err != nil {
+	if err := db.QueryRowContext(ctx, sqlNeeds).Scan(&needs); err != nil {
 		return fmt.Errorf("ask for the schema: %w", err)
 	}
 	for _, s := range p.ListSources() {

@@ -81,15 +81,21 @@ func plainDSN(path, mode string, pragmas ...string) (string, error) {
 }
 
 // Schema returns the number of the newest migration of the file.
-func (s *Snapshot) Schema() (version int64, err error) {
+func (s *Snapshot) Schema() (version int64, err error) { return s.schemaNumber(sqlSchema) }
+
+// Needs returns the oldest schema that a program must know to open the file, which a
+// migration writes that the programs before it could not live with; 0 = any.
+func (s *Snapshot) Needs() (version int64, err error) { return s.schemaNumber(sqlNeeds) }
+
+func (s *Snapshot) schemaNumber(query string) (n int64, err error) {
 	err = s.conn.do(func(t *tx) error {
-		version, _, err = t.number(sqlSchema)
+		n, _, err = t.number(query)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("read the schema of %s: %w", s.path, undone(err))
 	}
-	return version, nil
+	return n, nil
 }
 
 // Counted returns how far the file, a clicks.db, has counted the click log.
