@@ -21,7 +21,7 @@ type linksUpdateCmd struct {
 	StartsAt     *string       `help:"Before this date visitors do not find it."`
 	ExpiresAt    *string       `xor:"expiry" help:"From this date on it is dead."`
 	ExpiresIn    time.Duration `xor:"expiry" help:"How long it lives from now, such as 720h."`
-	MaxClicks    *string       `help:"How many clicks it redirects."`
+	MaxClicks    *string       `help:"How many clicks it redirects; known bots, HEAD requests and prefetches spend none."`
 	FallbackURL  *string       `name:"fallback-url" help:"Where it leads when it is expired or exhausted."`
 	Redirect     *string       `help:"301, 302, 307 or 308."`
 	ForwardQuery *bool         `negatable:"" help:"Add the visitor's query to the long URL."`

@@ -32,8 +32,11 @@ func (c *qrCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.Format == "" {
-		c.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
+	switch named := strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), "."); {
+	case c.Format == "":
+		c.Format = named
+	case (named == "svg" || named == "png") && !strings.EqualFold(named, c.Format):
+		return usageError(fmt.Sprintf("%s would be a file of %s that is called .%s: leave out --format, or call the file otherwise", c.Out, strings.ToUpper(c.Format), named))
 	}
 	toTerminal := c.Out == "" && isTerminal(t.out)
 	if toTerminal && c.Format == "png" {

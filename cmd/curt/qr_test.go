@@ -77,6 +77,10 @@ func TestQRFailsInOneLineAndWritesNothing(t *testing.T) {
 			t.Errorf("%q: %d %q %q", args, code, out, errs)
 		}
 	}
+	code, _, errs := curt(t.Context(), "qr", "abc", "-o", file, "--format=png")
+	if code != exitUsage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "is called .svg") {
+		t.Errorf("a name and a format that disagree: %d %q", code, errs)
+	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a refused picture left a file")
 	}

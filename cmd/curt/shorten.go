@@ -17,7 +17,7 @@ type shortenCmd struct {
 	Domain       string        `help:"Host to have the links on."`
 	ExpiresIn    time.Duration `help:"How long the links live, such as 720h; default: for ever."`
 	StartsAt     string        `help:"Before this date visitors do not find the links: 2026-01-31 (UTC) or 2026-01-31T12:00:00Z."`
-	MaxClicks    uint64        `help:"How many clicks a link redirects; default: any."`
+	MaxClicks    uint64        `help:"How many clicks a link redirects; default: any. Known bots, HEAD requests and prefetches spend none."`
 	FallbackURL  string        `name:"fallback-url" help:"Where they lead when they are expired or exhausted."`
 	Redirect     int           `help:"301, 302, 307 or 308; default 302."`
 	ForwardQuery bool          `help:"Add the visitor's query to the long URL."`

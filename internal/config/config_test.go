@@ -69,6 +69,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--admin-listen=127.0.0.1:8080", "CURT_ADMIN_LISTEN", "127.0.0.1:8080"},
 		{"--base-url=https://x:0", "CURT_BASE_URL", "https://x:0"},
 		{"--domains=a.example,b.example,a.example", "CURT_DOMAINS", "a.example"},
+		{"--domains=a.example,,b.example,", "CURT_DOMAINS", "a.example,,b.example"},
+		{"--trusted-proxies=10.0.0.0/8,,::1/128", "CURT_TRUSTED_PROXIES", "10.0.0.0/8,,"},
 		{"--raw-retention=0d", "CURT_RAW_RETENTION", "0s"},
 		{"--cache-size=2TiB", "CURT_CACHE_SIZE", "2TiB"},
 		{"--tls-key=/x.pem", "CURT_TLS_KEY", "/x.pem"},

@@ -28,6 +28,24 @@ func (p *problems) add(name string, value any, want string) {
 	*p = append(*p, &Error{Setting: name, Value: redact(fmt.Sprint(value)), Want: want})
 }
 
+// filled notes that an entry of a list is empty. It shows the whole list, as nobody would
+// find the place otherwise.
+func (p *problems) filled(name string, entries []string) {
+	if slices.Contains(entries, "") {
+		p.add(name, strings.Join(entries, ","), "there is a comma too many: one entry is empty")
+	}
+}
+
+// distinct notes what stands twice in a list, too.
+func (p *problems) distinct(name string, entries []string) {
+	p.filled(name, entries)
+	for i, entry := range entries {
+		if entry != "" && slices.Contains(entries[:i], entry) {
+			p.add(name, entry, "given twice")
+		}
+	}
+}
+
 // Validate returns one error for each setting that is wrong, each naming the
 // setting, its value and what would be right. It looks at the settings alone: what
 // needs other packages, a file or the machine is the server's to find out, before it
@@ -95,18 +113,11 @@ func (c Config) names(p *problems) {
 			p.add("CURT_BASE_URL", c.BaseURL, "want http://host or https://host without a path")
 		}
 	}
-	for i, d := range c.Domains {
-		if slices.Contains(c.Domains[:i], d) {
-			p.add("CURT_DOMAINS", d, "given twice")
-		}
-	}
-	for i, b := range c.Blocklists {
-		if slices.Contains(c.Blocklists[:i], b) {
-			p.add("CURT_BLOCKLISTS", b, "given twice")
-		}
-	}
+	p.distinct("CURT_DOMAINS", c.Domains)
+	p.distinct("CURT_BLOCKLISTS", c.Blocklists)
+	p.filled("CURT_TRUSTED_PROXIES", c.TrustedProxies)
 	for _, t := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(t); err != nil {
+		if _, err := netip.ParsePrefix(t); t != "" && err != nil {
 			p.add("CURT_TRUSTED_PROXIES", t, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
 		}
 	}
