@@ -149,6 +149,7 @@ func TestPagesInABrowser(t *testing.T) {
 		{Name: "key", URL: base + "/idn/stats", Title: "Statistics of idn"},
 		{Name: "statistics", URL: base + "/taken/stats", Title: "Statistics of taken"},
 		{Name: "shared", URL: share(t, s, taken.Code) + "&range=48h", Title: "Statistics of taken"},
+		{Name: "the API", URL: base + "/api/docs", Title: "curt API"},
 		{Name: "shared no more", URL: base + "/taken/stats?share=x", Title: "No longer shared"},
 	}
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "arrived") }))
