@@ -187,13 +187,13 @@ func TestMetricsThatAreAskedForExist(t *testing.T) {
 // them.
 func shown(t *testing.T) map[string]bool {
 	t.Helper()
-	places := filepath.Join(t.TempDir(), "places.mmdb")
-	if err := os.WriteFile(places, []byte("damaged"), 0o600); err != nil {
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	if err := os.WriteFile(damaged, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cert, key := curttest.Certificate(t)
 	s := curttest.Start(t, curttest.Options{Env: []string{
-		"CURT_GEOIP=" + places, "CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0",
+		"CURT_GEOIP=" + damaged, "CURT_BLOCKLISTS=" + damaged, "CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0",
 	}})
 	ask(t, s.Admin, http.MethodGet, "/metrics")
 	names := map[string]bool{}

@@ -101,6 +101,21 @@ func (d *Disk) CutPower(t testing.TB) {
 	}
 }
 
+// TurnReadOnly has the kernel find a fault in the file system, whose answer is that
+// nobody writes to it any more (errors=remount-ro, as most installations have it).
+func (d *Disk) TurnReadOnly(t testing.TB) {
+	t.Helper()
+	run(t, "mount", "-o", "remount,errors=remount-ro", d.Path)
+	var s unix.Stat_t
+	if err := unix.Stat(d.Path, &s); err != nil {
+		t.Fatal(err)
+	}
+	fault := fmt.Sprintf("/sys/fs/ext4/loop%d/trigger_fs_error", unix.Minor(s.Dev))
+	if err := os.WriteFile(fault, []byte("1"), 0o200); err != nil {
+		Need(t, fmt.Sprintf("a kernel whose ext4 can be told of a fault: %v", err))
+	}
+}
+
 // Remount brings the file system back as after a power cut: unmounted, its journal
 // replayed, mounted again. No process may use it.
 func (d *Disk) Remount(t testing.TB) {
