@@ -23,6 +23,7 @@ func TestFullDisk(t *testing.T) {
 	free := disk.Fill(t)
 	made := createUntilFull(t, s)
 	time.Sleep(time.Second) // some clicks on a full one: ten drains and more than one fsync
+	shows(t, s, "clicks wait in memory")
 	free()
 	freed := time.Now()
 	more := awaitCreates(t, s, freed.Add(5*time.Second))
