@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"curt/client"
 	"curt/internal/backend/sqlite"
 	"curt/internal/backup"
 	"curt/internal/exchange"
 	"curt/internal/link"
+	"curt/internal/moderation"
 	"curt/internal/server"
 )
 
@@ -166,6 +170,9 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ string) ([]outc
 	if len(links) == 0 {
 		return outcomes, nil
 	}
+	if err := f.decide(ctx, links); err != nil {
+		return nil, err
+	}
 	stored, err := f.links.Import(ctx, links)
 	if err != nil {
 		return nil, err
@@ -179,6 +186,39 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ string) ([]outc
 		}
 	}
 	return outcomes, nil
+}
+
+// decide writes into the journal what was decided about links where they come from, so
+// that it stands here too; what an earlier run has written is not written again.
+func (f *folder) decide(ctx context.Context, links []link.Link) error {
+	journal := f.links.Journal()
+	var entries []moderation.Entry
+	for i := range links {
+		l := &links[i]
+		if l.Safety == link.Clean || l.Status == link.Deleted {
+			continue
+		}
+		if _, err := journal.Standing(ctx, l.ID); !errors.Is(err, moderation.ErrNotFound) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		reason, err := moderation.NewText("decided where the link was imported from", rand.Reader)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, moderation.Entry{
+			At: time.Now().UTC().Truncate(time.Millisecond), Entity: moderation.OfLink(l.Key), Link: l.ID,
+			Action: moderation.ActionDecide, Safety: l.Safety, Actor: "import", Reason: reason,
+		})
+	}
+	for batch := range slices.Chunk(entries, moderation.MaxAppend) {
+		if _, err := journal.Append(ctx, batch...); err != nil {
+			return fmt.Errorf("write decisions: %w", err)
+		}
+	}
+	return nil
 }
 
 // whole returns the link of an export of ours.
