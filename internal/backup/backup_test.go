@@ -17,6 +17,8 @@ import (
 
 	"curt/internal/backup"
 	"curt/internal/link"
+	"curt/internal/moderation"
+	"curt/internal/moderation/moderationtest"
 )
 
 func silent(string, int64, int64) {}
@@ -87,6 +89,34 @@ func TestRestoredFolderIsWhatItWas(t *testing.T) {
 	again.fold(t)
 	if n := again.counted(t); n != live.clicked {
 		t.Errorf("%d clicks after the log was counted to its end, want %d", n, live.clicked)
+	}
+}
+
+// The journal of moderation is whole in a backup, and goes on behind its last entry.
+func TestRestoredJournalVerifiesAndGoesOn(t *testing.T) {
+	live := newFolder(t)
+	for n := range 3 {
+		if _, err := live.links.Journal().Append(t.Context(), moderationtest.Decision(t, n, link.Warn)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := moderation.Verify(t.Context(), live.links.Journal(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	if _, err := restore(t, take(t, live.data), data, false); err != nil {
+		t.Fatal(err)
+	}
+	again := openFolder(t, data).links.Journal()
+	if got, err := moderation.Verify(t.Context(), again, nil); err != nil || got.Hash != want.Hash || got.Sequence != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := again.Append(t.Context(), moderationtest.Decision(t, 3, link.Warn)); err != nil {
+		t.Error(err)
+	}
+	if got, err := moderation.Verify(t.Context(), again, nil); err != nil || got.Sequence != 4 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

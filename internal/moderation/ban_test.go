@@ -3,6 +3,7 @@ package moderation_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -77,6 +78,21 @@ func TestNobodyIsBarredWithoutAKey(t *testing.T) {
 	d.ban(t, moderation.KindKey, "maker")
 	if _, barred := d.Bars(&abuse.Facts{Workspace: link.WorkspaceAnonymous}); barred {
 		t.Error("facts of which nothing is known are barred")
+	}
+}
+
+func TestAQuestionCostsNextToNothing(t *testing.T) {
+	d := newDesk(t)
+	f := facts(t, "https://a.b.c.example.com/", "192.0.2.1/32")
+	if n := testing.AllocsPerRun(100, func() { d.Bars(f) }); n > 0 {
+		t.Errorf("%.0f allocations without bans", n)
+	}
+	for i := range 1000 {
+		d.ban(t, moderation.KindDomain, fmt.Sprintf("evil-%d.example", i))
+		d.ban(t, moderation.KindNetwork, fmt.Sprintf("198.51.%d.0/24", i%256))
+	}
+	if n := testing.AllocsPerRun(100, func() { d.Bars(f) }); n > 5 {
+		t.Errorf("%.0f allocations with 2,000 bans", n)
 	}
 }
 

@@ -141,6 +141,7 @@ func TestAnEffectThatFailedIsMadeGood(t *testing.T) {
 		if _, err := d.Step(t.Context()); !errors.Is(err, link.ErrFull) {
 			t.Errorf("step: %v", err)
 		}
+		d.open(t) // a start does not fail of it either
 		d.safety(t, k, link.Clean)
 		full = false
 		d.decide(t, other, link.Warn) // is not held up
@@ -241,6 +242,42 @@ func TestEraseTakesTheTextsAway(t *testing.T) {
 	for _, reason := range []string{"", strings.Repeat("x", moderation.MaxReason)} {
 		if _, err := d.Erase(t.Context(), noon(), "another", 1, reason); !errors.Is(err, moderation.ErrInvalid) {
 			t.Errorf("reason of %d bytes: %v", len(reason), err)
+		}
+	}
+}
+
+// A replay says of every link what the Moderator made of it.
+func TestAReplayComesToTheSame(t *testing.T) {
+	d := newDesk(t)
+	var keys []link.Key
+	for n := range 8 {
+		keys = append(keys, d.make(t, n, to([]string{"https://evil.example/", "https://good.example/"}[n%2])))
+	}
+	for i := range 60 {
+		e := moderationtest.Decision(t, i%8, link.Safety(i*7%5+1))
+		if i%3 == 0 {
+			e.Actor = moderation.ActorPolicy
+		}
+		if _, err := d.journal.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		switch i {
+		case 20:
+			d.ban(t, moderation.KindHost, "evil.example")
+		case 40:
+			d.ban(t, moderation.KindKey, "maker")
+			d.lift(t, d.Bans()[0].Entry.Sequence)
+		}
+		d.run(t)
+		replay := moderation.NewReplay()
+		for _, e := range d.entries(t) {
+			replay.Take(&e)
+		}
+		for _, k := range keys {
+			l, err := d.links.Get(t.Context(), k)
+			if want := replay.Holds(&l); err != nil || l.Safety != want {
+				t.Fatalf("after %d entries %s is %s, and the replay says %s", i, k, l.Safety, want)
+			}
 		}
 	}
 }

@@ -78,8 +78,8 @@ type Moderator struct {
 const stripes = 256
 
 // Open returns the Moderator of a store of links. It knows all bans, and all that the
-// journal says about links stands in them, but for the walks of bans, which Run goes on
-// with.
+// journal says about links stands in them, but for the walks of bans and for links that
+// cannot be written now, which Run goes on with.
 func Open(ctx context.Context, cfg Config) (*Moderator, error) {
 	if cfg.Announce == nil {
 		cfg.Announce = func(link.Change) {}
@@ -108,7 +108,11 @@ func Open(ctx context.Context, cfg Config) (*Moderator, error) {
 		m.known = bans[len(bans)-1].Sequence
 	}
 	if err := m.follow(ctx); err != nil {
-		return nil, fmt.Errorf("let decisions of the last run take effect: %w", err)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("let decisions of the last run take effect: %w", err)
+		}
+		// A full disk or a damaged row keeps nobody from being redirected.
+		cfg.Log.ErrorContext(ctx, "decisions of the last run cannot take effect; trying again", slog.Any("err", err))
 	}
 	return m, nil
 }
