@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -61,17 +60,8 @@ func (c *Client) GetKey(ctx context.Context, id string) (Key, error) {
 // ListKeys returns up to limit keys (1–100; 0 = the server's choice) of a workspace
 // ("" = all) after the cursor.
 func (c *Client) ListKeys(ctx context.Context, workspace, cursor string, limit int) (KeyPage, error) {
-	q := url.Values{}
-	for name, v := range map[string]string{"workspace_id": workspace, "cursor": cursor} {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
 	var p KeyPage
-	err := c.call(ctx, http.MethodGet, keysPath, q, nil, &p)
+	err := c.call(ctx, http.MethodGet, keysPath, pageQuery(limit, map[string]string{"workspace_id": workspace, "cursor": cursor}), nil, &p)
 	return p, err
 }
 

@@ -32,6 +32,15 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"list-keys":     func() error { _, err := c.ListKeys(ctx, "", "", 0); return err },
 		"get-key":       func() error { _, err := c.GetKey(ctx, "x"); return err },
 		"rotate-key":    func() error { _, err := c.RotateKey(ctx, "x", time.Hour); return err },
+		"link-safety":   func() error { _, err := c.Safety(ctx, "x"); return err },
+		"decide-link":   func() error { _, err := c.Decide(ctx, "x", "blocked", "why"); return err },
+		"create-ban":    func() error { _, err := c.Ban(ctx, client.NewBan{}); return err },
+		"preview-ban":   func() error { _, err := c.PreviewBan(ctx, client.Entity{}); return err },
+		"list-bans":     func() error { _, err := c.Bans(ctx, "", "", 0); return err },
+		"lift-ban":      func() error { return c.LiftBan(ctx, 1, "why") },
+		"list-journal":  func() error { _, err := c.Journal(ctx, client.JournalQuery{}); return err },
+		"erase-entry":   func() error { _, err := c.EraseEntry(ctx, 1, "why"); return err },
+		"rebuild-links": func() error { return c.RebuildSafety(ctx) },
 		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },
 	}
 }
@@ -69,7 +78,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 				continue
 			}
 			covered++
-			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x").Replace(path)
+			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x", "{sequence}", "1").Replace(path)
 			if err := call(); err == nil || got != want {
 				t.Errorf("%s: the client asked %s (%v), want %s", op.OperationID, got, err, want)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/shorten"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	Auth   auth.Authenticator
 	Keys   *auth.Keys // to be managed; normally Auth itself
 	Shares *auth.Shares
+
+	Moderator *moderation.Moderator
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
@@ -60,22 +63,23 @@ const minCursorKey = 16
 
 // api is the state that all requests share; set once in New.
 type api struct {
-	links    *shorten.Creator
-	stats    analytics.Reader
-	clicks   analytics.History
-	auth     auth.Authenticator
-	keys     *auth.Keys
-	shares   *auth.Shares
-	addr     func(*http.Request) netip.Addr
-	log      *slog.Logger
-	now      func() time.Time
-	origins  *http.CrossOriginProtection
-	sites    sites
-	hosts    auth.Hosts
-	cursors  cursors
-	mappings []mapping
-	buffers  *sync.Pool
-	drawer   *qr.Drawer
+	links     *shorten.Creator
+	stats     analytics.Reader
+	clicks    analytics.History
+	auth      auth.Authenticator
+	keys      *auth.Keys
+	shares    *auth.Shares
+	moderator *moderation.Moderator
+	addr      func(*http.Request) netip.Addr
+	log       *slog.Logger
+	now       func() time.Time
+	origins   *http.CrossOriginProtection
+	sites     sites
+	hosts     auth.Hosts
+	cursors   cursors
+	mappings  []mapping
+	buffers   *sync.Pool
+	drawer    *qr.Drawer
 }
 
 // New returns the handler of every request that Serves takes.
@@ -86,12 +90,12 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
 		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
-		origins: http.NewCrossOriginProtection(),
+		moderator: cfg.Moderator, origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer,
@@ -134,7 +138,10 @@ func (a *api) routes() (http.Handler, error) {
 		mux.HandleFunc("GET "+path, serve)
 		methods[path] = []string{http.MethodGet}
 	}
-	delete(methods, bulkPath) // its other methods are those of a link with that code, which there is none
+	// Their other methods are those of a link with that code and of a ban with that number,
+	// which there are none.
+	delete(methods, bulkPath)
+	delete(methods, previewPath)
 	for path, allowed := range methods {
 		mux.HandleFunc(path, a.wrongMethod(allowed))
 	}
@@ -152,6 +159,9 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 		compatOperations(d),
 		a.bulkOperations(d),
 		a.keyOperations(d),
+		a.safetyOperations(d),
+		a.banOperations(d),
+		a.journalOperations(d),
 	)
 	for _, op := range all {
 		if op.anonymous {

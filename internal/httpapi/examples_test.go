@@ -162,7 +162,7 @@ func (e *exampleOf) parameters(op any) {
 const exampleID = "019e830c-2e00-7a51-8c3e-5f0b6d2a9c41"
 
 // exampleService is what the examples are sent to: there is a link "manual" that has
-// been clicked, and a key, whose id is returned.
+// been clicked, a ban, and a key, whose id is returned.
 func exampleService(t *testing.T) (s service, key string) {
 	t.Helper()
 	s = newService(t, func(p *parts) {
@@ -176,6 +176,7 @@ func exampleService(t *testing.T) (s service, key string) {
 		LastClicked: noon().Add(-time.Minute), LastUpdated: noon(), CompleteUntil: noon().Add(-2 * time.Second),
 	}
 	s.stats.series = []analytics.Point{{Start: noon().Truncate(24 * time.Hour), Clicks: 42, Humans: 40, Visitors: 31}}
+	s.ban(t, `{"kind":"network","name":"192.0.2.0/24","reason":"floods"}`)
 	made := s.do(t, "admin", http.MethodPost, "/api/v1/keys", `{"name":"CI","scopes":["links:read"]}`).want(t, http.StatusCreated).json(t)
 	key, _ = made["id"].(string)
 	return s, key
@@ -244,6 +245,7 @@ func (a answer) value(t *testing.T, media string) any {
 // unchanging puts fixed words in the place of those that are drawn anew each time.
 func unchanging(text string) string {
 	text = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`).ReplaceAllString(text, exampleID)
+	text = regexp.MustCompile(`"[0-9a-f]{64}"`).ReplaceAllString(text, `"`+strings.Repeat("c0de", 16)+`"`)
 	return regexp.MustCompile(`curt_[A-Za-z0-9_-]{20,}`).ReplaceAllString(text, "curt_ExampleExampleExampleExample")
 }
 

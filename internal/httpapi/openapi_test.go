@@ -92,6 +92,10 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 		"post /api/v1/links/{code}/share": "share-stats", "delete /api/v1/links/{code}/share": "unshare-stats",
 		"post /api/v1/keys": "create-key", "get /api/v1/keys": "list-keys", "get /api/v1/keys/{id}": "get-key",
 		"delete /api/v1/keys/{id}": "revoke-key", "post /api/v1/keys/{id}/rotate": "rotate-key",
+		"get /api/v1/links/{code}/safety": "link-safety", "put /api/v1/links/{code}/safety": "decide-link",
+		"post /api/v1/bans": "create-ban", "post /api/v1/bans/preview": "preview-ban", "get /api/v1/bans": "list-bans",
+		"delete /api/v1/bans/{sequence}": "lift-ban", "get /api/v1/journal": "list-journal",
+		"post /api/v1/journal/{sequence}/erase": "erase-entry", "post /api/v1/journal/rebuild": "rebuild-links",
 	}
 	for path, name := range map[string]string{"/api/v1/urls": "urls", "/shorten": "shorten", "/v1/urls": "v1-urls", "/v1/links": "v1-links"} {
 		want["post "+path], want["delete "+path+"/{code}"], want["get "+path+"/{code}/stats"] = name+"-create", name+"-delete", name+"-stats"

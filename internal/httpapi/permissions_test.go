@@ -30,8 +30,14 @@ func bodies() map[string]string {
 		"POST /v1/urls":                   snake,
 		"POST /v1/links":                  camel,
 		"POST /api/v1/links/{code}/share": `{}`,
-		"POST /api/v1/keys":               `{"name":"x","scopes":["links:read"]}`,
-		"POST /api/v1/keys/{id}/rotate":   `{}`,
+		"PUT /api/v1/links/{code}/safety": `{"safety":"blocked","reason":"x"}`,
+		"POST /api/v1/bans":               `{"kind":"host","name":"evil.example","reason":"x"}`,
+		"POST /api/v1/bans/preview":       `{"kind":"host","name":"evil.example"}`,
+
+		"POST /api/v1/journal/{sequence}/erase": `{"reason":"x"}`,
+
+		"POST /api/v1/keys":             `{"name":"x","scopes":["links:read"]}`,
+		"POST /api/v1/keys/{id}/rotate": `{}`,
 	}
 }
 
@@ -72,7 +78,7 @@ func verdict(r httpapi.Route, p persona) int {
 	return r.Success
 }
 
-// ask sends a request of the route, about a link or a key of acme, and checks that a
+// ask sends a request of the route, about a link or a key of acme or a ban, and checks that a
 // refusal changed nothing.
 func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	t.Helper()
@@ -91,13 +97,14 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	})
 	s.create(t, "owner", `{"long_url":"https://example.com/secret","custom_alias":"victim"}`)
 	id, _ := s.makeKey(t, `{"name":"victim","scopes":["links:read"],"workspace_id":"acme"}`)
+	s.do(t, "admin", http.MethodPost, bansPath, `{"kind":"workspace","name":"victim","reason":"secret"}`).want(t, http.StatusCreated)
 	route := r.Method + " " + r.Path
 	body, known := bodies()[route]
 	if r.HasBody && !known {
 		t.Fatalf("%s: name a body in bodies()", route)
 	}
 	before := s.state(t)
-	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{id}", id).Replace(r.Path), body)
+	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{id}", id, "{sequence}", "1").Replace(r.Path), body)
 	if got.StatusCode >= http.StatusBadRequest {
 		if diff := cmp.Diff(before, s.state(t)); diff != "" {
 			t.Errorf("%s by %s answered %d and changed:\n%s", route, p.title, got.StatusCode, diff)
@@ -109,12 +116,13 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	return got
 }
 
-// state is what must not change: the links and the keys as the admin sees them.
+// state is what must not change: the links, the keys and the journal as the admin sees them.
 func (s service) state(t *testing.T) string {
 	t.Helper()
 	links := s.do(t, "admin", http.MethodGet, collection, "").want(t, http.StatusOK)
 	keys := s.do(t, "admin", http.MethodGet, keysPath, "").want(t, http.StatusOK)
-	return string(links.body) + string(keys.body)
+	journal := s.do(t, "admin", http.MethodGet, journalPath, "").want(t, http.StatusOK)
+	return string(links.body) + string(keys.body) + string(journal.body)
 }
 
 // TestPermissions sends every route as everybody. What comes back is what the

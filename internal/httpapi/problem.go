@@ -15,6 +15,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten"
@@ -80,6 +81,7 @@ func mappings() []mapping {
 		{auth.ErrForbidden, kind{"forbidden", 403, "The key may not do that"}, "the key lacks the scope for this"},
 		{auth.ErrNoKey, kind{"no-such-key", 404, "There is no such key"}, "there is no such key"},
 		{auth.ErrKeyExpired, kind{"key-expired", 409, "The key has expired"}, "the key has expired, make another"},
+		{moderation.ErrNotFound, kind{"no-such-entry", 404, "There is no such entry"}, "there is no such entry of the journal, or no ban that it began"},
 		{link.ErrNotFound, kind{"not-found", 404, "There is no such link"}, "there is no such link"},
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
@@ -122,6 +124,9 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		return kindInvalid().problem().about(bad.Field, bad.Reason), true
 	}
 	if i, ok := errors.AsType[*auth.InvalidError](err); ok {
+		return kindInvalid().problem().about(i.Field, i.PublicMessage()), true
+	}
+	if i, ok := errors.AsType[*moderation.InvalidError](err); ok {
 		return kindInvalid().problem().about(i.Field, i.PublicMessage()), true
 	}
 	for _, m := range a.mappings {

@@ -27,6 +27,8 @@ import (
 	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/moderation"
+	"curt/internal/moderation/moderationtest"
 	"curt/internal/ratelimit"
 	"curt/internal/search"
 	"curt/internal/search/searchtest"
@@ -84,7 +86,13 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	if p.Keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: "curt_" + strings.Repeat("a", 32), Store: s.keys}); err != nil {
 		tb.Fatal(err)
 	}
+	desk := moderationtest.NewMemory()
+	p.Moderator, err = moderation.Open(tb.Context(), moderation.Config{Journal: desk, Progress: desk, Links: p.store, Random: zeros{}, Now: noon})
+	if err != nil {
+		tb.Fatal(err)
+	}
 	p.Links = shorten.New(shorten.Config{
+		Moderator: p.Moderator, Journal: desk,
 		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})

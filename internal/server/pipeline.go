@@ -64,6 +64,7 @@ func (s *Server) support() []loop {
 		{"roll-ups", s.aside(s.clicks.rollups.Run)},
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
+		{"decisions", s.aside(s.decides.Run)},
 		{"search", s.aside(s.finder.indexer.Run)},
 		{"ranking", s.aside(s.finder.ranker.Run)},
 	}

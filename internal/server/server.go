@@ -29,6 +29,7 @@ import (
 	"curt/internal/httpapi"
 	"curt/internal/lane"
 	"curt/internal/link"
+	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/redirect"
 	"curt/internal/shorten"
@@ -71,6 +72,7 @@ type Server struct {
 	issued  *cache.Issued
 	clicks  pipeline
 	keys    *auth.Keys
+	decides *moderation.Moderator
 	finder  finder
 	counted func(http.Handler) http.Handler // has answers in metrics and traces
 	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
@@ -130,6 +132,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.openSearch(ctx); err != nil {
+		return err
+	}
+	if err := s.openModerator(ctx); err != nil {
 		return err
 	}
 	s.register()
@@ -198,8 +203,8 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	}
 	return httpapi.New(httpapi.Config{
 		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
-		ClientAddr: addressOf(clients),
-		CursorKey:  cursorKey, Drawer: s.drawer, Log: s.log,
+		Moderator: s.decides, ClientAddr: addressOf(clients),
+		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"curt/internal/cache"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/moderation"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
 	"curt/internal/shorten"
@@ -72,11 +73,24 @@ func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
 		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
 		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Once: s.links.Idempotency(),
+		Moderator: s.decides, Journal: s.links.Journal(),
 		Dedupe: s.config.Codes == "hash", // the same URL, the same code
 		Host:   s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
 		Random: rand.Reader, Metrics: s.metrics.Registerer(),
 	})
+}
+
+// openModerator loads the bans, and lets take effect what was decided when the last run
+// ended. It tells the cache of every link that it changes, so it comes behind it.
+func (s *Server) openModerator(ctx context.Context) error {
+	var err error
+	s.decides, err = moderation.Open(ctx, moderation.Config{
+		Journal: s.links.Journal(), Progress: s.links.Journal(), Links: s.links,
+		Announce: func(c link.Change) { s.cache.Changed(c) }, Random: rand.Reader,
+		Work: s.processors.work, Metrics: s.metrics.Registerer(), Log: s.log,
+	})
+	return err
 }
 
 // newBudget bounds scans for codes; nil = no bound. Its counts are apart from those of
