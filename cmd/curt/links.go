@@ -17,6 +17,7 @@ type linksCmd struct {
 	Disable linksDisableCmd `cmd:"" help:"Switch links off, also all that lead to one host."`
 	Enable  linksEnableCmd  `cmd:"" help:"Switch links on again."`
 	Delete  linksDeleteCmd  `cmd:"" help:"Delete links for good."`
+	Safety  linksSafetyCmd  `cmd:"" help:"Show what moderation says of a link, or decide about it."`
 	Share   linksShareCmd   `cmd:"" help:"Share the statistics of a link by an address."`
 }
 

@@ -25,6 +25,8 @@ type cli struct {
 	Stats   statsCmd   `cmd:"" help:"Show the statistics of a link."`
 	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, newest first."`
 	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
+	Ban     banCmd     `cmd:"" help:"Ban links, hosts, keys and networks, and undo that."`
+	Journal journalCmd `cmd:"" help:"Read the journal of moderation."`
 	QR      qrCmd      `cmd:"" name:"qr" help:"Draw the QR code of a link."`
 	Import  importCmd  `cmd:"" help:"Make links from CSV or JSON Lines, also of other shorteners."`
 	Export  exportCmd  `cmd:"" help:"Write all links, or their statistics, as JSON Lines or CSV."`
