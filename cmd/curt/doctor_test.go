@@ -116,6 +116,12 @@ func live(t *testing.T, address, folder string) {
 			}
 		}
 	}
+	if _, err := api.Decide(t.Context(), "alias-3", "warn", "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "link", Name: "alias-4"}, Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
 	if answer, err := visit.Get(address + "/nobody"); err == nil {
 		_ = answer.Body.Close()
 	}
@@ -204,6 +210,11 @@ func damages() []damage {
 			"UPDATE sqlite_schema SET sql = replace(sql, 'WHERE expires <> 0 AND', 'WHERE') WHERE name = 'links_by_expiry'")},
 		{"a changed row", "links", "failure", "damaged", nil, curtDB("UPDATE links SET destination = 'https://evil.example/' WHERE code = 'alias-3'")},
 		{"an alias gone", "links", "failure", "not found", nil, curtDB("DELETE FROM aliases WHERE code = 'alias-3'")},
+		{"a changed entry", "decisions", "failure", "hash of entry 1", nil, curtDB("UPDATE journal SET safety = 1 WHERE sequence = 1")},
+		{"an entry gone", "decisions", "failure", "number of entry 1", nil, curtDB("DELETE FROM journal WHERE sequence = 1")},
+		{"another reason", "decisions", "failure", "reason of entry 2", nil, curtDB("UPDATE journal SET reason = 'none' WHERE sequence = 2")},
+		{"the journal gone", "decisions", "warning", "2 links are stopped", nil, curtDB("DELETE FROM journal", "DELETE FROM journal_progress")},
+		{"a journal of a later time", "decisions", "warning", "not yet", nil, curtDB("DELETE FROM journal WHERE sequence = 2", "UPDATE journal_progress SET progress = '{}'")},
 		{"leases of a backup", "leases", "failure", "length 7", nil, curtDB("UPDATE leases SET next = 0")},
 		{"a key of tomorrow", "visitor keys", "failure", "to come", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day+year))},
 		{"a key of last year", "visitor keys", "warning", "still there", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day-year))},
@@ -276,7 +287,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			}
 		}
 		for check, words := range map[string]string{
-			"curt.db": "whole", "links": "5, deleted", "leases": "again", "visitor keys": "past", "clicks.db": "whole", "totals": "sum",
+			"curt.db": "whole", "links": "5, deleted", "leases": "again", "visitor keys": "past", "decisions": "every link is", "clicks.db": "whole", "totals": "sum",
 			"click log": "31 clicks", "statistics": "6 days of links", "search.db": "whole", "permissions": "alone", "data folder": "no server",
 		} {
 			if !has(found, check, "ok", words) {

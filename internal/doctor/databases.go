@@ -69,7 +69,8 @@ func (e *examination) tell(check string, done, all int64) {
 	}
 }
 
-// links looks at curt.db: every row, the leases of codes and the keys of visitor tags.
+// links looks at curt.db: every entry of the journal and every row, the leases of codes
+// and the keys of visitor tags.
 func (e *examination) links(ctx context.Context) {
 	newest, _, err := sqlite.Schemas()
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *examination) links(ctx context.Context) {
 		return
 	}
 	defer e.end(s)
-	e.rows(ctx, s)
+	e.rows(ctx, s, e.decisions(ctx, s))
 	e.leases(s)
 	e.dayKeys(s)
 }
@@ -96,7 +97,7 @@ func (e *examination) end(s *sqlite.Snapshot) {
 }
 
 // rows reads every link.
-func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot) {
+func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *verdicts) {
 	lists := e.lists(ctx)
 	var listed uint64
 	var example link.Key
@@ -106,6 +107,7 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot) {
 			e.tell("links", seen, 0)
 		}
 		e.recorded(l.Updated, "a link")
+		decided.see(l)
 		if lists == nil || l.Status != link.Active {
 			return
 		}
@@ -124,6 +126,9 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot) {
 		e.fail("links", restore, "%d are not found by their code", rows.Hidden)
 	default:
 		e.ok("links", "%d, deleted ones among them, and every checksum holds", rows.Read)
+	}
+	if err == nil {
+		e.compared(decided)
 	}
 	switch {
 	case lists != nil && listed > 0:

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+
+	"curt/internal/backend/sqlite"
+	"curt/internal/link"
+	"curt/internal/moderation"
+)
+
+// verdicts compares links with the journal of moderation.
+type verdicts struct {
+	replay  *moderation.Replay
+	pending bool // the server has not come to the end of the journal yet
+
+	milder, graver uint64 // links that are not as the journal says
+	oneMilder      link.Key
+	oneGraver      link.Key
+}
+
+// decisions verifies the journal and returns what compares links with it; nil where that
+// would say nothing.
+func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdicts {
+	there, err := s.HasJournal()
+	if err != nil {
+		e.fail("decisions", restore, "the journal cannot be read: %v", err)
+	}
+	if !there {
+		return nil // of an earlier release
+	}
+	v := &verdicts{replay: moderation.NewReplay()}
+	last, err := moderation.Verify(ctx, s, func(entry *moderation.Entry) {
+		if entry.Sequence%4096 == 0 {
+			e.tell("decisions", int64(entry.Sequence), 0)
+		}
+		v.replay.Take(entry)
+	})
+	switch {
+	case errors.Is(err, moderation.ErrBroken):
+		e.fail("decisions", "find out who can write curt.db beside the server; "+restore+", which takes back what was decided since",
+			"%v: somebody changed it behind the server's back; it holds up to entry %d", err, last.Sequence)
+		return nil
+	case err != nil:
+		e.fail("decisions", restore, "the journal cannot be read: %v", err)
+		return nil
+	case last.Sequence == 0:
+		e.ok("decisions", "nothing was decided yet")
+	default:
+		e.ok("decisions", "the chain of %d entries holds, %d bans stand; the last, of %s, has hash %s",
+			last.Sequence, v.replay.Bans(), last.At.Format("2006-01-02 15:04"), hex.EncodeToString(last.Hash[:]))
+	}
+	p, err := s.Progress(ctx)
+	if err != nil {
+		e.fail("decisions", restore, "how much of the journal took effect cannot be read: %v", err)
+		return nil
+	}
+	v.pending = p.Applied < last.Sequence || len(p.Walks) > 0
+	return v
+}
+
+// see compares one link.
+func (v *verdicts) see(l *link.Link) {
+	if v == nil || l.Status == link.Deleted {
+		return
+	}
+	switch want := v.replay.Holds(l); {
+	case l.Safety < want:
+		v.milder, v.oneMilder = v.milder+1, l.Key
+	case l.Safety > want:
+		v.graver, v.oneGraver = v.graver+1, l.Key
+	}
+}
+
+// compared says how links and journal agree.
+func (e *examination) compared(v *verdicts) {
+	const rebuild = "curt journal rebuild lets the server give every link what the journal says"
+	switch {
+	case v == nil:
+	case v.milder+v.graver > 0 && v.pending && e.held:
+		e.warn("decisions", "examine again when curt ban list says done everywhere",
+			"%d links are not yet as the journal says, among them %s; the server is about to see to it", v.milder+v.graver, v.one())
+	case v.milder+v.graver > 0 && v.pending:
+		e.warn("decisions", "start the server, which sees to it",
+			"%d links are not yet as the journal says, among them %s", v.milder+v.graver, v.one())
+	case v.milder > 0:
+		e.fail("decisions", rebuild, "%d links are let through that the journal stops or warns of, among them %s", v.milder, v.oneMilder)
+	case v.graver > 0:
+		e.warn("decisions", rebuild, "%d links are stopped or warned of, and the journal does not say why, among them %s", v.graver, v.oneGraver)
+	default:
+		e.ok("decisions", "every link is as the journal says")
+	}
+}
+
+func (v *verdicts) one() link.Key {
+	if v.milder > 0 {
+		return v.oneMilder
+	}
+	return v.oneGraver
+}
