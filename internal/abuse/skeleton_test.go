@@ -1,0 +1,114 @@
+package abuse_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"go.mau.fi/util/confusable"
+	"golang.org/x/text/unicode/norm"
+
+	"curt/internal/abuse"
+)
+
+func TestWhatLooksAlikeHasOneSkeleton(t *testing.T) {
+	for _, same := range [][]string{
+		{"microsoft", "rnicrosoft", "Microsoft", "MICROSOFT", "m1crosoft", "mícrosoft", "micr0soft", "мicrosoft", "ｍicrosoft", "ⅿicrosoft", "mi\u200bcrosoft"},
+		{"paypal", "paypa1", "paypaI", "pаypаl", "раураl", "pàypal", "ραypal", "𝔭𝒶ỿ𝕡𝕒ℓ", "paypa|"},
+		{"wikipedia", "vvikipedia", "wikipeclia", "WIKIPEDIA"},
+		{"facebook", "faceb00k", "fаcebооk", "facebооk", "ꜰᴀᴄᴇʙᴏᴏᴋ", "facebooк", "fаcеbоoκ"},
+		{"login", "LOGIN", "l0gin", "1ogin", "Iogin", "log1n"},
+		{"admin", "adrnin", "aclmin", "ADMIN", "аdмin"},
+		{"twitter", "тwiттer", "tvvitter", "twítter"},
+		{"hotmail", "нotмail", "hotmaiI"},
+		{"bank", "вaпк"},
+		{"", "\u0301", "\u200b\u200d"},
+	} {
+		for _, text := range same {
+			if got, want := abuse.Skeleton(text), abuse.Skeleton(same[0]); got != want {
+				t.Errorf("%q looks like %q, and %q like %q", text, got, same[0], want)
+			}
+		}
+	}
+	for _, differ := range [][2]string{{"apple", "ample"}, {"ebay", "eday"}, {"log-in", "login"}, {"日本", "日木"}, {"data", "date"}} {
+		if abuse.Skeleton(differ[0]) == abuse.Skeleton(differ[1]) {
+			t.Errorf("%q and %q have one skeleton", differ[0], differ[1])
+		}
+	}
+}
+
+// What Unicode calls confusable is confusable for Skeleton.
+func TestSkeletonGoesBeyondUnicode(t *testing.T) {
+	pairs := 0
+	for r := rune(0x80); r < 0x20000; r++ {
+		shape := confusable.GetReplacement(r)
+		if shape == "" || !unicode.In(r, unicode.L, unicode.N) || norm.NFD.String(string(r)) != string(r) { // decomposed first
+			continue
+		}
+		pairs++
+		if a, b := abuse.Skeleton(string(r)), abuse.Skeleton(shape); a != b {
+			t.Errorf("%U is %q, and what Unicode has for it, %q, is %q", r, a, shape, b)
+		}
+	}
+	if pairs < 4000 {
+		t.Errorf("the library knows only %d confusables", pairs)
+	}
+	for c := byte('0'); c <= 'z'; c++ { // the fast path knows what the library knows
+		shape := confusable.GetReplacement(rune(c))
+		if shape == "" || c == '`' {
+			continue
+		}
+		if a, b := abuse.Skeleton(string(c)), abuse.Skeleton(shape); a != b {
+			t.Errorf("%c is %q, and %q is %q", c, a, shape, b)
+		}
+	}
+}
+
+func TestScriptsThatNobodyMixes(t *testing.T) {
+	for label, want := range map[string]string{
+		"paypal": "", "münchen": "", "пример": "", "日本語の家": "", "tokyo東京": "", "한국go": "", "a-1": "", "שלום": "",
+		"pаypal": "Cyrillic, Latin", "αpple": "Greek, Latin", "aб日": "Cyrillic, Han, Latin",
+	} {
+		if got := abuse.MixtureOf(label); got != want {
+			t.Errorf("%s: %q, want %q", label, got, want)
+		}
+	}
+}
+
+func TestASkeletonOfASCIIAllocatesOnce(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { abuse.Skeleton("www.rnicrosoft-login") }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Whatever a text is, its skeleton is made in time, case does not change that of ASCII, and
+// a text looks like itself with marks.
+func FuzzSkeleton(f *testing.F) {
+	for _, text := range []string{"rnicrosoft", "раураl", "\xff\x00", "vvvvrnrncl", strings.Repeat("\u0301", 50), "ǅ", "ﬁ", "ẞß", "한글", "\U0010ffff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 8192 {
+			text = text[:8192]
+		}
+		begin := time.Now()
+		skeleton := abuse.Skeleton(text)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("%d bytes took %v", len(text), took)
+		}
+		if again := abuse.Skeleton(text); again != skeleton {
+			t.Errorf("%q, then %q", skeleton, again)
+		}
+		if ascii := strings.Map(onlyASCII, text); abuse.Skeleton(strings.ToUpper(ascii)) != abuse.Skeleton(ascii) {
+			t.Errorf("%q: the case of letters matters", ascii)
+		}
+	})
+}
+
+func onlyASCII(r rune) rune {
+	if r >= 0x80 {
+		return -1
+	}
+	return r
+}
