@@ -1,11 +1,13 @@
-// Package abuse knows which destinations do harm. So far it asks one thing: whether a
-// host stands in a blocklist that the operator keeps as a file.
+// Package abuse judges where links lead. [Signal] looks at one thing: whether a host
+// stands in a list that the operator keeps, reads like a brand, is a bare address.
+// [Panel] asks all of them, and [Decide] makes of what they found what is to be done, by
+// the operator's [Policy].
 //
-// [Blocklists.Match] answers from memory, in well under a microsecond for each list,
-// and is asked when a link is made or changed, never by a redirect: a link that was
-// made before its host was listed goes on until somebody disables it. The package
-// does no network I/O, and its only effect is its answer.
+// It is asked when a link is made or changed, never by a redirect, and answers from
+// memory in microseconds: it does no network I/O, and its only effect is its answer. A
+// link that was made before its host was listed goes on until somebody decides about it.
 //
-// Read blocklists.go for what is promised about the files, format.go for what may stand
-// in them, match.go for which hosts a line means.
+// Read signal.go for the contract and decide.go for the sum; skeleton.go and lookalike.go
+// for what imitates; blocklists.go for what is promised about the operator's files,
+// format.go for what may stand in them, match.go for which hosts a line means.
 package abuse

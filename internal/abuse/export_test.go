@@ -33,3 +33,18 @@ func Read(path string, digest func(string) uint64, room int) (hosts, places int,
 
 // MixtureOf is what one label mixes.
 var MixtureOf = mixture
+
+// Known is one brand of a list.
+type Known struct {
+	Name, Home string
+	Common     bool
+}
+
+// BrandsOf returns the brands that l knows.
+func BrandsOf(l *LookAlikes) []Known {
+	var all []Known
+	for _, b := range l.brands.all {
+		all = append(all, Known{b.name, b.home, b.common})
+	}
+	return all
+}

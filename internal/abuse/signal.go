@@ -18,6 +18,7 @@ type Facts struct {
 	Network   netip.Prefix     // of the caller: the address, or its /64 under IPv6. Never stored
 	Country   string           // of the caller, ISO 3166-1 alpha-2 in capitals; "" = unknown
 	Change    bool             // an existing link is changed: it is no new one in any count
+	Fallback  bool             // URL is the link's fallback: the link is counted with its destination
 }
 
 // Name names a signal: one to 32 of a-z and "_", in settings, answers and the journal.
@@ -28,7 +29,7 @@ const (
 	Allowed     Name = "allowlist"       // the operator says that it is good
 	Listed      Name = "blocklist"       // somebody says that it is bad
 	YoungDomain Name = "domain_age"      // registered less than seven days ago
-	Credentials Name = "login_words"     // login, password, verify and their kin in the path
+	Credentials Name = "login_words"     // login, password, verify and their kin in the path or a sub-domain
 	Velocity    Name = "velocity"        // more than 50 links of this maker in the last hour
 	Country     Name = "country"         // another country than where this account's links came from
 	LookAlike   Name = "look_alike"      // a host that reads like a listed brand and is not its own

@@ -1,0 +1,161 @@
+package abuse
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// IPLiteral is the signal Address: a link to a bare address. Who has something to show
+// to strangers has a name; whose name was taken away has an address.
+type IPLiteral struct{}
+
+// Name implements Signal.
+func (IPLiteral) Name() Name { return Address }
+
+// Look implements Signal.
+func (IPLiteral) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, error) {
+	if !isAddress(f.URL.Host()) {
+		return nil, nil
+	}
+	return one(Address, f.URL.Hosts()[0]+" is an address, not a name"), nil
+}
+
+// isAddress reports whether the host of a URL is an address. A name never ends in a label
+// of digits (WHATWG URL, "ends in a number checker"), and IPv6 stands in brackets.
+func isAddress(host string) bool {
+	if host == "" || host[0] == '[' {
+		return host != ""
+	}
+	if last := host[len(host)-1]; last < '0' || last > '9' {
+		return false
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// PrivateAddress is the signal Private: an address that leads nowhere on the internet,
+// or only into the network of whoever clicks. It looks at the URL alone and resolves no
+// name, so that it cannot see a name whose address is private.
+type PrivateAddress struct{}
+
+// Name implements Signal.
+func (PrivateAddress) Name() Name { return Private }
+
+// Look implements Signal.
+func (PrivateAddress) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, error) {
+	host := strings.TrimSuffix(f.URL.Host(), ".")
+	if !isAddress(host) {
+		switch name := localName(host); {
+		case name != "":
+			return one(Private, host+" is below "+name+", which is for local networks"), nil
+		case strings.IndexByte(host, '.') < 0:
+			return one(Private, host+" has no dot: only local networks know such names"), nil
+		}
+		return nil, nil
+	}
+	for _, text := range f.URL.Hosts() { // an IPv4 address inside an IPv6 address too
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		if r, found := special(a); found {
+			return one(Private, text+" is "+r), nil
+		}
+	}
+	return nil, nil
+}
+
+// localName returns the domain of names that no public server answers for; "" = none.
+// RFC 6761 (localhost), RFC 6762 (local), RFC 8375 (home.arpa), and internal, which ICANN
+// keeps for private use (resolution of 29 July 2024).
+func localName(host string) string {
+	for _, name := range [...]string{"localhost", "local", "internal", "home.arpa"} {
+		if below, ok := strings.CutSuffix(host, name); ok && (below == "" || below[len(below)-1] == '.') {
+			return name
+		}
+	}
+	return ""
+}
+
+// special says what an address is for that nobody on the internet has.
+func special(a netip.Addr) (string, bool) {
+	a = a.Unmap().WithZone("")
+	if a.Is6() && !globalUnicast().Contains(a) && !translated().Contains(a) {
+		for _, r := range ranges() {
+			if r.prefix.Contains(a) {
+				return r.why, true
+			}
+		}
+		return "outside of 2000::/3, of which nothing is given away", true
+	}
+	for _, r := range exceptions() {
+		if r.Contains(a) {
+			return "", false
+		}
+	}
+	for _, r := range ranges() {
+		if r.prefix.Contains(a) {
+			return r.why, true
+		}
+	}
+	return "", false
+}
+
+type addressRange struct {
+	prefix netip.Prefix
+	why    string
+}
+
+// globalUnicast is what IANA gives addresses from (RFC 4291, section 2.4).
+func globalUnicast() netip.Prefix { return prefix("2000::/3") }
+
+// translated is NAT64: it leads where the IPv4 address inside of it does.
+func translated() netip.Prefix { return prefix("64:ff9b::/96") }
+
+// ranges are the special-purpose registries of IANA (RFC 6890; iana.org/assignments,
+// iana-ipv4-special-registry and iana-ipv6-special-registry) where "globally reachable"
+// is not true, and multicast, which no browser connects to.
+func ranges() []addressRange {
+	return []addressRange{
+		{prefix("0.0.0.0/8"), "this network (0.0.0.0/8, RFC 791)"},
+		{prefix("10.0.0.0/8"), "private (10.0.0.0/8, RFC 1918)"},
+		{prefix("100.64.0.0/10"), "behind a provider's translator (100.64.0.0/10, RFC 6598)"},
+		{prefix("127.0.0.0/8"), "loopback (127.0.0.0/8, RFC 1122)"},
+		{prefix("169.254.0.0/16"), "link-local (169.254.0.0/16, RFC 3927)"},
+		{prefix("172.16.0.0/12"), "private (172.16.0.0/12, RFC 1918)"},
+		{prefix("192.0.0.0/24"), "for protocols (192.0.0.0/24, RFC 6890)"},
+		{prefix("192.0.2.0/24"), "for documents (192.0.2.0/24, RFC 5737)"},
+		{prefix("192.88.99.0/24"), "a relay of 6to4 that is no more (192.88.99.0/24, RFC 7526)"},
+		{prefix("192.168.0.0/16"), "private (192.168.0.0/16, RFC 1918)"},
+		{prefix("198.18.0.0/15"), "for measurements (198.18.0.0/15, RFC 2544)"},
+		{prefix("198.51.100.0/24"), "for documents (198.51.100.0/24, RFC 5737)"},
+		{prefix("203.0.113.0/24"), "for documents (203.0.113.0/24, RFC 5737)"},
+		{prefix("224.0.0.0/4"), "multicast (224.0.0.0/4, RFC 5771)"},
+		{prefix("240.0.0.0/4"), "reserved (240.0.0.0/4, RFC 1112)"},
+		{prefix("::/128"), "unspecified (::, RFC 4291)"},
+		{prefix("::1/128"), "loopback (::1, RFC 4291)"},
+		{prefix("64:ff9b:1::/48"), "a local translator (64:ff9b:1::/48, RFC 8215)"},
+		{prefix("100::/64"), "discarded (100::/64, RFC 6666)"},
+		{prefix("2001::/23"), "for protocols (2001::/23, RFC 2928)"},
+		{prefix("2001:db8::/32"), "for documents (2001:db8::/32, RFC 3849)"},
+		{prefix("3fff::/20"), "for documents (3fff::/20, RFC 9637)"},
+		{prefix("5f00::/16"), "segments (5f00::/16, RFC 9602)"},
+		{prefix("fc00::/7"), "unique-local (fc00::/7, RFC 4193)"},
+		{prefix("fe80::/10"), "link-local (fe80::/10, RFC 4291)"},
+		{prefix("fec0::/10"), "site-local (fec0::/10, RFC 3879)"},
+		{prefix("ff00::/8"), "multicast (ff00::/8, RFC 4291)"},
+	}
+}
+
+// exceptions lie within ranges and can be reached (the same registries).
+func exceptions() []netip.Prefix {
+	return []netip.Prefix{
+		prefix("192.0.0.9/32"), prefix("192.0.0.10/32"),
+		prefix("2001:1::1/128"), prefix("2001:1::2/128"), prefix("2001:1::3/128"),
+		prefix("2001:3::/32"), prefix("2001:4:112::/48"), prefix("2001:20::/28"), prefix("2001:30::/28"),
+	}
+}
+
+func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
