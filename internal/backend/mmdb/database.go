@@ -143,6 +143,16 @@ func look(path string) (stamp, error) {
 	return stamp{info.Size(), info.ModTime(), info}, nil
 }
 
+// Country returns the country of an address, ISO 3166-1 alpha-2; "" = unknown. It costs
+// what Locate does.
+func (d *Database) Country(addr netip.Addr) string {
+	code := d.Locate(addr).Country
+	if code == ([2]byte{}) {
+		return ""
+	}
+	return string(code[:])
+}
+
 // Locate implements clicks.Geo: 0.2 µs and no allocation for a place that was
 // asked for lately.
 func (d *Database) Locate(addr netip.Addr) clicks.Place {

@@ -108,6 +108,9 @@ func TestPlacesOfEveryFlavour(t *testing.T) {
 				if got := d.Locate(netip.MustParseAddr(addr)); got != test.want {
 					t.Errorf("%s: %s is in %+v, want %+v", name, addr, got, test.want)
 				}
+				if got, want := d.Country(netip.MustParseAddr(addr)), string(bytes.Trim(test.want.Country[:], "\x00")); got != want {
+					t.Errorf("%s: %s is in the country %q, want %q", name, addr, got, want)
+				}
 			}
 		}
 		for _, addr := range []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::"), {}} {
