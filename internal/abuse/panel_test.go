@@ -78,7 +78,9 @@ func signals(tb testing.TB) []abuse.Signal {
 	return []abuse.Signal{
 		must[*abuse.LoginWords](tb)(abuse.NewLoginWords()), must[*abuse.LookAlikes](tb)(abuse.NewLookAlikes("")),
 		must[*abuse.Rate](tb)(abuse.NewRate()), must[*abuse.Origin](tb)(abuse.NewOrigin()),
-		must[*abuse.Shorteners](tb)(abuse.NewShorteners("")), abuse.IPLiteral{}, abuse.PrivateAddress{},
+		must[*abuse.Shorteners](tb)(abuse.NewShorteners("")),
+		abuse.IPLiteral{},
+		abuse.PrivateAddress{},
 		must[*abuse.Ages](tb)(abuse.NewAges(abuse.AgesConfig{})),
 	}
 }

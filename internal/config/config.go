@@ -30,6 +30,12 @@ type Config struct {
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
 	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
 	Blocklists     []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of hosts that no link may lead to, separated by commas: hosts files, or a host on each line. Read anew when they change, and at SIGHUP." empty:"none"`
+	Shorteners     string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other services of short links: allow, warn visitors, or refuse."`
+	ShortenersFile string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of further such services, a host on each line; a line that begins with - takes a known one out." empty:"none"`
+	Brands         string        `env:"CURT_BRANDS" type:"path" help:"File of further names that are imitated, with their own domains; what a line says is in docs/operations.md." empty:"none"`
+	PrivateTargets string        `name:"private-targets" default:"allow" env:"CURT_PRIVATE_TARGETS" help:"Links to addresses and names of private networks: allow, warn visitors, or refuse."`
+	Weights        string        `env:"CURT_WEIGHTS" help:"Points that signals add, 0 to 100, as login_words=10,velocity=0. Unset: the table in docs/operations.md." empty:"none"`
+	Thresholds     string        `env:"CURT_THRESHOLDS" help:"Scores above which links are treated so, as warn=100,quarantine=60,block=85, which is the default; 100 is never." empty:"none"`
 	UnknownLimit   string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may ask for before it is answered 429, or off."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`

@@ -182,6 +182,8 @@ func (c Config) choices(p *problems) {
 	}{
 		{"CURT_LANE", c.Lane, []string{"on", "off"}},
 		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
+		{"CURT_SHORTENERS", c.Shorteners, []string{"allow", "warn", "refuse"}},
+		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_LINKS", c.Links, []string{"sqlite"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},

@@ -34,6 +34,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	c.adminKey(cfg)
 	c.places(ctx, cfg)
 	c.blocklists(ctx, cfg)
+	c.signals(cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)
 	return c.all
@@ -53,7 +54,8 @@ func (c *checker) values(cfg config.Config) {
 	_, wrongUnknown := unknownLimit(cfg)
 	errs := []error{wrongPlans, wrongUnknown, checkTraces()}
 	if valid { // else they may be told twice
-		errs = append(errs, checkNames(cfg))
+		_, wrongPolicy := policy(cfg)
+		errs = append(errs, checkNames(cfg), wrongPolicy)
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -150,6 +152,21 @@ func (c *checker) blocklists(ctx context.Context, cfg config.Config) {
 		}
 		c.add(what, err)
 	}
+}
+
+// signals reads the files of brands and shorteners.
+func (c *checker) signals(cfg config.Config) {
+	if cfg.Brands == "" && cfg.ShortenersFile == "" {
+		return
+	}
+	_, err := signals(cfg)
+	var read []string
+	for _, s := range []struct{ name, path string }{{"CURT_BRANDS", cfg.Brands}, {"CURT_SHORTENERS_FILE", cfg.ShortenersFile}} {
+		if s.path != "" {
+			read = append(read, s.name+"="+s.path)
+		}
+	}
+	c.add(strings.Join(read, ", ")+": every line is understood", err)
 }
 
 // folder reports whether a server holds the data folder.

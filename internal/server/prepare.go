@@ -31,6 +31,8 @@ type prepared struct {
 	adminKey string            // "" = the data folder's
 	places   *mmdb.Database    // nil = CURT_GEOIP is unset
 	blocked  *abuse.Blocklists // nil = CURT_BLOCKLISTS is unset
+	policy   abuse.Policy      // what is made of what the signals find
+	signals  []abuse.Signal    // all that are no lists
 }
 
 // prepare reads the settings that [config.Config.Validate] cannot judge. It writes
@@ -45,6 +47,8 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepar
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
 		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log); return err },
+		func() (err error) { p.policy, err = policy(cfg); return err },
+		func() (err error) { p.signals, err = signals(cfg); return err },
 		checkTraces,
 	} {
 		if err := step(); err != nil {
