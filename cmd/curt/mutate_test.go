@@ -41,6 +41,8 @@ func mutations(dir string) []mutation {
 		of("admin_key_file", missing, dir, broken),
 		of("limits", "free", "gold=10/m", "free=0/m", "free=10/y", "free=1/m,free=2/m", "free=10/m+20/m"),
 		of("unknown_limit", "300", "300/y", "-1/m", "on", ""),
+		of("report_limit", "10", "0/h", "10/w", ""), of("appeal_limit", "5", "on"),
+		of("review_due", "0s", "169h", "5"), of("report_quarantine", -1, 1, 1001), of("report_retention", "0d", "1m", "90"),
 		of("code_length", 3, 11, -1, 1<<40),
 		of("trusted_proxies", "everybody", "10.0.0.1", "10.0.0.0/33"),
 		of("lane", "yes", "ON", ""),

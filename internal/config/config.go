@@ -54,6 +54,12 @@ type Config struct {
 	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
 	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
 
+	ReportLimit      string        `default:"10/h" env:"CURT_REPORT_LIMIT" help:"Reports of links that one address (IPv6: /64) may send, or off."`
+	AppealLimit      string        `default:"5/h" env:"CURT_APPEAL_LIMIT" help:"Appeals that one address (IPv6: /64) may send, or off."`
+	ReviewDue        time.Duration `default:"5m" env:"CURT_REVIEW_DUE" help:"How long a link may wait for a moderator before it is overdue."`
+	ReportQuarantine int           `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
+	ReportRetention  Days          `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
+
 	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite."`
 	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`
 	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only." empty:"none"`

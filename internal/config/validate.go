@@ -18,6 +18,7 @@ const (
 	maxCache       = 1 << 40
 	maxClickLog    = 1 << 50
 	maxWait        = 10 * time.Minute
+	maxDue         = 7 * 24 * time.Hour // what nobody looks at for a week is in no queue
 )
 
 // problems collects what is wrong.
@@ -167,6 +168,15 @@ func (c Config) numbers(p *problems) {
 	}
 	if c.RawRetention < Days(time.Second) {
 		p.add("CURT_RAW_RETENTION", c.RawRetention, "want 1s or more, such as 30d")
+	}
+	if c.ReviewDue < time.Second || c.ReviewDue > maxDue {
+		p.add("CURT_REVIEW_DUE", c.ReviewDue, "want 1s to 168h")
+	}
+	if c.ReportQuarantine < 0 || c.ReportQuarantine == 1 || c.ReportQuarantine > 1000 {
+		p.add("CURT_REPORT_QUARANTINE", c.ReportQuarantine, "want 0 (never) or 2 to 1000: one network alone stops no link")
+	}
+	if c.ReportRetention < Days(time.Hour) {
+		p.add("CURT_REPORT_RETENTION", c.ReportRetention, "want 1h or more, such as 90d")
 	}
 	if c.CacheSize < 1<<20 || c.CacheSize > maxCache {
 		p.add("CURT_CACHE_SIZE", c.CacheSize, "want 1MiB to 1TiB")

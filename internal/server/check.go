@@ -52,7 +52,9 @@ func (c *checker) values(cfg config.Config) {
 	valid := len(c.all) == 0
 	_, wrongPlans := plans(cfg)
 	_, wrongUnknown := unknownLimit(cfg)
-	errs := []error{wrongPlans, wrongUnknown, checkTraces()}
+	_, wrongReports := reportLimit(cfg)
+	_, wrongAppeals := appealLimit(cfg)
+	errs := []error{wrongPlans, wrongUnknown, wrongReports, wrongAppeals, checkTraces()}
 	if valid { // else they may be told twice
 		_, wrongPolicy := policy(cfg)
 		errs = append(errs, checkNames(cfg), wrongPolicy)

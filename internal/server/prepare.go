@@ -27,7 +27,9 @@ type prepared struct {
 	trusted  []netip.Prefix
 	certs    *tls.Config // nil = no TLS
 	plans    shorten.Plans
-	unknown  *ratelimit.Limit  // nil = off
+	unknown  *ratelimit.Limit // nil = off, as the two below
+	reports  *ratelimit.Limit
+	appeals  *ratelimit.Limit
 	adminKey string            // "" = the data folder's
 	places   *mmdb.Database    // nil = CURT_GEOIP is unset
 	blocked  *abuse.Blocklists // nil = CURT_BLOCKLISTS is unset
@@ -43,6 +45,8 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepar
 		func() error { return checkNames(cfg) },
 		func() (err error) { p.plans, err = plans(cfg); return err },
 		func() (err error) { p.unknown, err = unknownLimit(cfg); return err },
+		func() (err error) { p.reports, err = reportLimit(cfg); return err },
+		func() (err error) { p.appeals, err = appealLimit(cfg); return err },
 		func() (err error) { p.certs, err = certificate(cfg); return err },
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
@@ -91,12 +95,25 @@ func plans(cfg config.Config) (shorten.Plans, error) {
 }
 
 func unknownLimit(cfg config.Config) (*ratelimit.Limit, error) {
-	if cfg.UnknownLimit == "off" {
+	return limit("CURT_UNKNOWN_LIMIT", cfg.UnknownLimit)
+}
+
+func reportLimit(cfg config.Config) (*ratelimit.Limit, error) {
+	return limit("CURT_REPORT_LIMIT", cfg.ReportLimit)
+}
+
+func appealLimit(cfg config.Config) (*ratelimit.Limit, error) {
+	return limit("CURT_APPEAL_LIMIT", cfg.AppealLimit)
+}
+
+// limit reads the limit of one network; nil = off.
+func limit(setting, value string) (*ratelimit.Limit, error) {
+	if value == "off" {
 		return nil, nil //nolint:nilnil // off is no failure
 	}
-	limit, err := ratelimit.Parse(cfg.UnknownLimit)
+	limit, err := ratelimit.Parse(value)
 	if err != nil {
-		return nil, &config.Error{Setting: "CURT_UNKNOWN_LIMIT", Value: cfg.UnknownLimit, Want: err.Error() + ", or off"}
+		return nil, &config.Error{Setting: setting, Value: value, Want: err.Error() + ", or off"}
 	}
 	return &limit, nil
 }
