@@ -38,9 +38,14 @@ func (c *Client) link(ctx context.Context, method, code string, options []LinkOp
 
 // below calls a path below that of one link.
 func (c *Client) below(ctx context.Context, method, code, path string, options []LinkOption, body, out any) error {
+	return c.about(ctx, method, linkPath(code)+path, options, body, out)
+}
+
+// about calls a path that is about one link.
+func (c *Client) about(ctx context.Context, method, path string, options []LinkOption, body, out any) error {
 	l := linkCall{query: url.Values{}, headers: map[string]string{}}
 	for _, o := range options {
 		o(&l)
 	}
-	return c.send(ctx, method, linkPath(code)+path, l.query, l.headers, body, out)
+	return c.send(ctx, method, path, l.query, l.headers, body, out)
 }

@@ -42,6 +42,16 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"erase-entry":   func() error { _, err := c.EraseEntry(ctx, 1, "why"); return err },
 		"rebuild-links": func() error { return c.RebuildSafety(ctx) },
 		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },
+
+		"report-link":    func() error { return c.Report(ctx, client.NewReport{}) },
+		"appeal":         func() error { _, err := c.Appeal(ctx, client.NewAppeal{}); return err },
+		"get-appeal":     func() error { _, err := c.GetAppeal(ctx, "x"); return err },
+		"link-appeal":    func() error { _, err := c.LinkAppeal(ctx, "x"); return err },
+		"list-reviews":   func() error { _, err := c.ListReviews(ctx, client.ReviewQuery{}); return err },
+		"get-review":     func() error { _, err := c.GetReview(ctx, "x"); return err },
+		"decide-reviews": func() error { _, err := c.DecideMany(ctx, nil); return err },
+		"answer-appeal":  func() error { _, err := c.AnswerAppeal(ctx, "x", "clean", "y"); return err },
+		"erase-reports":  func() error { return c.EraseReports(ctx, "x") },
 	}
 }
 
@@ -78,7 +88,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 				continue
 			}
 			covered++
-			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x", "{sequence}", "1").Replace(path)
+			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x", "{sequence}", "1", "{token}", "x").Replace(path)
 			if err := call(); err == nil || got != want {
 				t.Errorf("%s: the client asked %s (%v), want %s", op.OperationID, got, err, want)
 			}

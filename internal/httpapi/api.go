@@ -20,10 +20,11 @@ import (
 	"curt/internal/auth"
 	"curt/internal/moderation"
 	"curt/internal/qr"
+	"curt/internal/review"
 	"curt/internal/shorten"
 )
 
-// Config is what [New] needs. Everything but Now is required.
+// Config is what [New] needs. Everything but Challenge, Drawer and Now is required.
 type Config struct {
 	Links  *shorten.Creator
 	Stats  analytics.Reader
@@ -31,6 +32,10 @@ type Config struct {
 	Auth   auth.Authenticator
 	Keys   *auth.Keys // to be managed; normally Auth itself
 	Shares *auth.Shares
+	Review *review.Desk
+
+	// Challenge is what strangers who report or appeal have to pass; nil = nothing.
+	Challenge review.Challenge
 
 	Moderator *moderation.Moderator
 
@@ -69,6 +74,7 @@ type api struct {
 	auth      auth.Authenticator
 	keys      *auth.Keys
 	shares    *auth.Shares
+	review    *review.Desk
 	moderator *moderation.Moderator
 	addr      func(*http.Request) netip.Addr
 	log       *slog.Logger
@@ -80,6 +86,8 @@ type api struct {
 	mappings  []mapping
 	buffers   *sync.Pool
 	drawer    *qr.Drawer
+
+	challenges review.Challenge
 }
 
 // New returns the handler of every request that Serves takes.
@@ -90,18 +98,21 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
 		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
-		moderator: cfg.Moderator, origins: http.NewCrossOriginProtection(),
+		moderator: cfg.Moderator, review: cfg.Review, challenges: cfg.Challenge, origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer,
 	}
 	if a.drawer == nil {
 		a.drawer = qr.NewDrawer()
+	}
+	if a.challenges == nil {
+		a.challenges = review.NoChallenge{}
 	}
 	if a.now == nil {
 		a.now = time.Now
@@ -138,10 +149,11 @@ func (a *api) routes() (http.Handler, error) {
 		mux.HandleFunc("GET "+path, serve)
 		methods[path] = []string{http.MethodGet}
 	}
-	// Their other methods are those of a link with that code and of a ban with that number,
-	// which there are none.
+	// Their other methods are those of a link with that code, of a ban with that number and
+	// of a review with that code, which there are none.
 	delete(methods, bulkPath)
 	delete(methods, previewPath)
+	delete(methods, decisionsPath)
 	for path, allowed := range methods {
 		mux.HandleFunc(path, a.wrongMethod(allowed))
 	}
@@ -162,9 +174,10 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 		a.safetyOperations(d),
 		a.banOperations(d),
 		a.journalOperations(d),
+		a.reportOperations(d), a.appealOperations(d), a.reviewOperations(d),
 	)
 	for _, op := range all {
-		if op.anonymous {
+		if op.anonymous || op.open {
 			d.problems(op.Responses, http.StatusMisdirectedRequest)
 		}
 	}

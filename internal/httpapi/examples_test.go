@@ -162,7 +162,7 @@ func (e *exampleOf) parameters(op any) {
 const exampleID = "019e830c-2e00-7a51-8c3e-5f0b6d2a9c41"
 
 // exampleService is what the examples are sent to: there is a link "manual" that has
-// been clicked, a ban, and a key, whose id is returned.
+// been clicked, links under review, a ban, and a key, whose id is returned.
 func exampleService(t *testing.T) (s service, key string) {
 	t.Helper()
 	s = newService(t, func(p *parts) {
@@ -176,6 +176,13 @@ func exampleService(t *testing.T) (s service, key string) {
 		LastClicked: noon().Add(-time.Minute), LastUpdated: noon(), CompleteUntil: noon().Add(-2 * time.Second),
 	}
 	s.stats.series = []analytics.Point{{Start: noon().Truncate(24 * time.Hour), Clicks: 42, Humans: 40, Visitors: 31}}
+	// The link "offer" was reported, held back and appealed for; "sale" was held back.
+	for _, code := range []string{"offer", "sale"} {
+		s.create(t, "admin", `{"long_url":"https://example.com/`+code+`","custom_alias":"`+code+`"}`)
+		s.decide(t, code, "quarantined")
+	}
+	s.do(t, "admin", http.MethodPost, reports, `{"code":"offer","category":"phishing","text":"It looks like my bank.","contact":"me@example.com"}`).want(t, http.StatusAccepted)
+	s.do(t, "admin", http.MethodPost, appeals, `{"code":"offer","reason":"This is our own offer."}`).want(t, http.StatusAccepted)
 	s.ban(t, `{"kind":"network","name":"192.0.2.0/24","reason":"floods"}`)
 	made := s.do(t, "admin", http.MethodPost, "/api/v1/keys", `{"name":"CI","scopes":["links:read"]}`).want(t, http.StatusCreated).json(t)
 	key, _ = made["id"].(string)

@@ -19,6 +19,7 @@ type Route struct {
 	Method, Path string
 	Scope        auth.Scope
 	Anonymous    bool
+	Open, Owned  bool
 	HasBody      bool
 	Success      int // the last status below 300 that it describes: a create may also find a link, with 200
 }
@@ -27,7 +28,7 @@ type Route struct {
 func Routes() []Route {
 	var routes []Route
 	for _, op := range new(api).operations(describe(http.NewServeMux()).OpenAPI().Components.Schemas) {
-		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, HasBody: op.RequestBody != nil}
+		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
 			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {
 				r.Success = n

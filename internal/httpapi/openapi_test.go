@@ -96,6 +96,10 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 		"post /api/v1/bans": "create-ban", "post /api/v1/bans/preview": "preview-ban", "get /api/v1/bans": "list-bans",
 		"delete /api/v1/bans/{sequence}": "lift-ban", "get /api/v1/journal": "list-journal",
 		"post /api/v1/journal/{sequence}/erase": "erase-entry", "post /api/v1/journal/rebuild": "rebuild-links",
+		"post /api/v1/reports": "report-link", "post /api/v1/appeals": "appeal", "get /api/v1/appeals/{token}": "get-appeal",
+		"get /api/v1/links/{code}/appeal": "link-appeal", "get /api/v1/reviews": "list-reviews", "get /api/v1/reviews/{code}": "get-review",
+		"delete /api/v1/reviews/{code}/texts": "erase-reports", "post /api/v1/reviews/decisions": "decide-reviews",
+		"post /api/v1/reviews/{code}/answer": "answer-appeal",
 	}
 	for path, name := range map[string]string{"/api/v1/urls": "urls", "/shorten": "shorten", "/v1/urls": "v1-urls", "/v1/links": "v1-links"} {
 		want["post "+path], want["delete "+path+"/{code}"], want["get "+path+"/{code}/stats"] = name+"-create", name+"-delete", name+"-stats"

@@ -23,8 +23,10 @@ import (
 type operation struct {
 	huma.Operation
 
-	scope     auth.Scope // what the caller must carry
+	scope     auth.Scope // what the caller must carry; "" = nothing
 	anonymous bool       // a caller without a key may carry the scope
+	open      bool       // callers without a key may, and those with one whatever it carries
+	owned     bool       // of an open one: what the body names is asked for the scope
 	streams   bool       // serve reads the body itself
 	examples  []example  // at least one where there is a body
 	serve     func(*call) error
@@ -32,8 +34,11 @@ type operation struct {
 
 // secured says what the caller must carry, in the description's words.
 func (op *operation) secured() []map[string][]string {
-	secured := []map[string][]string{{keyScheme: {string(op.scope)}}}
-	if op.anonymous {
+	secured := []map[string][]string{{keyScheme: {}}}
+	if op.scope != "" {
+		secured = []map[string][]string{{keyScheme: {string(op.scope)}}}
+	}
+	if op.anonymous || op.open {
 		secured = append(secured, map[string][]string{})
 	}
 	return secured
@@ -94,8 +99,8 @@ func (c *call) admit() error {
 		return fmt.Errorf("authenticate: %w", err)
 	}
 	c.who = who
-	switch may := who.Has(c.op.scope); {
-	case who.IsAnonymous() && (!may || !c.op.anonymous):
+	switch may := c.op.open || who.Has(c.op.scope); {
+	case who.IsAnonymous() && (!may || !c.op.anonymous && !c.op.open):
 		return auth.ErrUnauthenticated
 	case !may:
 		return auth.ErrForbidden

@@ -36,6 +36,11 @@ func bodies() map[string]string {
 
 		"POST /api/v1/journal/{sequence}/erase": `{"reason":"x"}`,
 
+		"POST /api/v1/reports":               `{"code":"victim","category":"spam"}`,
+		"POST /api/v1/appeals":               `{"code":"victim","reason":"mine"}`,
+		"POST /api/v1/reviews/decisions":     `{"decisions":[{"code":"victim","safety":"blocked","reason":"x"}]}`,
+		"POST /api/v1/reviews/{code}/answer": `{"safety":"clean","answer":"x"}`,
+
 		"POST /api/v1/keys":             `{"name":"x","scopes":["links:read"]}`,
 		"POST /api/v1/keys/{id}/rotate": `{}`,
 	}
@@ -66,6 +71,12 @@ func personas() []persona {
 // verdict is the status that an operation's description promises a caller.
 func verdict(r httpapi.Route, p persona) int {
 	switch {
+	case r.Open && len(p.scopes) == 0 && p.token != "":
+		return http.StatusUnauthorized
+	case r.Owned && (p.token == "" || p.foreign): // the body names a link of acme
+		return http.StatusNotFound
+	case r.Open && !r.Owned:
+		return r.Success
 	case p.token == "" && p.anonymous && r.Anonymous:
 		return r.Success
 	case len(p.scopes) == 0:
@@ -103,8 +114,9 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	if r.HasBody && !known {
 		t.Fatalf("%s: name a body in bodies()", route)
 	}
+	s.suspect(t, route != "POST "+appeals)
 	before := s.state(t)
-	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{id}", id, "{sequence}", "1").Replace(r.Path), body)
+	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{id}", id, "{sequence}", "1", "{token}", firstToken).Replace(r.Path), body)
 	if got.StatusCode >= http.StatusBadRequest {
 		if diff := cmp.Diff(before, s.state(t)); diff != "" {
 			t.Errorf("%s by %s answered %d and changed:\n%s", route, p.title, got.StatusCode, diff)
@@ -116,13 +128,27 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	return got
 }
 
-// state is what must not change: the links, the keys and the journal as the admin sees them.
+// firstToken is what the first appeal of a service is given: its random bits are all zero.
+const firstToken = "AAAAAAAAAAAAAAAAAAAAAA"
+
+// suspect has the link victim held back, and reported, and with appealed an appeal made for it.
+func (s service) suspect(t *testing.T, appealed bool) {
+	t.Helper()
+	s.decide(t, "victim", "quarantined")
+	s.do(t, "admin", http.MethodPost, reports, `{"code":"victim","category":"spam","text":"secret"}`).want(t, http.StatusAccepted)
+	if appealed {
+		s.do(t, "owner", http.MethodPost, appeals, `{"code":"victim","reason":"secret"}`).want(t, http.StatusAccepted)
+	}
+}
+
+// state is what must not change: the links, the keys, the journal and the queue as the admin sees them.
 func (s service) state(t *testing.T) string {
 	t.Helper()
 	links := s.do(t, "admin", http.MethodGet, collection, "").want(t, http.StatusOK)
 	keys := s.do(t, "admin", http.MethodGet, keysPath, "").want(t, http.StatusOK)
 	journal := s.do(t, "admin", http.MethodGet, journalPath, "").want(t, http.StatusOK)
-	return string(links.body) + string(keys.body) + string(journal.body)
+	queue := s.do(t, "admin", http.MethodGet, reviews, "").want(t, http.StatusOK)
+	return string(links.body) + string(keys.body) + string(journal.body) + string(queue.body)
 }
 
 // TestPermissions sends every route as everybody. What comes back is what the
@@ -140,7 +166,11 @@ func TestPermissions(t *testing.T) {
 	}
 	page.WriteString("\n|---|---|" + strings.Repeat("---|", len(personas())) + "\n")
 	for _, r := range routes {
-		fmt.Fprintf(&page, "| `%s %s` | `%s` |", r.Method, r.Path, r.Scope)
+		scope := "–"
+		if r.Scope != "" {
+			scope = "`" + string(r.Scope) + "`"
+		}
+		fmt.Fprintf(&page, "| `%s %s` | %s |", r.Method, r.Path, scope)
 		for _, p := range personas() {
 			want := verdict(r, p)
 			if got := ask(t, r, p); got.StatusCode != want {

@@ -18,6 +18,7 @@ import (
 	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/ratelimit"
+	"curt/internal/review"
 	"curt/internal/shorten"
 )
 
@@ -82,6 +83,13 @@ func mappings() []mapping {
 		{auth.ErrNoKey, kind{"no-such-key", 404, "There is no such key"}, "there is no such key"},
 		{auth.ErrKeyExpired, kind{"key-expired", 409, "The key has expired"}, "the key has expired, make another"},
 		{moderation.ErrNotFound, kind{"no-such-entry", 404, "There is no such entry"}, "there is no such entry of the journal, or no ban that it began"},
+		{review.ErrNothingToAppeal, kind{"nothing-to-appeal", 409, "Nothing was decided against the link"}, "nothing was decided against this link"},
+		{review.ErrBanned, kind{"network-banned", 403, "Nothing is taken from this network"}, "ask the operator of this service"},
+		{review.ErrChallenge, kind{"challenge-failed", 403, "The challenge was not passed"}, "the challenge of this service was not passed"},
+		{moderation.ErrAppealed, kind{"appeal-open", 409, "An appeal is open already"}, "an appeal for this link waits for its answer"},
+		{moderation.ErrAnswered, kind{"appeal-answered", 409, "The appeal was answered"}, "the appeal for this link was answered; another waits for another decision"},
+		{moderation.ErrNoAppeal, kind{"no-such-appeal", 404, "There is no such appeal"}, "there is no such appeal"},
+		{moderation.ErrNoCase, kind{"not-under-review", 404, "The link is not under review"}, "this link is not under review, and never was"},
 		{link.ErrNotFound, kind{"not-found", 404, "There is no such link"}, "there is no such link"},
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
@@ -118,6 +126,11 @@ func (a *api) problem(err error) (p Problem, known bool) {
 	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		p = kindLimited().problem()
 		p.Detail = "the limit of creates is reached, wait as long as Retry-After says"
+		return p, true
+	}
+	if _, ok := errors.AsType[*review.LimitedError](err); ok {
+		p = kindLimited().problem()
+		p.Detail = "your network has sent many of these, wait as long as Retry-After says"
 		return p, true
 	}
 	if bad, ok := qr.AsError(err); ok {
@@ -203,6 +216,10 @@ func (a *api) explain(r *http.Request, err error) Problem {
 }
 
 func limitHeaders(h http.Header, err error) {
+	if limited, ok := errors.AsType[*review.LimitedError](err); ok {
+		h.Set("Retry-After", strconv.Itoa(max(1, seconds(limited.Verdict.RetryAfter))))
+		return
+	}
 	limited, ok := errors.AsType[*shorten.LimitedError](err)
 	if !ok {
 		return

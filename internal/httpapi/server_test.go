@@ -30,6 +30,7 @@ import (
 	"curt/internal/moderation"
 	"curt/internal/moderation/moderationtest"
 	"curt/internal/ratelimit"
+	"curt/internal/review"
 	"curt/internal/search"
 	"curt/internal/search/searchtest"
 	"curt/internal/shorten"
@@ -47,6 +48,9 @@ type service struct {
 	stats *stats
 	past  *history
 	log   *bytes.Buffer
+
+	journal *moderationtest.Memory
+	desk    *review.Desk
 }
 
 // parts is what a test may change before the API is put together.
@@ -56,12 +60,13 @@ type parts struct {
 	store   link.Store
 	index   search.Index // nil = there is none
 	callers authtest.Callers
+	limit   *ratelimit.Limit // of reports and of appeals; nil = none
 }
 
 func newService(tb testing.TB, change ...func(*parts)) service {
 	tb.Helper()
 	memory := linktest.NewMemory()
-	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &history{}, log: &bytes.Buffer{}}
+	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &history{}, log: &bytes.Buffer{}, journal: moderationtest.NewMemory()}
 	every := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
 	p := parts{store: memory, callers: authtest.Callers{
 		"":       {Scopes: []auth.Scope{auth.LinksWrite}},
@@ -86,16 +91,24 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	if p.Keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: "curt_" + strings.Repeat("a", 32), Store: s.keys}); err != nil {
 		tb.Fatal(err)
 	}
-	desk := moderationtest.NewMemory()
-	p.Moderator, err = moderation.Open(tb.Context(), moderation.Config{Journal: desk, Progress: desk, Links: p.store, Random: zeros{}, Now: noon})
+	p.Moderator, err = moderation.Open(tb.Context(), moderation.Config{Journal: s.journal, Progress: s.journal, Links: p.store, Random: zeros{}, Now: noon})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	p.Links = shorten.New(shorten.Config{
-		Moderator: p.Moderator, Journal: desk,
+		Moderator: p.Moderator, Journal: s.journal,
 		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})
+	cases := moderationtest.NewMemoryCases()
+	s.desk, err = review.New(review.Config{
+		Cases: cases, Appeals: cases, Journal: s.journal, Moderator: p.Moderator, Links: p.store, DayKeys: dayKeys{},
+		Limits: ratelimit.NewMemory(), ReportLimit: p.limit, AppealLimit: p.limit, Random: zeros{}, // examples show a token
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.Review = s.desk
 	if s.Handler, err = httpapi.New(p.Config); err != nil {
 		tb.Fatal(err)
 	}
@@ -106,6 +119,11 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// dayKeys has the same key for every day.
+type dayKeys struct{}
+
+func (dayKeys) DayKey(context.Context, time.Time) (key [16]byte, err error) { return key, nil }
 
 // syncWriter lets handlers log in parallel.
 type syncWriter struct {

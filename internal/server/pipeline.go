@@ -65,6 +65,7 @@ func (s *Server) support() []loop {
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
 		{"decisions", s.aside(s.decides.Run)},
+		{"reviews", s.desk.Run},
 		{"search", s.aside(s.finder.indexer.Run)},
 		{"ranking", s.aside(s.finder.ranker.Run)},
 	}

@@ -32,6 +32,7 @@ import (
 	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/redirect"
+	"curt/internal/review"
 	"curt/internal/shorten"
 	"curt/internal/telemetry"
 	"curt/internal/web"
@@ -73,6 +74,7 @@ type Server struct {
 	clicks  pipeline
 	keys    *auth.Keys
 	decides *moderation.Moderator
+	desk    *review.Desk
 	finder  finder
 	counted func(http.Handler) http.Handler // has answers in metrics and traces
 	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
@@ -135,6 +137,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.openModerator(ctx); err != nil {
+		return err
+	}
+	if err := s.newDesk(); err != nil {
 		return err
 	}
 	s.register()
@@ -203,7 +208,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	}
 	return httpapi.New(httpapi.Config{
 		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
-		Moderator: s.decides, ClientAddr: addressOf(clients),
+		Moderator: s.decides, Review: s.desk, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
 }
@@ -219,7 +224,7 @@ func addressOf(clients clientaddr.Rule) func(*http.Request) netip.Addr {
 func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, creator *shorten.Creator) (web.Config, error) {
 	key, err := s.derive("curt statistics pages")
 	return web.Config{
-		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(),
+		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk,
 		Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Drawer: s.drawer, EntryKey: key, Log: s.log,
 		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
 		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),

@@ -15,7 +15,9 @@
 //	/              the form, where callers without a key may make links; else what this is
 //	/{code}+       where a link leads, without a visit
 //	/{code}/stats  the statistics, for who shows a key (entry.go) or was given a share
+//	/report        anybody says what is wrong with a link
+//	/appeal        the owner of a link that is stopped says why that is wrong
 //	/static/…      the stylesheet and the icon
 //
-// The package reaches no SQL. It imports redirect, shorten and what is below them.
+// The package reaches no SQL. It imports redirect, review, shorten and what is below them.
 package web

@@ -16,10 +16,11 @@ import (
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/redirect"
+	"curt/internal/review"
 	"curt/internal/shorten"
 )
 
-// Config is what [New] needs. Everything but Now is required.
+// Config is what [New] needs. Everything but Challenge and Now is required.
 type Config struct {
 	Pages    *Pages
 	Visitors *redirect.Handler // says what a Host is and where links lead
@@ -27,6 +28,7 @@ type Config struct {
 	Auth     auth.Authenticator
 	Keys     *auth.Keys // normally Auth itself
 	Shares   *auth.Shares
+	Review   *review.Desk
 	Stats    analytics.Reader
 	Drawer   *qr.Drawer
 	Log      *slog.Logger
@@ -53,6 +55,9 @@ type Config struct {
 	// Public says that the listener serves links, which may be looked at.
 	Public bool
 
+	// Challenge is what strangers who report or appeal have to pass; nil = nothing.
+	Challenge review.Challenge
+
 	// Now returns the time; nil = time.Now.
 	Now func() time.Time
 }
@@ -70,9 +75,12 @@ const minEntryKey = 16
 
 // New returns a Handler.
 func New(cfg Config) (*Handler, error) {
-	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
+	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Review == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
 		cfg.BaseURL == "" || cfg.ShortURL == nil || cfg.ClientAddr == nil || len(cfg.EntryKey) < minEntryKey {
 		return nil, errors.New("web: a part is missing")
+	}
+	if cfg.Challenge == nil {
+		cfg.Challenge = review.NoChallenge{}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -114,6 +122,10 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 			return "", nil // a host for links only
 		}
 		return "/{$}", h.home
+	case p == reportPath:
+		return reportPath, h.report
+	case p == appealPath:
+		return appealPath, h.appeal
 	case strings.HasPrefix(p, staticPrefix):
 		if f, ok := h.Pages.files[p]; ok {
 			return staticPrefix + "{file}", f.serve

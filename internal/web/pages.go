@@ -61,6 +61,8 @@ type message struct {
 	Back        string // where a link back leads; "" = none
 	Destination *destination
 	Onward      string // where the warning's link leads on; "" = it has none
+
+	Report, Appeal bool // a link to the form
 }
 
 // destination is where a link leads, cut so that its host can be told from the rest.
@@ -79,9 +81,9 @@ func destinationOf(href string) *destination {
 // NewPages reads the templates and the files.
 func NewPages() (*Pages, error) {
 	p := &Pages{templates: map[string]*template.Template{}, files: map[string]file{}}
-	for _, name := range []string{"message", "home", "preview", "key", "stats"} {
+	for _, name := range []string{"message", "home", "preview", "key", "stats", "report", "appeal"} {
 		t, err := template.New("layout.html").Funcs(template.FuncMap{"text": text}).
-			ParseFS(sources, "pages/layout.html", "pages/destination.html", "pages/"+name+".html")
+			ParseFS(sources, "pages/layout.html", "pages/destination.html", "pages/linkfield.html", "pages/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("web: parse page %s: %w", name, err)
 		}
@@ -125,10 +127,27 @@ func (p *Pages) Policy() string { return policy }
 // Page implements redirect.Pages.
 func (p *Pages) Page(problem redirect.Problem, status int, href, onward string) ([]byte, error) {
 	m := message{shell: p.shell(problem.Title()), Detail: problem.Detail(), Status: statusLine(status)}
+	m.Report, m.Appeal = strangersMay(problem)
 	if href != "" {
 		m.Destination, m.Onward = destinationOf(href), onward
 	}
 	return p.make("message", m)
+}
+
+// strangersMay says of what a page is about whether it can be reported, and whether its
+// owner can appeal: of links that are there. The pages are the same for every link; which
+// one a visitor comes from, the forms are told by the browser.
+func strangersMay(p redirect.Problem) (report, appeal bool) {
+	switch p {
+	case redirect.Warning:
+		return true, true
+	case redirect.Blocked, redirect.Legal:
+		return false, true
+	case redirect.NotYetActive, redirect.Expired, redirect.Exhausted, redirect.Disabled:
+		return true, false
+	default:
+		return false, false
+	}
 }
 
 func statusLine(status int) string { return strconv.Itoa(status) + " " + http.StatusText(status) }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"curt/internal/link"
 	"curt/internal/redirect"
 	"curt/internal/web"
@@ -79,7 +81,7 @@ func TestTheWarningShowsTheDestinationAsText(t *testing.T) {
 		if want := web.Text(href); shown != want {
 			t.Errorf("the page shows %q, want %q", shown, want)
 		}
-		if attr(d.all("bdi")[0], "dir") != "ltr" || len(d.all("a")) != 0 {
+		if attr(d.all("bdi")[0], "dir") != "ltr" || len(onwardLinks(d)) != 0 {
 			t.Errorf("%q: %s", href, d.Body)
 		}
 	}
@@ -99,7 +101,7 @@ func TestTheWarningLeadsOnByOneLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := check(t, recorded(made))
-			if links := d.all("a"); href == "" && len(links) != 0 {
+			if links := onwardLinks(d); href == "" && len(links) != 0 {
 				t.Errorf("nothing is named, and a link leads to %q", attr(links[0], "href"))
 			} else if href != "" && (len(links) != 1 || !strings.HasPrefix(attr(links[0], "href"), "/abc?") ||
 				!strings.HasSuffix(attr(links[0], "href"), onward[strings.LastIndex(onward, "curt_pass="):]) ||
@@ -114,6 +116,37 @@ func TestTheWarningLeadsOnByOneLink(t *testing.T) {
 					t.Errorf("%q: the page goes on by itself: %s", href, d.Body)
 				}
 			}
+		}
+	}
+}
+
+// onwardLinks are the links of a page but those to forms.
+func onwardLinks(d document) (links []*html.Node) {
+	for _, a := range d.all("a") {
+		if href := attr(a, "href"); href != "/report" && href != "/appeal" {
+			links = append(links, a)
+		}
+	}
+	return links
+}
+
+// Pages about links that are there lead to the forms about them, and tell these, and
+// nobody else, which link it is.
+func TestPagesLeadToTheFormsOfStrangers(t *testing.T) {
+	s := newSite(t)
+	for code, safety := range map[string]link.Safety{"warned": link.Warn, "blocked": link.Blocked, "law": link.Legal} {
+		s.put(t, code, func(l *link.Link) { l.Safety = safety })
+	}
+	s.put(t, "off", func(l *link.Link) { l.Status = link.Disabled })
+	for code, want := range map[string]string{"warned": "report appeal", "blocked": "appeal", "law": "appeal", "off": "report", "none": ""} {
+		d, got := check(t, s.do(t, "GET", "/"+code, "")), []string{}
+		for _, a := range d.all("a") {
+			if name := strings.TrimPrefix(attr(a, "href"), "/"); (name == "report" || name == "appeal") && attr(a, "referrerpolicy") == "same-origin" {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s leads to %q, want %q", code, got, want)
 		}
 	}
 }

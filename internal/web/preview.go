@@ -14,6 +14,7 @@ type preview struct {
 	Destination      *destination
 	Fallback         bool // the link is over, and leads on all the same
 	Hidden           bool // only the host is shown
+	Report           string
 }
 
 // preview shows where a link leads, for as long as it leads a visitor somewhere;
@@ -29,7 +30,7 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request, code link.Code
 	short := h.ShortURL(link.Key{Domain: h.Visitors.At(r.Host).Domain(), Code: code})
 	p := preview{
 		shell: h.Pages.shell("Where this link leads"), ShortURL: short, Follow: short,
-		Destination: destinationOf(out.Location), Fallback: target.At(h.Now()) != link.StateLive,
+		Destination: destinationOf(out.Location), Fallback: target.At(h.Now()) != link.StateLive, Report: reportPath + "?code=" + string(code),
 	}
 	if target.Limited && !p.Fallback {
 		p.Hidden, p.Destination.After = true, "/…"

@@ -24,9 +24,11 @@ import (
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/moderation"
 	"curt/internal/qr"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
+	"curt/internal/review"
 	"curt/internal/shorten"
 	"curt/internal/web"
 	"curt/internal/weburl"
@@ -48,6 +50,8 @@ type site struct {
 	keys   *auth.Keys
 	shares *auth.Shares
 	stats  *counts
+	desk   *review.Desk
+	mods   *moderation.Moderator
 }
 
 // adminKey is the admin key of every site.
@@ -108,6 +112,8 @@ func newSite(t testing.TB, change ...func(*parts)) site {
 		t.Fatal(err)
 	}
 	p.Keys, p.Shares, p.Stats, p.EntryKey = s.keys, s.shares, s.stats, []byte("sixteen bytes key")
+	s.desk, s.mods = newDesk(t, s.store)
+	p.Review = s.desk
 	for _, f := range change {
 		f(&p)
 	}
@@ -267,7 +273,7 @@ func attr(n *html.Node, name string) string {
 // elements are all that pages are made of: whatever else is in one was smuggled in.
 func elements() []string {
 	return strings.Fields(`html head meta title link body main nav header footer section h1 h2 h3 p a bdi strong small kbd form div label input
-		select option button svg path rect line g text time ul li dl dt dd figure figcaption table caption thead tbody tr th td details summary span br`)
+		textarea select option button svg path rect line g text time ul li dl dt dd figure figcaption table caption thead tbody tr th td details summary span br`)
 }
 
 // check holds what every page promises: headers that let nothing in, elements and
@@ -325,7 +331,7 @@ func checkElement(t testing.TB, d document, n *html.Node) {
 			}
 		}
 	}
-	if n.Data == "input" && attr(n, "type") != "hidden" || n.Data == "select" {
+	if n.Data == "input" && attr(n, "type") != "hidden" || n.Data == "select" || n.Data == "textarea" {
 		if !slices.ContainsFunc(d.all("label"), func(l *html.Node) bool { return attr(l, "for") == attr(n, "id") }) {
 			t.Errorf("the field %q has no label", attr(n, "name"))
 		}

@@ -20,6 +20,7 @@ const browser = await chromium.launch({ executablePath: plan.program, args: [`--
 // listen makes a fault of whatever the browser complains about. That the page itself is
 // a 404 is no complaint.
 function listen (page, where) {
+  page.on('dialog', d => { found.faults.push(`${where}: a script ran: ${d.message()}`); return d.dismiss() })
   page.on('pageerror', e => found.faults.push(`${where}: ${e}`))
   page.on('requestfailed', r => {
     if (r.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before all of it was there
@@ -37,7 +38,11 @@ async function look (context, p, where, scheme) {
   listen(page, where)
   await page.goto(p.url)
   if (p.fill) {
-    for (const [id, value] of Object.entries(p.fill)) await page.fill('#' + id, value)
+    for (const [id, value] of Object.entries(p.fill)) {
+      const at = page.locator('#' + id)
+      if (await at.evaluate(e => e.tagName) === 'SELECT') await at.selectOption(value)
+      else await at.fill(value)
+    }
     await Promise.all([page.waitForEvent('load'), page.press('#' + Object.keys(p.fill)[0], 'Enter')])
   }
   await page.evaluate(axe)

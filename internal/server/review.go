@@ -1,0 +1,21 @@
+package server
+
+import (
+	"crypto/rand"
+	"time"
+
+	"curt/internal/ratelimit"
+	"curt/internal/review"
+)
+
+// newDesk makes the desk at which reports and appeals are taken and decided. What they
+// are limited by is apart from creates: a flood of reports makes no limit of those forget.
+func (s *Server) newDesk() (err error) {
+	s.desk, err = review.New(review.Config{
+		Cases: s.links.Cases(), Appeals: s.links.Appeals(), Journal: s.links.Journal(), Moderator: s.decides,
+		Links: s.links, DayKeys: s.links, Limits: ratelimit.NewMemory(), ReportLimit: s.ready.reports, AppealLimit: s.ready.appeals,
+		Due: s.config.ReviewDue, Quarantine: s.config.ReportQuarantine, Retention: time.Duration(s.config.ReportRetention),
+		Random: rand.Reader, Log: s.log, Metrics: s.metrics.Registerer(),
+	})
+	return err
+}
