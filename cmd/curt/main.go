@@ -27,6 +27,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
 	Ban     banCmd     `cmd:"" help:"Ban links, hosts, keys and networks, and undo that."`
 	Journal journalCmd `cmd:"" help:"Read the journal of moderation."`
+	Review  reviewCmd  `cmd:"" help:"Look at reported and suspicious links, decide about them, answer appeals."`
 	QR      qrCmd      `cmd:"" name:"qr" help:"Draw the QR code of a link."`
 	Import  importCmd  `cmd:"" help:"Make links from CSV or JSON Lines, also of other shorteners."`
 	Export  exportCmd  `cmd:"" help:"Write all links, or their statistics, as JSON Lines or CSV."`

@@ -107,6 +107,13 @@ func hostile(t *testing.T) string {
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusForbidden)
 			answer = `{"title":` + text + `,"detail":` + text + `}`
+		case strings.HasSuffix(r.URL.Path, "/decisions"):
+			answer = `{"results":[{"status":200,"link":` + page + `},{"status":409,"problem":{"title":` + text + `}}]}`
+		case strings.Contains(r.URL.Path, "/reviews"):
+			file := strings.ReplaceAll(`{"short_url":T,"sources":[T],"state":"open","link":P,"findings":[{"signal":T,"evidence":T}],"reported":[{"category":"","text":T,"contact":T}],`+
+				`"appeal":{"reason":T,"answer":T},"history":[{"reason":T}]}`, "T", text)
+			file = strings.ReplaceAll(file, "P", page)
+			answer = strings.TrimSuffix(file, "}") + `,"reviews":[` + file + `]}`
 		case strings.HasSuffix(r.URL.Path, "/bulk"):
 			answer = `{"results":[{"status":201,"link":` + page + `},{"status":409,"problem":{"title":` + text + `}},{"status":201}]}`
 		case strings.HasSuffix(r.URL.Path, "/stats"):
