@@ -25,7 +25,7 @@ const minVersion = "3.51.3"
 type file struct {
 	path        string
 	synchronous string // FULL or NORMAL
-	cacheKiB    int    // page cache of each reading connection
+	cacheKiB    int    // page cache of each reading connection; it takes twice that in memory (docs/decisions/0018)
 	readers     int    // connections of the reading pool
 	migrations  fs.FS  // goose files NNNNN_name.sql
 
@@ -87,18 +87,6 @@ func renewWAL(ctx context.Context, db *sql.DB) error {
 	err := db.QueryRowContext(ctx, sqlTruncateWAL).Scan(&busy, &pages, &moved)
 	if code := resultCode(err) & 0xff; err != nil && code != codeFull && code != codeBusy {
 		return fmt.Errorf("bring the write-ahead log into the file: %w", err)
-	}
-	return nil
-}
-
-// fill puts as many reading connections into readers as it holds.
-func (h handles) fill(ctx context.Context, readers chan<- *conn) error {
-	for range cap(readers) {
-		c, err := newConn(ctx, h.read)
-		if err != nil {
-			return err
-		}
-		readers <- c
 	}
 	return nil
 }

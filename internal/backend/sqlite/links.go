@@ -26,7 +26,7 @@ type LinksConfig struct {
 	// cut and exists only as the control of the test that proves FULL does not.
 	Synchronous string
 
-	WriterCacheKiB int   // page cache of the writing connection; default 8 MiB
+	WriterCacheKiB int   // page cache of the writing connection; default 4 MiB
 	ReaderCacheKiB int   // page cache of each reading connection; default 1 MiB
 	Readers        int   // reading connections; default 4
 	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
@@ -43,7 +43,7 @@ type LinksConfig struct {
 
 func (c LinksConfig) withDefaults() LinksConfig {
 	c.Synchronous = cmp.Or(c.Synchronous, "FULL")
-	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 8<<10)
+	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 4<<10)
 	c.ReaderCacheKiB = cmp.Or(c.ReaderCacheKiB, 1<<10)
 	c.Readers = cmp.Or(c.Readers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
@@ -73,8 +73,8 @@ type Links struct {
 	codeKey [32]byte
 
 	writer  *writer
-	readers chan *conn // the idle ones
-	check   *conn      // for checkpoints; owned by whoever holds checking
+	readers *readers
+	check   *conn // for checkpoints; owned by whoever holds checking
 
 	ahead ahead
 
@@ -113,7 +113,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		return nil, fmt.Errorf("open links: %w", undone(err))
 	}
 	s := &Links{
-		config: config, handles: h, readers: make(chan *conn, config.Readers),
+		config: config, handles: h,
 		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64),
 	}
 	if err := s.start(ctx); err != nil {
@@ -135,7 +135,7 @@ func (s *Links) start(ctx context.Context) error {
 	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
 		return err
 	}
-	if err := s.handles.fill(ctx, s.readers); err != nil {
+	if s.readers, err = newReaders(ctx, s.handles, s.config.Readers); err != nil {
 		return err
 	}
 	if err := s.ahead.open(ctx, s.handles, s.config.Path); err != nil {
@@ -180,8 +180,9 @@ func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
 	default:
 	}
 	select {
-	case c := <-s.readers:
-		defer func() { s.readers <- c }()
+	case <-s.readers.free:
+		c := s.readers.pop()
+		defer s.readers.push(c)
 		return undone(c.do(f))
 	case <-s.closed:
 		return fmt.Errorf("closed: %w", link.ErrUnavailable)
@@ -206,11 +207,7 @@ func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.writer.close()
 		close(s.closed)
-		errs := []error{}
-		for range s.config.Readers {
-			errs = append(errs, (<-s.readers).close())
-		}
-		errs = append(errs, s.ahead.close()...)
+		errs := []error{s.readers.close(), s.ahead.conns.close()}
 		s.checking.Lock()
 		defer s.checking.Unlock()
 		if s.writer.failure() == nil {

@@ -27,28 +27,14 @@ const (
 type ahead struct {
 	path  string
 	on    atomic.Bool // the file is large
-	conns chan *conn  // the idle ones
+	conns *readers
 }
 
-func (a *ahead) open(ctx context.Context, h handles, path string) error {
-	a.path, a.conns = path, make(chan *conn, aheadConns)
+func (a *ahead) open(ctx context.Context, h handles, path string) (err error) {
+	a.path = path
 	a.measure()
-	for range aheadConns {
-		c, err := newConn(ctx, h.read)
-		if err != nil {
-			return err
-		}
-		a.conns <- c
-	}
-	return nil
-}
-
-// close waits for reads under way.
-func (a *ahead) close() (errs []error) {
-	for range aheadConns {
-		errs = append(errs, (<-a.conns).close())
-	}
-	return errs
+	a.conns, err = newReaders(ctx, h, aheadConns)
+	return err
 }
 
 // measure finds out whether the file is large.
@@ -64,11 +50,12 @@ func (a *ahead) read(ctx context.Context, closed <-chan struct{}, l *link.Link) 
 		return // no link of many, or nobody's twin
 	}
 	select {
-	case c := <-a.conns:
+	case <-a.conns.free:
+		c := a.conns.pop()
 		_ = c.do(func(t *tx) error {
 			return t.each(sqlTwinPlace, ignore, string(l.Workspace), digest(l.Destination), millis(l.Expires))
 		})
-		a.conns <- c
+		a.conns.push(c)
 	case <-closed:
 	case <-ctx.Done():
 	}

@@ -19,7 +19,7 @@ import (
 type RollupsConfig struct {
 	Path string // of clicks.db; its folder must exist
 
-	WriterCacheKiB int   // page cache of the writing connection; default 8 MiB
+	WriterCacheKiB int   // page cache of the writing connection; default 4 MiB
 	ReaderCacheKiB int   // page cache of each reading connection; default 1 MiB
 	Readers        int   // reading connections; default 2
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 32
@@ -41,7 +41,7 @@ type Rollups struct {
 	write    *conn
 	batch    batchBuffers
 
-	readers  chan *conn // the idle ones
+	readers  *readers
 	checking sync.Mutex // guards check
 	check    *conn
 	applied  chan struct{} // a batch was committed; Run listens
@@ -56,7 +56,7 @@ var errClosed = errors.New("clicks.db is closed")
 
 // OpenRollups opens or creates clicks.db and brings its schema up to date.
 func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
-	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 8<<10)
+	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 4<<10)
 	config.ReaderCacheKiB = cmp.Or(config.ReaderCacheKiB, 1<<10)
 	config.Readers = cmp.Or(config.Readers, 2)
 	config.CheckpointMiB = cmp.Or(config.CheckpointMiB, 32)
@@ -72,7 +72,7 @@ func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 		return nil, fmt.Errorf("open roll-ups: %w", err)
 	}
 	s := &Rollups{
-		config: config, handles: h, readers: make(chan *conn, config.Readers),
+		config: config, handles: h,
 		applied: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	if err := s.start(ctx); err != nil {
@@ -88,7 +88,8 @@ func (s *Rollups) start(ctx context.Context) (err error) {
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
-	return s.handles.fill(ctx, s.readers)
+	s.readers, err = newReaders(ctx, s.handles, s.config.Readers)
+	return err
 }
 
 // view lends f a reading connection inside a transaction: all that f reads is of
@@ -102,8 +103,9 @@ func (s *Rollups) view(ctx context.Context, f func(t *tx) error) error {
 	default:
 	}
 	select {
-	case c := <-s.readers:
-		defer func() { s.readers <- c }()
+	case <-s.readers.free:
+		c := s.readers.pop()
+		defer s.readers.push(c)
 		return c.do(func(t *tx) error {
 			if _, err := t.exec(sqlBeginRead); err != nil {
 				return err
@@ -187,10 +189,7 @@ func (s *Rollups) Close() error {
 		s.applying.Lock()
 		defer s.applying.Unlock()
 		close(s.closed)
-		errs := []error{}
-		for range s.config.Readers {
-			errs = append(errs, (<-s.readers).close())
-		}
+		errs := []error{s.readers.close()}
 		s.checking.Lock()
 		defer s.checking.Unlock()
 		errs = append(errs, s.check.do(func(t *tx) error {

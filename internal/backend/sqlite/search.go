@@ -61,7 +61,7 @@ type Search struct {
 
 	mu      sync.RWMutex // guards all below; held for writing only while a commit ends
 	handles handles
-	readers chan *conn // the idle ones; nil after Close
+	readers *readers // nil after Close
 	state   searchState
 }
 
@@ -123,10 +123,10 @@ func (s *Search) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	readers := make(chan *conn, s.config.Readers)
+	var lent *readers
 	write, err := newConn(ctx, h.write)
 	if err == nil {
-		err = h.fill(ctx, readers)
+		lent, err = newReaders(ctx, h, s.config.Readers)
 	}
 	var state searchState
 	if err == nil {
@@ -140,7 +140,7 @@ func (s *Search) open(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.write, s.handles, s.readers, s.state = write, h, readers, state
+	s.write, s.handles, s.readers, s.state = write, h, lent, state
 	return nil
 }
 
@@ -159,20 +159,21 @@ func (s *Search) remove() error {
 // transaction sees: they are taken together, while no commit ends.
 func (s *Search) view(ctx context.Context, f func(t *tx, state searchState) error) error {
 	s.mu.RLock()
-	readers := s.readers
+	lent := s.readers
 	s.mu.RUnlock()
-	if readers == nil {
+	if lent == nil {
 		return errSearchClosed()
 	}
 	var c *conn
 	select {
-	case c = <-readers:
-		defer func() { readers <- c }()
+	case <-lent.free:
+		c = lent.pop()
+		defer lent.push(c)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a connection: %w", context.Cause(ctx))
 	}
 	return searchError(c.do(func(t *tx) error {
-		state, err := s.snapshot(t, readers)
+		state, err := s.snapshot(t, lent)
 		if err == nil {
 			err = f(t, state)
 		}
@@ -181,10 +182,10 @@ func (s *Search) view(ctx context.Context, f func(t *tx, state searchState) erro
 	}))
 }
 
-func (s *Search) snapshot(t *tx, readers chan *conn) (searchState, error) {
+func (s *Search) snapshot(t *tx, lent *readers) (searchState, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.readers != readers {
+	if s.readers != lent {
 		return searchState{}, errSearchClosed() // or made anew meanwhile
 	}
 	if _, err := t.exec(sqlBeginRead); err != nil {
@@ -292,16 +293,13 @@ func (s *Search) Close() error {
 // shut waits for readers and closes the file.
 func (s *Search) shut() error {
 	s.mu.Lock()
-	readers, h := s.readers, s.handles
+	lent, h := s.readers, s.handles
 	s.readers = nil
 	s.mu.Unlock()
-	if readers == nil {
+	if lent == nil {
 		return nil
 	}
-	var errs []error
-	for range s.config.Readers {
-		errs = append(errs, (<-readers).close())
-	}
+	errs := []error{lent.close()}
 	errs = append(errs, s.write.do(func(t *tx) error {
 		_, err := walState(t, sqlTruncateWAL)
 		return err
