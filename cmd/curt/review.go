@@ -137,13 +137,23 @@ func (c *reviewShowCmd) Run(ctx context.Context, t terminal) error {
 // what was decided. Texts of several lines stay on one: a name stands before each.
 func fileLines(f *client.ReviewFile) [][2]string {
 	lines := [][2]string{
-		{"short url", f.ShortURL}, {"state", f.State}, {"by", strings.Join(f.Sources, ",")}, {"score", strconv.Itoa(f.Score)},
-		{"workspace", f.WorkspaceID}, {"opened", f.OpenedAt.Format(time.RFC3339)}, {"due", dueOf(&f.Review)},
+		{"short url", f.ShortURL},
+		{"state", f.State},
+		{"by", strings.Join(f.Sources, ",")},
+		{"score", strconv.Itoa(f.Score)},
+		{"workspace", f.WorkspaceID},
+		{"opened", f.OpenedAt.Format(time.RFC3339)},
+		{"due", dueOf(&f.Review)},
 	}
 	if l := f.Link; l != nil {
 		lines = append(lines, [][2]string{
-			{"safety", l.Safety}, {"long url", l.LongURL}, {"fallback url", cellOf(l.FallbackURL)}, {"title", l.Title},
-			{"clicks", count(l.Clicks)}, {"created", l.CreatedAt.Format(time.RFC3339)}, {"updated", l.UpdatedAt.Format(time.RFC3339)},
+			{"safety", l.Safety},
+			{"long url", l.LongURL},
+			{"fallback url", cellOf(l.FallbackURL)},
+			{"title", l.Title},
+			{"clicks", count(l.Clicks)},
+			{"created", l.CreatedAt.Format(time.RFC3339)},
+			{"updated", l.UpdatedAt.Format(time.RFC3339)},
 		}...)
 	}
 	for _, x := range f.Findings {

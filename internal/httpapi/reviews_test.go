@@ -111,8 +111,10 @@ func TestModeratorsDecideRowByRow(t *testing.T) {
 		{"code":"one","safety":"blocked","reason":"harmful"},{"code":"nobody","safety":"clean","reason":"x"},{"code":"two","safety":"limbo","reason":"x"},
 		{"code":"two","safety":"clean","reason":" "},{"code":"one","domain":"evil.example","safety":"clean","reason":"x"},{"code":"a/b","safety":"clean","reason":"x"}]}`)
 	results, _ := done.want(t, http.StatusMultiStatus).json(t)["results"].([]any)
-	for i, want := range []string{"200 true blocked <nil>", "404 false <nil> /problems/not-found", "400 false <nil> /problems/invalid-request",
-		"400 false <nil> /problems/invalid-request", "404 false <nil> /problems/not-found", "404 false <nil> /problems/not-found"} {
+	for i, want := range []string{
+		"200 true blocked <nil>", "404 false <nil> /problems/not-found", "400 false <nil> /problems/invalid-request",
+		"400 false <nil> /problems/invalid-request", "404 false <nil> /problems/not-found", "404 false <nil> /problems/not-found",
+	} {
 		r, _ := results[i].(map[string]any)
 		if got := fmt.Sprintf("%v %v %v %v", r["status"], r["closed"], at(r, "link", "safety"), at(r, "problem", "type")); got != want {
 			t.Errorf("row %d: %s, want %s", i, got, want)

@@ -34,7 +34,7 @@ func (h *Handler) appeal(w http.ResponseWriter, r *http.Request) {
 	page := appealPage{shell: h.Pages.shell("Appeal for a link"), Keys: h.API}
 	switch token := r.URL.Query().Get("token"); {
 	case r.Method != http.MethodPost && !isRead(r):
-		h.methods(w, r, "GET, HEAD, POST")
+		h.methods(w, r)
 	case isRead(r) && token != "":
 		h.showAppeal(w, r, page, token)
 	case !h.Hosts.Own(r.Host):

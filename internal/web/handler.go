@@ -173,8 +173,9 @@ func (h *Handler) say(w http.ResponseWriter, r *http.Request, status int, title,
 	h.write(w, r, status, "message", message{shell: h.Pages.shell(title), Detail: detail, Status: statusLine(status), Back: back})
 }
 
-// methods answers a method that a page does not take.
-func (h *Handler) methods(w http.ResponseWriter, r *http.Request, allow string) {
+// methods answers a method that a page with a form does not take.
+func (h *Handler) methods(w http.ResponseWriter, r *http.Request) {
+	const allow = "GET, HEAD, POST"
 	w.Header().Set("Allow", allow)
 	h.say(w, r, http.StatusMethodNotAllowed, "Method not allowed", "This page takes "+allow+".", "")
 }

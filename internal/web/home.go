@@ -74,7 +74,7 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		h.make(w, r)
 	default:
-		h.methods(w, r, "GET, HEAD, POST")
+		h.methods(w, r)
 	}
 }
 

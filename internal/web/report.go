@@ -57,7 +57,7 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	page := reportPage{shell: h.Pages.shell("Report a link"), Link: field{Value: h.meant(r)}, Categories: categoryNames("")}
 	switch {
 	case r.Method != http.MethodPost && !isRead(r):
-		h.methods(w, r, "GET, HEAD, POST")
+		h.methods(w, r)
 	case !h.Hosts.Own(r.Host):
 		h.elsewhere(w, r, reportPath)
 	case isRead(r):

@@ -92,7 +92,7 @@ func (h *Handler) stats(w http.ResponseWriter, r *http.Request, k link.Key) {
 		h.enter(w, r, k)
 		return
 	default:
-		h.methods(w, r, "GET, HEAD, POST")
+		h.methods(w, r)
 		return
 	}
 	w.Header()["X-Robots-Tag"] = []string{"noindex"}

@@ -295,7 +295,7 @@ func givesUp(t *testing.T, q Queue) {
 	errs = append(errs, err)
 	note(q.Forget(ctx, noon(), 1))
 	note(q.Erase(ctx, id(1)))
-	note(q.Open(ctx, appeal(1, 1), opening(1, moderation.FromAppeal, 0)))
+	note(q.Open(ctx, appeal(1), opening(1, moderation.FromAppeal, 0)))
 	note(q.Of(ctx, id(1)))
 	note(q.By(ctx, moderation.Hash{}))
 	for i, err := range errs {

@@ -42,7 +42,7 @@ func walks(t *testing.T, q Queue) {
 		report(t, q, n, 1)
 	}
 	for _, n := range []int{8, 2} {
-		must(t)(q.Open(t.Context(), appeal(n, 1), opening(n, moderation.FromAppeal, 0)))
+		must(t)(q.Open(t.Context(), appeal(n), opening(n, moderation.FromAppeal, 0)))
 	}
 	for order, want := range map[moderation.CaseOrder][]int{
 		moderation.ByDue:     {2, 8, 0, 1, 3, 4, 5, 6, 7, 9},
@@ -85,7 +85,7 @@ func filters(t *testing.T, q Queue) {
 	if _, _, err := q.Report(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	must(t)(q.Open(t.Context(), appeal(4, 1), opening(4, moderation.FromAppeal, 0)))
+	must(t)(q.Open(t.Context(), appeal(4), opening(4, moderation.FromAppeal, 0)))
 	must(t)(q.Close(t.Context(), moderation.Closing{Link: ref(5), Sequence: 9, At: noon().Add(time.Hour), By: "mod", Safety: link.Clean}))
 	for name, c := range map[string]struct {
 		f    moderation.CaseFilter

@@ -60,8 +60,13 @@ func networks(t *testing.T, q Queue) {
 		network uint64
 		want    int
 	}{
-		{0, 1, 1}, {0, 1, 1}, {0, 2, 2}, {0, 0, 2}, {0, 1<<64 - 1, 3},
-		{1, 1, 1}, {1, 3, 2}, // a new day: the digests of the last one say nothing
+		{0, 1, 1},
+		{0, 1, 1},
+		{0, 2, 2},
+		{0, 0, 2},
+		{0, 1<<64 - 1, 3},
+		{1, 1, 1},
+		{1, 3, 2}, // a new day: the digests of the last one say nothing
 		{0, 9, 2}, // who comes late from the day before is not counted
 	} {
 		if got := send(step.day, step.network); got != step.want {
@@ -76,11 +81,11 @@ func networks(t *testing.T, q Queue) {
 	}
 }
 
-// appeal is the n-th appeal, of the n-th link, against a decision.
-func appeal(n int, against uint64) moderation.Appeal {
+// appeal is the n-th appeal, of the n-th link, against the first decision.
+func appeal(n int) moderation.Appeal {
 	return moderation.Appeal{
-		ID: caseID(n + 500), Link: ref(n), Token: moderation.Hash{byte(n), 31: byte(against)}, At: noon().Add(time.Minute),
-		By: "owner", Reason: "it is mine", Against: against,
+		ID: caseID(n + 500), Link: ref(n), Token: moderation.Hash{byte(n), 31: 1}, At: noon().Add(time.Minute),
+		By: "owner", Reason: "it is mine", Against: 1,
 	}
 }
 
@@ -90,12 +95,12 @@ func answersOnce(t *testing.T, q Queue) {
 		t.Errorf("before: %v", err)
 	}
 	follow(t, q, 0, decided(1, 70))
-	a := appeal(1, 1)
+	a := appeal(1)
 	c := must(t)(q.Open(ctx, a, opening(1, moderation.FromAppeal, 0)))
 	if c.Sources != moderation.FromPolicy|moderation.FromAppeal || c.ID != caseID(1) {
 		t.Errorf("its case is %+v", c)
 	}
-	second := appeal(1, 1)
+	second := appeal(1)
 	second.ID, second.Token = caseID(600), moderation.Hash{9}
 	if _, err := q.Open(ctx, second, opening(1, moderation.FromAppeal, 0)); !errors.Is(err, moderation.ErrAppealed) {
 		t.Errorf("a second one: %v", err)
@@ -132,7 +137,7 @@ func answersOnce(t *testing.T, q Queue) {
 func laterAppeals(t *testing.T, q Queue) {
 	ctx := t.Context()
 	follow(t, q, 0, decided(1, 70))
-	a := appeal(1, 1)
+	a := appeal(1)
 	a.At = noon().Add(time.Hour + time.Millisecond)
 	must(t)(q.Open(ctx, a, opening(1, moderation.FromAppeal, 0)))
 	late := closing(1, 2) // decided before the appeal, followed after it
@@ -156,7 +161,7 @@ func erasesTexts(t *testing.T, q Queue) {
 	for n := range 3 { // 0 and 1 are closed
 		report(t, q, n, 0)
 		report(t, q, n, 1)
-		must(t)(q.Open(ctx, appeal(n, 1), opening(n, moderation.FromAppeal, 0)))
+		must(t)(q.Open(ctx, appeal(n), opening(n, moderation.FromAppeal, 0)))
 	}
 	for n := range 2 {
 		c := closing(n, uint64(n)+2)
