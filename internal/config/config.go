@@ -37,6 +37,7 @@ type Config struct {
 	Weights        string        `env:"CURT_WEIGHTS" help:"Points that signals add, 0 to 100, as login_words=10,velocity=0. Unset: the table in docs/operations.md." empty:"none"`
 	Thresholds     string        `env:"CURT_THRESHOLDS" help:"Scores above which links are treated so, as warn=100,quarantine=60,block=85, which is the default; 100 is never." empty:"none"`
 	UnknownLimit   string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may ask for before it is answered 429, or off."`
+	Recheck        time.Duration `default:"24h" env:"CURT_RECHECK" help:"How often all links are judged again; a new version of a blocklist brings it forward. 0: never."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`

@@ -57,6 +57,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--proxy-protocol", "CURT_PROXY_PROTOCOL", "true"},
 		{"--fold=off", "CURT_FOLD", "off"},
 		{"--fold-interval=1ms", "CURT_FOLD_INTERVAL", "1ms"},
+		{"--recheck=1ms", "CURT_RECHECK", "1ms"},
+		{"--recheck=-1h", "CURT_RECHECK", "-1h0m0s"},
 		{"--click-log-max=1MiB", "CURT_CLICK_LOG_MAX", "1MiB"},
 		{"--cache-size=12", "CURT_CACHE_SIZE", "12"},
 		{"--log-level=loud", "CURT_LOG_LEVEL", "loud"},

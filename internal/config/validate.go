@@ -19,6 +19,7 @@ const (
 	maxClickLog    = 1 << 50
 	maxWait        = 10 * time.Minute
 	maxDue         = 7 * 24 * time.Hour // what nobody looks at for a week is in no queue
+	maxRecheck     = 365 * 24 * time.Hour
 )
 
 // problems collects what is wrong.
@@ -162,6 +163,9 @@ func (c Config) numbers(p *problems) {
 	}
 	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > maxWait {
 		p.add("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
+	}
+	if c.Recheck != 0 && (c.Recheck < time.Second || c.Recheck > maxRecheck) {
+		p.add("CURT_RECHECK", c.Recheck, "want 1s to 8760h, or 0 for never")
 	}
 	if c.ClickLogMax < 128<<20 || c.ClickLogMax > maxClickLog {
 		p.add("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB (two segments) to 1024TiB")

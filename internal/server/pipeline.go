@@ -75,6 +75,9 @@ func (s *Server) support() []loop {
 	if s.ready.blocked != nil {
 		loops = append(loops, loop{"blocklists", s.ready.blocked.Run}, loop{"reload", s.reload})
 	}
+	if s.again != nil {
+		loops = append(loops, loop{"recheck", s.aside(s.again.Run)})
+	}
 	if p := s.clicks.places; p != nil {
 		loops = append(loops, loop{"places", p.Run})
 	}

@@ -75,6 +75,7 @@ type Server struct {
 	keys    *auth.Keys
 	decides *moderation.Moderator
 	desk    *review.Desk
+	again   *shorten.Rechecker // nil = CURT_RECHECK is 0
 	finder  finder
 	counted func(http.Handler) http.Handler // has answers in metrics and traces
 	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
@@ -161,6 +162,7 @@ func (s *Server) compose(ctx context.Context) error {
 	}
 	s.countProblems(visitors)
 	creator := s.newCreator()
+	s.recheck(creator)
 	programs, err := s.programs(ctx, clients, creator)
 	if err != nil {
 		return err

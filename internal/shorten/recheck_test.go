@@ -1,0 +1,81 @@
+package shorten_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"curt/internal/abuse"
+	"curt/internal/link"
+	"curt/internal/moderation"
+	"curt/internal/shorten"
+)
+
+// A destination that is found bad later stops the links that were made before: all of
+// them, once, and none that a person has decided about.
+func TestLinksAreJudgedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listed atomic.Bool
+		var edition atomic.Uint64
+		b, _, j := newCourt(t, func(c *shorten.Config) {
+			c.Judge = func(_ context.Context, _ time.Time, f *abuse.Facts) abuse.Decision {
+				if listed.Load() && f.URL.Host() == "later.example" {
+					if !f.Change || f.Network.IsValid() {
+						t.Errorf("asked about %+v", f)
+					}
+					return abuse.Decision{Safety: link.Blocked, Score: 100, Findings: []abuse.Finding{{Signal: abuse.Listed, Points: 100}}}
+				}
+				return abuse.Decision{Safety: link.Clean}
+			}
+		})
+		var bad []link.Link
+		for i := range 500 { // more than a page
+			url := fmt.Sprintf("https://later.example/%d", i)
+			if i%5 != 0 {
+				url = fmt.Sprintf("https://example.com/%d", i)
+			}
+			l := b.mustCreate(t, admin(), to(url))
+			if i%5 == 0 {
+				bad = append(bad, l)
+			}
+		}
+		fallback := b.mustCreate(t, admin(), leading("https://example.com/", "https://later.example/"))
+		trusted := b.mustCreate(t, admin(), to("https://later.example/trusted"))
+		if _, err := j.Append(t.Context(), moderation.Entry{
+			At: noon(), Entity: moderation.OfLink(trusted.Key), Link: trusted.ID, Action: moderation.ActionDecide, Safety: link.Clean, Actor: "a-person",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		r := b.NewRechecker(shorten.RecheckConfig{Every: 24 * time.Hour, Edition: edition.Load})
+		go func() { ended <- r.Run(ctx) }()
+
+		time.Sleep(time.Hour)
+		if n := b.counter(t, "curt_links_rechecked_total"); n != 502 || len(j.all()) != 1 {
+			t.Fatalf("the first round judged %v links, %d entries", n, len(j.all()))
+		}
+		listed.Store(true)
+		edition.Add(1)
+		time.Sleep(time.Hour)
+		for _, l := range append(bad, fallback) {
+			if now, err := b.store.Get(t.Context(), l.Key); err != nil || now.Safety != link.Blocked {
+				t.Fatalf("%s is %v, %v", l.Key, now.Safety, err)
+			}
+		}
+		if now, err := b.store.Get(t.Context(), trusted.Key); err != nil || now.Safety != link.Clean {
+			t.Errorf("what a person decided became %v, %v", now.Safety, err)
+		}
+		time.Sleep(25 * time.Hour) // another round, which finds nothing new
+		if n := b.counter(t, "curt_links_rechecked_total"); n != 3*502 || len(j.all()) != 102 || b.counter(t, "curt_links_rechecked_worse_total") != 101 {
+			t.Errorf("judged %v, %d entries, worse %v", n, len(j.all()), b.counter(t, "curt_links_rechecked_worse_total"))
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
