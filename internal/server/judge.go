@@ -1,23 +1,36 @@
 package server
 
 import (
+	"context"
 	"net/netip"
+	"time"
 
+	"curt/internal/abuse"
 	"curt/internal/shorten"
 )
 
+// newJudge composes what decides about where a link is to lead: the lists, all other
+// signals, and what the policy makes of them.
+func (s *Server) newJudge() func(context.Context, time.Time, *abuse.Facts) abuse.Decision {
+	panel := abuse.NewPanel(s.metrics.Registerer(), s.ready.signals...)
+	lists, policy := s.ready.blocked, s.ready.policy
+	return func(ctx context.Context, now time.Time, f *abuse.Facts) abuse.Decision {
+		found := panel.Look(ctx, now, f)
+		if lists != nil {
+			if rule, listed := lists.Match(f.URL); listed {
+				found = append(found, abuse.Finding{Signal: abuse.Listed, Evidence: rule.List})
+			}
+		}
+		return abuse.Decide(policy, found)
+	}
+}
+
 // countryOf returns what says in which country an address is; nil without CURT_GEOIP.
 func (s *Server) countryOf() func(netip.Addr) string {
-	places := s.clicks.places
-	if places == nil {
+	if s.clicks.places == nil {
 		return nil
 	}
-	return func(addr netip.Addr) string {
-		if country := places.Locate(addr).Country; country != [2]byte{} {
-			return string(country[:])
-		}
-		return ""
-	}
+	return s.clicks.places.Country
 }
 
 // recheck has links judged again, as CURT_RECHECK says.

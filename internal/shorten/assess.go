@@ -61,7 +61,7 @@ func (c *Creator) weigh(ctx context.Context, now time.Time, f abuse.Facts, to wh
 		if worst.field == "" || found.Safety > worst.Safety || found.Safety == worst.Safety && found.Score > worst.Score {
 			worst = found
 		}
-		f.Change = true // the fallback is no link of its own in any count
+		f.Fallback = true
 	}
 	return worst, nil
 }

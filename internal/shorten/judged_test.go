@@ -83,7 +83,7 @@ func TestTheJudgeKnowsWhoAsks(t *testing.T) {
 	b.mustCreate(t, admin(), to("https://example.com/"))
 	for i, want := range []abuse.Facts{
 		{Workspace: "acme", Maker: "key-of-acme", Network: netip.MustParsePrefix("192.0.2.7/32"), Country: "DE"},
-		{Workspace: "acme", Maker: "key-of-acme", Network: netip.MustParsePrefix("192.0.2.7/32"), Country: "DE", Change: true},
+		{Workspace: "acme", Maker: "key-of-acme", Network: netip.MustParsePrefix("192.0.2.7/32"), Country: "DE", Fallback: true},
 		{Workspace: link.WorkspaceAnonymous, Network: netip.MustParsePrefix("2001:db8::/64")},
 		{Workspace: link.WorkspaceDefault, Maker: auth.AdminKeyID},
 	} {

@@ -101,6 +101,21 @@ func TestSURBL4TheAddressOfADestinationIsChecked(t *testing.T) {
 	}
 }
 
+func TestSURBL5NoLinkLeadsSilentlyToOtherRedirectors(t *testing.T) {
+	t.Parallel()
+	s := curttest.Start(t, curttest.Options{})
+	for i, url := range []string{"https://bit.ly/abc", "https://www.TinyURL.com/abc", "https://t.co/abc", "https://is.gd/abc"} {
+		make201(t, s, fmt.Sprintf(`{"long_url":%q,"custom_alias":"chain-%d"}`, url, i))
+		if a := as(t, s, "GET", fmt.Sprintf("/chain-%d", i), "", "Accept: text/html"); a.Status != 200 || effectOf(a).Location != "" || !effectOf(a).Onward {
+			t.Errorf("%s: %d %s", url, a.Status, a.Body)
+		}
+	}
+	_, port, _ := strings.Cut(s.Addr, ":")
+	if a := asAdmin(t, s, "POST", "/api/v1/links", longURL("http://localhost:"+port+"/chain-0")); a.Status != 400 {
+		t.Errorf("to this one: %d %s", a.Status, a.Body)
+	}
+}
+
 // That somebody reads what comes to the address is the operator's, who is told where to
 // register it; the words under which people look for it on a host are no link's.
 func TestSURBL6AbuseHasAnAddress(t *testing.T) {
