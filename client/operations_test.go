@@ -26,6 +26,7 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"link-stats":    func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
 		"link-clicks":   func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
 		"link-qr":       func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
+		"check-alias":   func() error { _, err := c.CheckAlias(ctx, "x", ""); return err },
 		"share-stats":   func() error { _, err := c.Share(ctx, "x", time.Hour); return err },
 		"unshare-stats": func() error { return c.EndShares(ctx, "x") },
 		"create-key":    func() error { _, err := c.CreateKey(ctx, client.NewKey{}); return err },
@@ -88,7 +89,7 @@ func TestClientCoversTheAPI(t *testing.T) {
 				continue
 			}
 			covered++
-			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{id}", "x", "{sequence}", "1", "{token}", "x").Replace(path)
+			want := strings.ToUpper(method) + " " + strings.NewReplacer("{code}", "x", "{alias}", "x", "{id}", "x", "{sequence}", "1", "{token}", "x").Replace(path)
 			if err := call(); err == nil || got != want {
 				t.Errorf("%s: the client asked %s (%v), want %s", op.OperationID, got, err, want)
 			}

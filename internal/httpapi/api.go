@@ -166,7 +166,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
 	all := slices.Concat(
 		a.linkOperations(d),
-		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d)},
+		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d), a.aliasOperation(d)},
 		a.shareOperations(d),
 		compatOperations(d),
 		a.bulkOperations(d),

@@ -19,6 +19,27 @@ func (c *Creator) Get(ctx context.Context, who auth.Caller, k link.Key) (link.Li
 	return c.find(ctx, who, k)
 }
 
+// Free returns nil for a code that a create by the caller could have as its alias now,
+// and otherwise what the create would answer: an InvalidError, ErrReserved or ErrTaken.
+// Nothing is held for the caller: whoever creates first has it.
+func (c *Creator) Free(ctx context.Context, who auth.Caller, domain link.Domain, alias string) error {
+	if err := authorise(who, auth.LinksWrite); err != nil {
+		return err
+	}
+	if err := CheckAlias(alias); err != nil {
+		return err
+	}
+	k := link.Key{Domain: domain, Code: link.Code(alias)}
+	_, err := c.store.Get(ctx, k)
+	switch {
+	case err == nil: // tombstones, too: an alias is never freed
+		return ErrTaken
+	case errors.Is(err, link.ErrNotFound):
+		return nil
+	}
+	return fmt.Errorf("look for %s: %w", k, err)
+}
+
 // Exists returns nil for a link that the caller sees and may count the clicks of;
 // otherwise the errors of Get.
 func (c *Creator) Exists(ctx context.Context, who auth.Caller, k link.Key) error {

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/shorten"
+)
+
+// Alias says whether a link may have a code.
+type Alias struct {
+	Alias     string  `json:"alias"`
+	Domain    string  `json:"domain" doc:"The host that would serve the link."`
+	ShortURL  *string `json:"short_url" format:"uri" doc:"What the link would be called; null where no link can be."`
+	Available bool    `json:"available" doc:"A create with it, now, would have it. Nothing is held: whoever creates first has it."`
+	Reason    *string `json:"reason" enum:"invalid,reserved,taken" doc:"Why it is not available."`
+	Detail    *string `json:"detail" doc:"The reason for people to read."`
+}
+
+// TransformSchema lets null be no reason.
+func (Alias) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
+
+func (a *api) aliasOperation(d describer) *operation {
+	return &operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: "/api/v1/aliases/{alias}", OperationID: "check-alias", Summary: "Ask whether a link may have an alias",
+			Description: "For forms that say so while an alias is typed. The code of a deleted link stays taken; whose link has a code is not told.",
+			Parameters: []*huma.Param{
+				{Name: "alias", In: "path", Required: true, Description: "The code to have; case matters.", Example: "sale", Schema: &huma.Schema{Type: huma.TypeString}},
+				queryParam("domain", "The domain to have it on; without it the default domain.", &huma.Schema{Type: huma.TypeString}),
+			},
+			Responses: d.answers(200, "Whether it is available.", Alias{}, nil),
+		},
+		scope: auth.LinksWrite, serve: (*call).checkAlias,
+	}
+}
+
+func (c *call) checkAlias() error {
+	domain, ok := c.api.links.Domain(c.query.Get("domain"))
+	if !ok {
+		return badField("domain", "is no domain of this service")
+	}
+	k := link.Key{Domain: domain, Code: link.Code(c.r.PathValue("alias"))}
+	answer := Alias{Alias: strings.ToValidUTF8(string(k.Code), "\uFFFD"), Domain: c.api.sites.name(domain)}
+	err := c.api.links.Free(c.r.Context(), c.who, domain, string(k.Code))
+	if link.ValidCode(k.Code) {
+		short := c.api.sites.shortURL(k)
+		answer.ShortURL = &short
+	}
+	reason, detail := "", ""
+	var wrong *shorten.InvalidError
+	switch {
+	case err == nil:
+		answer.Available = true
+		return c.json(http.StatusOK, answer)
+	case errors.As(err, &wrong):
+		reason, detail = "invalid", wrong.PublicMessage()
+	case errors.Is(err, shorten.ErrReserved):
+		reason, detail = "reserved", shorten.ErrReserved.Error()
+	case errors.Is(err, shorten.ErrTaken):
+		reason, detail = "taken", "this slug is taken"
+	default:
+		return err
+	}
+	answer.Reason, answer.Detail = &reason, &detail
+	return c.json(http.StatusOK, answer)
+}
