@@ -1,41 +1,18 @@
 // Reads from standard input what to look at, drives Chromium, and writes what it found:
 // {"faults": […], "looked": how many pages were judged, "done": […]}. web_test.go says
-// what stands in both. CURT_NPM is where scripts/npm put the packages.
-import { createRequire } from 'node:module'
+// what stands in both.
 import { readFileSync } from 'node:fs'
-
-const installed = createRequire(process.env.CURT_NPM + '/')
-const { chromium } = installed('playwright-core')
-const axe = readFileSync(installed.resolve('axe-core/axe.min.js'), 'utf8')
-
-const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-const phone = { width: 375, height: 667 }
-const desk = { width: 1280, height: 800 }
+import { chromium, desk, judge, listen, phone, picture, want } from '../internal/browser/page.mjs'
 
 const plan = JSON.parse(readFileSync(0, 'utf8'))
 const found = { faults: [], looked: 0, done: [] }
 // example.com is a server of the test.
 const browser = await chromium.launch({ executablePath: plan.program, args: [`--host-resolver-rules=MAP example.com ${plan.elsewhere}`] })
 
-// listen makes a fault of whatever the browser complains about. That the page itself is
-// a 404 is no complaint.
-function listen (page, where) {
-  page.on('dialog', d => { found.faults.push(`${where}: a script ran: ${d.message()}`); return d.dismiss() })
-  page.on('pageerror', e => found.faults.push(`${where}: ${e}`))
-  page.on('requestfailed', r => {
-    if (r.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before all of it was there
-    found.faults.push(`${where}: ${r.url()} ${r.failure()?.errorText}`)
-  })
-  page.on('console', m => {
-    if (m.text().startsWith('Failed to load resource') && m.location().url === page.url()) return
-    found.faults.push(`${where}: console: ${m.text()} ${m.location().url}`)
-  })
-}
-
 // look judges one page in one light and size.
 async function look (context, p, where, scheme) {
   const page = await context.newPage()
-  listen(page, where)
+  listen(page, where, found.faults)
   await page.goto(p.url)
   if (p.fill) {
     for (const [id, value] of Object.entries(p.fill)) {
@@ -45,21 +22,9 @@ async function look (context, p, where, scheme) {
     }
     await Promise.all([page.waitForEvent('load'), page.press('#' + Object.keys(p.fill)[0], 'Enter')])
   }
-  await page.evaluate(axe)
-  const seen = await page.evaluate(async tags => ({
-    violations: (await globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] })).violations,
-    title: document.title,
-    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    ground: getComputedStyle(document.body).backgroundColor
-  }), rules)
-  for (const v of seen.violations) {
-    for (const n of v.nodes) found.faults.push(`${where}: ${v.id}: ${v.help}: ${n.html} ${n.failureSummary}`)
-  }
-  if (p.title && !seen.title.includes(p.title)) found.faults.push(`${where}: the title is ${seen.title}`)
-  if (seen.wide > 0) found.faults.push(`${where}: ${seen.wide} pixels too wide`)
-  const bright = seen.ground.match(/\d+/g).slice(0, 3).every(c => c > 127)
-  if (bright !== (scheme === 'light')) found.faults.push(`${where}: the ground is ${seen.ground}`)
-  if (plan.pictures) await page.screenshot({ path: `${plan.pictures}/${where.replaceAll(/\W+/g, '-')}.png`, fullPage: true })
+  const title = await judge(page, where, scheme, found.faults)
+  if (p.title && !title.includes(p.title)) found.faults.push(`${where}: the title is ${title}`)
+  await picture(page, plan.pictures, where, { fullPage: true })
   found.looked++
   await page.close()
 }
@@ -73,15 +38,11 @@ for (const [scheme, name, viewport] of ways) {
   await context.close()
 }
 
-// A person has a keyboard and no scripts. want says what a step must lead to.
-function want (what, got, wanted) {
-  if (got !== wanted) throw new Error(`${what}: ${JSON.stringify(got)}, want ${JSON.stringify(wanted)}`)
-}
-
+// A person has a keyboard and no scripts.
 async function person (name, steps) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: phone })
   const page = await context.newPage()
-  listen(page, name)
+  listen(page, name, found.faults)
   page.setDefaultTimeout(10000)
   const keys = {
     page,

@@ -1,21 +1,19 @@
 package web_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"curt/internal/redirect"
 	"curt/internal/web"
+	"curt/test/internal/browser"
 	"curt/test/internal/curttest"
 )
 
@@ -81,33 +79,9 @@ func ways() int {
 // browse runs the plan in Chromium.
 func browse(t *testing.T, p plan) report {
 	t.Helper()
-	var err error
-	if p.Program, err = exec.LookPath("chromium"); err != nil {
-		curttest.Need(t, "chromium (apt-get install chromium)")
-	}
-	packages, err := filepath.Abs(filepath.Join("..", "..", "bin", "tools", "npm", "test", "web"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(packages, "installed.json")); err != nil {
-		curttest.Need(t, "playwright-core and axe-core (make test installs them by scripts/npm)")
-	}
-	p.Pictures, p.All = os.Getenv("CURT_TEST_PICTURES"), curttest.Long()
-	in, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "node", "check.mjs")
-	cmd.Env = append(os.Environ(), "CURT_NPM="+packages)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.Program, p.Pictures, p.All = browser.Program(t), browser.Pictures(), curttest.Long()
 	var r report
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	browser.Run(t, "check.mjs", p, &r)
 	return r
 }
 
