@@ -19,14 +19,23 @@ FUZZTIME  ?= 30s
 # missing says so, and fails when CI=true.
 PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4 check-jsonschema==0.37.0
 
-.PHONY: run build test check fuzz bench fmt soak api docs release-check
+.PHONY: web screenshots run build test check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
 
 build: ## bin/curt, one static binary
 	@command -v $(GO) >/dev/null || { echo "curt needs Go 1.26 or newer: https://go.dev/dl"; exit 1; }
+	@scripts/web || [ -z "$$CI" ]
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
+
+screenshots: build ## pictures of every screen, into docs/screenshots
+	@scripts/need chromium node && scripts/npm test/web
+	@mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_PICTURES=$(CURDIR)/docs/screenshots $(GO) test -count 1 -v ./test/dashboard
+
+web: ## the dashboard, into internal/web/dist
+	@scripts/web
 
 test: build ## everything that must pass before a change lands
 	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish
@@ -66,7 +75,7 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
 
-release-check: $(HELM) ## the builds of .goreleaser.yaml, for every platform, and the Helm chart
+release-check: $(HELM) web ## the builds of .goreleaser.yaml, for every platform, and the Helm chart
 	ln -sf $(notdir $(HELM)) $(TOOLS)/helm
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -v -run 'TestReleaseBuilds|TestChart' ./test/deploy
 

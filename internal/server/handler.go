@@ -12,7 +12,7 @@ import (
 
 // pages are the paths of one segment that are no links. The lane leaves them to
 // net/http.
-func pages() []string { return []string{"healthz", "readyz", "report", "appeal"} }
+func pages() []string { return []string{"healthz", "readyz", "app", "report", "appeal"} }
 
 // routes sends a request to the API, a probe, a page or a link. It is no ServeMux,
 // because that answers unclean paths with redirects of its own, and on this host only

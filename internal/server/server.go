@@ -171,6 +171,12 @@ func (s *Server) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if people.Dashboard, err = web.NewDashboard(); err != nil {
+		return err
+	}
+	if !people.Dashboard.Built() {
+		s.log.InfoContext(ctx, "this build has no dashboard: make build adds it where Node.js 20.19 or newer is")
+	}
 	s.counted = s.metrics.Requests(s.traces.Tracer())
 	return s.stand(ctx, s.ready.certs, clients, visitors, programs, people)
 }

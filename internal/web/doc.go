@@ -3,9 +3,10 @@
 //
 // # What it promises
 //
-// Every page works without scripts, and its policy allows none: one stylesheet and one
-// icon come from this server under names that hold their digest, nothing from
-// elsewhere, and no page may be framed. Whatever a stranger chose (a URL, a title, a
+// Every page but the dashboard works without scripts, and its policy allows none: one
+// stylesheet and one icon come from this server under names that hold their digest,
+// nothing from elsewhere, and no page may be framed. The dashboard (dashboard.go) is a
+// program that asks the API; its policy allows scripts from this server alone. Whatever a stranger chose (a URL, a title, a
 // referrer) is shown as text: escaped, isolated from the direction of the text around
 // it, and with every character that cannot be seen spelled out (text.go).
 //
@@ -17,6 +18,7 @@
 //	/{code}/stats  the statistics, for who shows a key (entry.go) or was given a share
 //	/report        anybody says what is wrong with a link
 //	/appeal        the owner of a link that is stopped says why that is wrong
+//	/app/…         the dashboard, where the API is
 //	/static/…      the stylesheet and the icon
 //
 // The package reaches no SQL. It imports redirect, review, shorten and what is below them.

@@ -22,16 +22,17 @@ import (
 
 // Config is what [New] needs. Everything but Challenge and Now is required.
 type Config struct {
-	Pages    *Pages
-	Visitors *redirect.Handler // says what a Host is and where links lead
-	Links    *shorten.Creator
-	Auth     auth.Authenticator
-	Keys     *auth.Keys // normally Auth itself
-	Shares   *auth.Shares
-	Review   *review.Desk
-	Stats    analytics.Reader
-	Drawer   *qr.Drawer
-	Log      *slog.Logger
+	Pages     *Pages
+	Dashboard *Dashboard
+	Visitors  *redirect.Handler // says what a Host is and where links lead
+	Links     *shorten.Creator
+	Auth      auth.Authenticator
+	Keys      *auth.Keys // normally Auth itself
+	Shares    *auth.Shares
+	Review    *review.Desk
+	Stats     analytics.Reader
+	Drawer    *qr.Drawer
+	Log       *slog.Logger
 
 	// EntryKey signs the cookies that open statistics. It stays the same over restarts,
 	// or they end early. At least 16 bytes.
@@ -75,7 +76,7 @@ const minEntryKey = 16
 
 // New returns a Handler.
 func New(cfg Config) (*Handler, error) {
-	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Review == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
+	if cfg.Pages == nil || cfg.Dashboard == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Review == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
 		cfg.BaseURL == "" || cfg.ShortURL == nil || cfg.ClientAddr == nil || len(cfg.EntryKey) < minEntryKey {
 		return nil, errors.New("web: a part is missing")
 	}
@@ -118,14 +119,18 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 	p := r.URL.Path
 	switch {
 	case p == "/":
-		if place := h.Visitors.At(r.Host); h.Public && (!place.Served() || place.Domain() != "") {
-			return "", nil // a host for links only
+		if !h.leads(r) {
+			return "", nil
 		}
 		return "/{$}", h.home
 	case p == reportPath:
 		return reportPath, h.report
 	case p == appealPath:
 		return appealPath, h.appeal
+	case strings.HasPrefix(p+"/", dashboardPrefix):
+		if h.API && h.leads(r) {
+			return "/app/{path...}", h.dashboard
+		}
 	case strings.HasPrefix(p, staticPrefix):
 		if f, ok := h.Pages.files[p]; ok {
 			return staticPrefix + "{file}", f.serve
@@ -143,6 +148,13 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 		}
 	}
 	return "", nil
+}
+
+// leads reports whether the request came under the name of the service, and not under
+// one that is for links only.
+func (h *Handler) leads(r *http.Request) bool {
+	place := h.Visitors.At(r.Host)
+	return !h.Public || place.Served() && place.Domain() == ""
 }
 
 // write answers with a page that nobody keeps.

@@ -23,6 +23,7 @@ func TestPagesSayWhichTheyAre(t *testing.T) {
 	asked := map[string]string{
 		"/": "/{$}", "/?secret": "/{$}", "/secret+": "/{code}+", "/unknown+": "/{code}+", "/secret/stats": "/{code}/stats",
 		"/secret/stats?days=7": "/{code}/stats", "/report?code=secret": "/report", "/appeal?token=secret": "/appeal", file: "/static/{file}",
+		"/app": "/app/{path...}", "/app/secret?q=secret": "/app/{path...}",
 	}
 	methods := map[string]string{"GET": "GET ", "HEAD": "GET ", "POST": "POST ", "DELETE": "", "BREW": ""}
 	for target, pattern := range asked {

@@ -18,6 +18,8 @@ type home struct {
 	shell
 	Made *made // the link that was just made
 
+	Dashboard bool // there is one at this address
+
 	// The form, where links may be made here.
 	Open               bool
 	Problem            string // what is wrong and no field's
@@ -79,7 +81,7 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) form() home {
-	page := home{shell: h.Pages.shell("Shorten a link"), Open: true, Ends: ends()}
+	page := home{shell: h.Pages.shell("Shorten a link"), Open: true, Ends: ends(), Dashboard: h.API && h.Dashboard.Built()}
 	page.Index = true
 	return page
 }

@@ -100,7 +100,7 @@ func newSite(t testing.TB, change ...func(*parts)) site {
 		Store: s.store, Codes: &counter{}, Limits: ratelimit.NewMemory(), Own: own, Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	}, Config: web.Config{
-		Pages: pages, Drawer: qr.NewDrawer(), Log: slog.New(slog.NewTextHandler(s.log, nil)), Public: true, API: true,
+		Pages: pages, Dashboard: web.ReadDashboard(t, builtDashboard()), Drawer: qr.NewDrawer(), Log: slog.New(slog.NewTextHandler(s.log, nil)), Public: true, API: true,
 		Auth:  authtest.Callers{"": {Scopes: []auth.Scope{auth.LinksWrite}}},
 		Hosts: auth.NewHosts("curt.test", "go.example"), BaseURL: "https://curt.test",
 		ShortURL: func(k link.Key) string {

@@ -145,14 +145,15 @@ func (s *stage) copy(rest, folder string, stages map[string]*stage) error {
 		if !info.IsDir() && strings.HasSuffix(to, "/") {
 			target = filepath.Join(target, filepath.Base(source))
 		}
-		if err := copyAll(source, target, owner, ignored); err != nil {
+		if err := copyAll(folder, source, target, owner, ignored); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func copyAll(source, target string, owner int, ignored func(string) bool) error {
+// copyAll copies a file or a folder; ignored is asked with paths below the context.
+func copyAll(context, source, target string, owner int, ignored func(string) bool) error {
 	return filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -161,11 +162,16 @@ func copyAll(source, target string, owner int, ignored func(string) bool) error 
 		if err != nil {
 			return err
 		}
-		if ignored != nil && rel != "." && ignored(rel) {
-			if d.IsDir() {
-				return fs.SkipDir
+		if ignored != nil && rel != "." {
+			below, err := filepath.Rel(context, path)
+			if err != nil {
+				return err
 			}
-			return nil
+			if ignored(below) && d.IsDir() {
+				return fs.SkipDir
+			} else if ignored(below) {
+				return nil
+			}
 		}
 		to := filepath.Join(target, rel)
 		info, err := os.Stat(path)
@@ -203,29 +209,33 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	return out.Close()
 }
 
-// ignoredBy reads .dockerignore, as far as ours goes: "*" and what of it is kept, then
-// names that are left out anywhere.
+// ignoredBy reads .dockerignore: the last line that matches a path decides, "!" keeps
+// it, and "**/" stands for any folder.
 func ignoredBy(folder string) func(string) bool {
 	text, _ := os.ReadFile(filepath.Join(folder, ".dockerignore")) // none: nothing is ignored
-	var kept, dropped []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if name, ok := strings.CutPrefix(line, "!"); ok {
-			kept = append(kept, name)
-		} else if name, ok := strings.CutPrefix(line, "**/"); ok {
-			dropped = append(dropped, name)
+	return func(path string) (ignored bool) {
+		for line := range strings.Lines(string(text)) {
+			pattern, kept := strings.CutPrefix(strings.TrimSpace(line), "!")
+			if pattern != "" && !strings.HasPrefix(pattern, "#") && covers(pattern, path) {
+				ignored = !kept
+			}
 		}
+		return ignored
 	}
-	return func(path string) bool {
-		first, _, _ := strings.Cut(path, "/")
-		if len(kept) > 0 && !slices.Contains(kept, first) {
+}
+
+// covers reports whether the pattern names the path or a folder above it.
+func covers(pattern, path string) bool {
+	for ; path != "."; path = filepath.Dir(path) {
+		name, at := path, pattern
+		if anywhere, ok := strings.CutPrefix(pattern, "**/"); ok {
+			name, at = filepath.Base(path), anywhere
+		}
+		if ok, _ := filepath.Match(at, name); ok {
 			return true
 		}
-		return slices.ContainsFunc(dropped, func(pattern string) bool {
-			ok, _ := filepath.Match(pattern, filepath.Base(path))
-			return ok
-		})
 	}
+	return false
 }
 
 // TestImage runs the steps of the Dockerfile in folders of their own, measures what the

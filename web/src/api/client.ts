@@ -1,0 +1,63 @@
+// The one way to the server: openapi-fetch over the types of api/openapi.yaml. Whatever
+// goes wrong becomes one of two errors, so that a screen need not know of HTTP.
+import createClient, { type Client, type Middleware } from 'openapi-fetch'
+import type { components, paths } from './schema'
+
+export type Link = components['schemas']['Link']
+export type LinkCreate = components['schemas']['LinkCreate']
+export type LinkChange = components['schemas']['LinkChange']
+export type BulkResult = components['schemas']['BulkResult']
+export type Problem = components['schemas']['Problem']
+export type State = Link['state']
+
+// Refused is an answer that is none of success.
+export class Refused extends Error {
+  readonly problem: Problem
+  constructor(problem: Problem) {
+    super(problem.detail ?? problem.title)
+    this.problem = problem
+  }
+  get status(): number { return this.problem.status }
+  get field(): string | undefined { return this.problem.field }
+}
+
+// Unreachable means that no answer came.
+export class Unreachable extends Error {}
+
+export type API = Client<paths>
+
+// connect returns a client that shows the key; ended is told when it is one no more.
+export function connect(key: string, ended: () => void): API {
+  const api = createClient<paths>({ baseUrl: location.origin, credentials: 'omit', cache: 'no-store', redirect: 'error' })
+  const show: Middleware = {
+    onRequest({ request }) {
+      request.headers.set('Authorization', `Bearer ${key}`)
+    },
+    onResponse({ response }) {
+      if (response.status === 401) ended()
+    },
+    onError({ error }) {
+      if (error instanceof DOMException && error.name === 'AbortError') return error
+      return new Unreachable('no answer', { cause: error })
+    }
+  }
+  api.use(show)
+  return api
+}
+
+interface Answer<T> { data?: T; error?: unknown; response: Response }
+
+// taken returns what an answer holds, or throws Refused.
+export async function taken<T>(asked: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await asked
+  if (response.ok) return data as T
+  throw new Refused(isProblem(error) ? error : { type: 'about:blank', title: response.statusText || `HTTP ${response.status}`, status: response.status })
+}
+
+function isProblem(e: unknown): e is Problem {
+  return typeof e === 'object' && e !== null && 'title' in e && 'status' in e
+}
+
+export function aborted(e: unknown): boolean {
+  return e instanceof DOMException && e.name === 'AbortError'
+}

@@ -1,0 +1,93 @@
+// Every English text of the dashboard. Another language is another such file; what needs
+// a number or a name is a function.
+import type { State } from '../api/client'
+import { number } from '../lib/format'
+
+const plural = new Intl.PluralRules('en')
+const many = (n: number, one: string, other: string) => `${number(n)} ${plural.select(n) === 'one' ? one : other}`
+
+const states: Record<State, string> = {
+  live: 'Live', not_yet: 'Not yet', expired: 'Expired', exhausted: 'Used up', disabled: 'Off', deleted: 'Deleted',
+  warning: 'Warning', blocked: 'Blocked', legal: 'Withheld'
+}
+
+export const en = {
+  app: { name: 'curt', shortcuts: 'Keyboard shortcuts', signOut: 'Sign out', close: 'Close', again: 'Try again', notices: 'Notifications', cancel: 'Cancel' },
+  signIn: {
+    title: 'Sign in',
+    lead: 'Paste an API key to see and make links.',
+    key: 'API key',
+    hint: 'It stays in this tab’s memory. Reloading the page forgets it.',
+    button: 'Sign in',
+    ended: 'The key is no longer valid. Sign in with another one.',
+    wrong: 'This is no key of this server, or none any more.',
+    scope: 'This key may not read links. Use one with the scope links:read.',
+    first: 'Where to find one',
+    firstText: 'The first start of the server writes its admin key into the file admin.key of its data folder. An admin makes further keys with the API.',
+    elsewhere: 'Start page'
+  },
+  links: {
+    title: 'Links', create: 'New link', bulk: 'Many at once',
+    search: 'Search links', searchHint: 'Search title, code, tag or destination',
+    state: 'State', anyState: 'Any state', tag: 'Tag', clearTag: (tag: string) => `Show links of every tag, not just ${tag}`,
+    sort: 'Order', newest: 'Newest first', oldest: 'Oldest first', clicked: 'Most clicked',
+    clear: 'Clear filters',
+    choose: (code: string) => `Select ${code}`, chooseAll: 'Select all that are loaded',
+    columns: { link: 'Short link', destination: 'Destination', tags: 'Tags', clicks: 'Clicks', state: 'State', created: 'Created', actions: 'Actions' },
+    copy: (url: string) => `Copy ${url}`, tagFilter: (tag: string) => `Only links tagged ${tag}`,
+    clicks: (n: number) => many(n, 'click', 'clicks'), noClicks: 'Not counted just now',
+    states,
+    loading: 'Loading links', loadingMore: 'Loading more', listed: (n: number, whole: boolean) => whole ? many(n, 'link', 'links') : `${many(n, 'link', 'links')} loaded`,
+    emptyTitle: 'No links yet', emptyText: 'Paste a long address anywhere on this page, or press the button.',
+    noneTitle: 'Nothing found', noneText: 'No link matches this search. Words are found at their beginnings, and a link that was just made after a few seconds.'
+  },
+  sheet: {
+    create: 'New link', edit: (code: string) => `Edit ${code}`, made: 'Your link is ready',
+    url: 'Destination', urlHint: 'The address where visitors arrive.',
+    alias: 'Short code', aliasHint: '3 to 64 letters, digits, - and _. Leave it empty for a random one.', aliasFree: (url: string) => `${url} is free.`,
+    title: 'Title', titleHint: 'Only you see it.', tags: 'Tags', tagsHint: 'Press Enter or a comma after each.', tagRemove: (tag: string) => `Remove tag ${tag}`,
+    expires: 'Expires', presets: { keep: 'Keep', never: 'Never', hour: 'In one hour', day: 'In one day', week: 'In 7 days', month: 'In 30 days', tonight: 'At the end of today', custom: 'At a date…' },
+    expiresAt: 'Date and time', expiresOn: (at: string, zone: string) => `Ends ${at} (${zone}).`,
+    more: 'More options',
+    redirect: 'Redirect', redirects: { 301: '301, permanent', 302: '302, temporary (usual)', 307: '307, temporary, keeps the method', 308: '308, permanent, keeps the method' },
+    maxClicks: 'Most clicks', maxClicksHint: 'After so many the link ends. Empty: no bound.',
+    fallback: 'Fall-back address', fallbackHint: 'Where visitors go once the link has ended.',
+    forward: 'Pass on the visitor’s query', index: 'Let search engines list the short link',
+    utm: 'Campaign parameters', utmHint: 'They are added to the destination.',
+    utmFields: { utm_source: 'Source', utm_medium: 'Medium', utm_campaign: 'Campaign', utm_term: 'Term', utm_content: 'Content' },
+    button: 'Create link', save: 'Save', busy: 'Saving…', another: 'Make another', done: 'Done', copy: 'Copy',
+    qr: 'QR code of the short link', qrFailed: 'The QR code could not be drawn.', download: 'Download QR code (SVG)',
+    preview: 'See what visitors see before they follow it',
+    off: 'Turn off', on: 'Turn on', remove: 'Delete', manage: 'This link',
+    removeTitle: (code: string) => `Delete ${code}?`, removeText: 'Visitors will no longer arrive, and the code can never be used again. This cannot be undone.', removeSure: 'Delete for good',
+    required: 'Enter an address.', number: 'Enter a whole number, 1 or more.', date: 'Enter a date in the future.'
+  },
+  bulk: {
+    title: 'Many links at once', label: 'One address per line', hint: (most: number) => `At most ${number(most)}. After a space a line may have the short code to use.`,
+    lines: (n: number) => many(n, 'link', 'links'), button: (n: number) => `Create ${many(n, 'link', 'links')}`, tooMany: (most: number) => `At most ${number(most)} at once.`,
+    done: (made: number, refused: number) => refused ? `${many(made, 'link', 'links')} made, ${number(refused)} refused` : `${many(made, 'link', 'links')} made`,
+    refused: 'Refused', made: 'Made', line: 'Address', outcome: 'What became of it', copyAll: 'Copy all short links', back: 'Correct the refused ones'
+  },
+  chosen: {
+    label: 'Selected links', count: (n: number) => `${number(n)} selected`, clear: 'Clear selection', copy: 'Copy', tag: 'Add tags', on: 'Turn on', off: 'Turn off', remove: 'Delete',
+    tagTitle: (n: number) => `Tag ${many(n, 'link', 'links')}`, tagButton: 'Add tags', tagRequired: 'Enter a tag.',
+    removeTitle: (n: number) => `Delete ${many(n, 'link', 'links')}?`, removeText: 'Visitors will no longer arrive, and the codes can never be used again. This cannot be undone.',
+    done: (n: number) => `${many(n, 'link', 'links')} changed`, removed: (n: number) => `${many(n, 'link', 'links')} deleted`,
+    failed: (bad: number, n: number, why: string) => `${number(bad)} of ${many(n, 'link', 'links')} stayed as they were: ${why}`
+  },
+  said: {
+    copied: 'Copied to the clipboard', notCopied: 'The browser does not let the page copy. Select the link and copy it.',
+    saved: (code: string) => `Saved ${code}`, on: (code: string) => `${code} is on`, off: (code: string) => `${code} is off`, removed: (code: string) => `Deleted ${code}`,
+    undone: (what: string) => `Not done: ${what}`
+  },
+  keys: {
+    title: 'Keyboard shortcuts', single: 'Single-key shortcuts', singleHint: 'Turn them off if you use speech input or type without looking.',
+    list: [['c', 'New link'], ['b', 'Many links at once'], ['/', 'Search'], ['j', 'Next link'], ['k', 'Link before'], ['Enter', 'Open the link in focus'], ['x', 'Select the link in focus'], ['y', 'Copy the short link'], ['?', 'This help']] as [string, string][],
+    paste: 'Pasting an address anywhere begins a link; pasting many lines begins many.'
+  },
+  failure: {
+    offline: 'You are offline. What was loaded stays here.', unreachable: 'The server cannot be reached.',
+    scope: 'This key may not do that.', gone: 'The link is gone.',
+    server: (id?: string) => id ? `The server failed (${id}).` : 'The server failed.', title: 'Links could not be loaded'
+  }
+}
