@@ -83,7 +83,7 @@ func percentDecode(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
-			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi < 16 && lo < 16 {
+			if hi, lo := Unhex(s[i+1]), Unhex(s[i+2]); hi < 16 && lo < 16 {
 				b = append(b, hi<<4|lo)
 				i += 2
 				continue
@@ -94,8 +94,8 @@ func percentDecode(s string) string {
 	return string(b)
 }
 
-// unhex returns the value of a hexadecimal digit, 16 for another byte.
-func unhex(c byte) byte {
+// Unhex returns the value of a hexadecimal digit, 16 for another byte.
+func Unhex(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0'

@@ -19,7 +19,7 @@ func endsInNumber(host string) bool {
 
 func allDigits(s string, base byte) bool {
 	for i := range len(s) {
-		if unhex(s[i]) >= base {
+		if Unhex(s[i]) >= base {
 			return false
 		}
 	}
@@ -63,7 +63,7 @@ func parseIPv4Number(s string) (n uint64, ok bool) {
 		return 0, false
 	}
 	for i := range len(s) {
-		if n = n*uint64(base) + uint64(unhex(s[i])); n > 1<<32 {
+		if n = n*uint64(base) + uint64(Unhex(s[i])); n > 1<<32 {
 			n = 1 << 32 // too large for any part, and stays so
 		}
 	}

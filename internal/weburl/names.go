@@ -1,12 +1,18 @@
 package weburl
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // ParseHost returns the normal form of a host that stands alone, as in a list of
 // hosts: a name in lower case, as A-labels and without a final dot, or an address in
 // canonical form without brackets. It takes every spelling that Parse takes, and IPv6
 // without brackets too; the error is ErrHost.
 func ParseHost(s string) (string, error) {
+	if plainName(s) {
+		return canonical(s), nil
+	}
 	if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
 		s = "[" + s + "]"
 	}
@@ -23,14 +29,20 @@ func ParseHost(s string) (string, error) {
 // Hosts returns what the host of u may be called in a list, each in the form of
 // ParseHost: the host itself, and for an IPv6 address that carries an IPv4 address for
 // a translator that address too.
-func (u URL) Hosts() []string {
+func (u URL) Hosts() []string { return u.AppendHosts(nil) }
+
+// AppendHosts appends what Hosts returns, one or two, to names.
+func (u URL) AppendHosts(names []string) []string {
 	a, ok := address(u.host)
 	if !ok {
-		return []string{canonical(u.host)}
+		return append(names, canonical(u.host))
 	}
-	hosts := []string{a.String()}
+	names = append(names, a.String())
 	if inner, ok := embedded(a); ok {
-		hosts = append(hosts, inner.String())
+		names = append(names, inner.String())
 	}
-	return hosts
+	return names
 }
+
+// IsAddress reports whether a host in the form of ParseHost is an address.
+func IsAddress(host string) bool { return strings.IndexByte(host, ':') >= 0 || endsInNumber(host) }

@@ -78,6 +78,9 @@ func (h *Hosts) refusesAddr(a netip.Addr) bool {
 
 // address reads the host of a URL in normal form, with IPv4 in IPv6 taken out.
 func address(host string) (netip.Addr, bool) {
+	if !IsAddress(host) {
+		return netip.Addr{}, false // spared the error that ParseAddr makes
+	}
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return a.Unmap(), err == nil
 }
