@@ -32,24 +32,24 @@ func TestANewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	path := write(t, "bad.txt", "old.example")
 	b := open(t, path)
 	put(t, path, "new.example\n", now.Add(-time.Minute))
-	b.Look(t.Context(), now)
-	if forbids(t, b, "https://old.example/").Host != "" || forbids(t, b, "https://new.example/").Host == "" {
+	b.Round(t.Context(), now)
+	if forbids(t, b, "https://old.example/").Entry != "" || forbids(t, b, "https://new.example/").Entry == "" {
 		t.Error("the old version is still in use")
 	}
 
 	put(t, path, "newer.example\n", now.Add(-time.Millisecond))
-	b.Look(t.Context(), now)
-	if forbids(t, b, "https://newer.example/").Host != "" {
+	b.Round(t.Context(), now)
+	if forbids(t, b, "https://newer.example/").Entry != "" {
 		t.Error("a file that may still be written was read")
 	}
-	b.Look(t.Context(), now.Add(time.Minute))
-	if forbids(t, b, "https://newer.example/").Host == "" {
+	b.Round(t.Context(), now.Add(time.Minute))
+	if forbids(t, b, "https://newer.example/").Entry == "" {
 		t.Error("a file at rest was not read")
 	}
 
 	put(t, path, "newest.example\n", now.Add(time.Hour)) // by a clock that is ahead
-	b.Look(t.Context(), now)
-	if forbids(t, b, "https://newest.example/").Host == "" {
+	b.Round(t.Context(), now)
+	if forbids(t, b, "https://newest.example/").Entry == "" {
 		t.Error("a file of the future was not read")
 	}
 
@@ -57,8 +57,8 @@ func TestANewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)
 	}
-	b.Look(t.Context(), now.Add(time.Minute))
-	if forbids(t, b, "https://other.example/").Host == "" {
+	b.Round(t.Context(), now.Add(time.Minute))
+	if forbids(t, b, "https://other.example/").Entry == "" {
 		t.Error("a file renamed into place was not read")
 	}
 }
@@ -73,8 +73,8 @@ func TestAnExchangedLinkIsANewVersion(t *testing.T) {
 	if err := errors.Join(os.Remove(link), os.Symlink(two, link)); err != nil {
 		t.Fatal(err)
 	}
-	b.Look(t.Context(), time.Now().Add(time.Minute))
-	if forbids(t, b, "https://two.example/").Host == "" {
+	b.Round(t.Context(), time.Now().Add(time.Minute))
+	if forbids(t, b, "https://two.example/").Entry == "" {
 		t.Error("the new target was not read")
 	}
 }
@@ -86,8 +86,14 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 		"damaged": func() error { return os.WriteFile(path, []byte("\x00\x00\x00"), 0o600) },
 		"half":    func() error { return os.WriteFile(path, []byte("a.example\nb.exa"), 0o600) },
 		"empty":   func() error { return os.Truncate(path, 0) },
-		"no host": func() error { return os.WriteFile(path, []byte("# none yet\n127.0.0.1 localhost\n"), 0o600) },
+		"no host": func() error {
+			return os.WriteFile(path, []byte("# none yet\n127.0.0.1 localhost\n||ads.example^$script\n"), 0o600)
+		},
 		"a page":  func() error { return os.WriteFile(path, []byte("<html>\n"), 0o600) },
+		"gzip":    func() error { return os.WriteFile(path, []byte("\x1f\x8b\x08\x00\n"), 0o600) },
+		"endless": func() error { return os.WriteFile(path, bytes.Repeat([]byte("a"), 1<<20), 0o600) },
+		"sparse":  func() error { return os.Truncate(path, 1<<30) },
+		"5 GB":    func() error { return os.Truncate(path, 5<<30) },
 		"huge":    func() error { return os.Truncate(path, 1<<31) },
 		"missing": func() error { return os.Remove(path) },
 		"folder":  func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
@@ -107,9 +113,9 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 3 { // told once
-				b.Look(t.Context(), now.Add(time.Duration(i+1)*time.Minute))
+				b.Round(t.Context(), now.Add(time.Duration(i+1)*time.Minute))
 			}
-			if forbids(t, b, "https://evil.example/").Host == "" {
+			if forbids(t, b, "https://evil.example/").Entry == "" {
 				t.Error("the version before is gone")
 			}
 			if s := b.Stats(); s.Failures != 1 || s.Unusable != 1 || strings.Count(log.String(), "cannot be used") != 1 {
@@ -122,8 +128,8 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, path, "good.example\n", now.Add(-time.Hour))
-			b.Look(t.Context(), now.Add(time.Hour))
-			if forbids(t, b, "https://good.example/").Host == "" || b.Stats().Unusable != 0 {
+			b.Round(t.Context(), now.Add(time.Hour))
+			if forbids(t, b, "https://good.example/").Entry == "" || b.Stats().Unusable != 0 {
 				t.Error("a good version was not taken")
 			}
 		})
@@ -132,13 +138,13 @@ func TestABadVersionLeavesTheOldInUse(t *testing.T) {
 
 func TestLinesThatForbidNothingAreTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.txt")
-	put(t, path, "a.example\n\n||b.example^\nc.example:443\nd.example\n", time.Now().Add(-time.Hour))
+	put(t, path, "a.example\n\n<b>\nc.example:443\nd.example\n", time.Now().Add(-time.Hour))
 	var log bytes.Buffer
 	b, err := abuse.Open(t.Context(), abuse.Config{Paths: []string{path}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := b.Stats(); s.Hosts != 2 || s.Strange != 2 || s.Unusable != 0 {
+	if s := b.Stats(); s.Entries != 2 || s.Strange != 2 || s.Unusable != 0 {
 		t.Errorf("%+v", s)
 	}
 	if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "lines=2 first=3") {

@@ -8,6 +8,7 @@
 // link that was made before its host was listed goes on until somebody decides about it.
 //
 // Read signal.go for the contract and decide.go for the sum; skeleton.go and lookalike.go
-// for what imitates; blocklists.go for what is promised about the operator's files,
-// format.go for what may stand in them, match.go for which hosts a line means.
+// for what imitates; files.go for what is promised about the operator's lists,
+// format.go, adblock.go and csv.go for what may stand in them, expression.go and match.go
+// for which URLs an entry means, digests.go for what it takes in memory.
 package abuse

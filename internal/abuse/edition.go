@@ -6,22 +6,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 )
 
-// edition is one version of a list: the digests of its hosts, in order. 64 bits are
-// enough: among ten million hosts one name in 10^12 is mistaken for a listed one, and
-// the key of the digests differs in each process.
+// edition is one version of a list.
 type edition struct {
-	digests []uint64
-	strange strange // lines that forbid nothing
-}
-
-func (e *edition) has(digest uint64) bool {
-	_, found := slices.BinarySearch(e.digests, digest)
-	return found
+	digests
+	reach    reach
+	contents contents
 }
 
 // stamp tells versions of a file apart.
@@ -54,8 +47,13 @@ func stampOfPath(path string) (stamp, error) { return stampOf(os.Stat(path)) }
 // errMoving: the file changed while it was read.
 var errMoving = errors.New("the file changed while it was read")
 
-// read makes an edition of a file, with room for so many hosts.
-func read(path string, digest func(string) uint64, room int) (e *edition, of stamp, err error) {
+// syntax finds the entries of a list. What it does with the same bytes is always the
+// same.
+type syntax func(r io.Reader, keep func(*entry) error) (contents, error)
+
+// read makes an edition of a file, with room for so many entries. It reads the file
+// twice, once to count and once to keep, so that nothing but the edition takes memory.
+func read(path string, parse syntax, s *seeds, room int) (e *edition, of stamp, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not keep us waiting
 	if err != nil {
 		return nil, stamp{}, fmt.Errorf("%w: %w", ErrFile, err)
@@ -64,26 +62,47 @@ func read(path string, digest func(string) uint64, room int) (e *edition, of sta
 	if of, err = stampOf(f.Stat()); err != nil {
 		return nil, of, err
 	}
-	// A line is rarely shorter than 16 bytes; what is too little grows, what is too
-	// much is given back.
-	e = &edition{digests: make([]uint64, 0, min(int64(room), of.size/16+1))}
-	e.strange, err = parse(io.LimitReader(f, maxFile), func(host string) error {
-		if len(e.digests) >= room {
-			return ErrTooMany
-		}
-		e.digests = append(e.digests, digest(host))
-		return nil
-	})
+	e, err = twice(f, of.size, parse, s, room)
 	if after, errAfter := stampOf(f.Stat()); errAfter == nil && !after.same(of) {
 		return nil, of, errMoving
 	}
+	return e, of, err
+}
+
+// shortLine is what a line takes at the least, nearly always.
+const shortLine = 16
+
+func twice(f io.ReadSeeker, size int64, parse syntax, s *seeds, room int) (*edition, error) {
+	e := &edition{}
+	count := newTally(min(int64(room), size/shortLine+1))
+	var err error
+	e.contents, err = parse(io.LimitReader(f, maxFile), func(found *entry) error {
+		if count.n >= room {
+			return ErrTooMany
+		}
+		count.add(s.digest(found.kind, found.text))
+		e.reach.add(found)
+		return nil
+	})
 	if err != nil {
-		return nil, of, err
+		return nil, err
 	}
-	slices.Sort(e.digests)
-	e.digests = slices.Compact(e.digests)
-	if len(e.digests) < cap(e.digests)/4*3 {
-		e.digests = slices.Clone(e.digests)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
-	return e, of, nil
+	build := count.builder()
+	if _, err = parse(io.LimitReader(f, maxFile), func(found *entry) error {
+		if !build.add(s.digest(found.kind, found.text)) {
+			return errMoving
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	set, ok := build.set()
+	if !ok {
+		return nil, errMoving
+	}
+	e.digests = set
+	return e, nil
 }

@@ -3,117 +3,294 @@ package abuse
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 
 	"curt/internal/weburl"
 )
 
-const (
-	// MaxHosts bounds the hosts of all lists together; at 8 bytes each, 80 MB.
-	MaxHosts = 10_000_000
-	// maxFile bounds one file. Ten million of the longest usual names fit.
-	maxFile = 1 << 30
-	// maxLine is far beyond what a hosts file has on a line.
-	maxLine = 64 << 10
-)
+// maxLine is far beyond what a list has on a line.
+const maxLine = 64 << 10
 
-// Why a file is not taken. The list in use stays as it is.
-var (
-	ErrFile    = errors.New("want a readable file with a host on each line")
-	ErrDamaged = errors.New("the file is damaged")
-	ErrTooMany = fmt.Errorf("the lists have more than %d hosts", MaxHosts)
-)
-
-// strange are the lines of a list that nothing can be made of.
-type strange struct{ lines, first int }
-
-func (s *strange) add(number int) {
-	if s.lines++; s.lines == 1 {
-		s.first = number
-	}
-}
-
-// parse calls keep with each host of a list, in the form of weburl.ParseHost. A list
-// has a host on each line, or an address and then hosts, as a hosts file; "*." and "."
-// in front of a host change nothing. What follows a "#" is a comment, and so is what
-// follows a "!" or ";" at the beginning of a line or behind white space. A name without
-// a dot is passed over: hosts files call the machine itself so. What else stands in a
-// list forbids nothing, and is counted.
-//
-// ErrDamaged is for what no whole list can be: a file without a byte, a NUL byte, a
-// line without end, which is what a copy under way looks like, and a file most of whose
-// lines are something else, as a page that says why there is no list.
-func parse(r io.Reader, keep func(host string) error) (strange, error) {
+// scan calls do with each line of a text, its end cut off, and its number. ErrDamaged
+// is for what no whole text of lines can be: a file without a byte, a NUL byte, a line
+// without end, which is what a copy under way looks like, and what is compressed. It
+// lets other goroutines run in between.
+func scan(r io.Reader, do func(line []byte, number int) error) error {
 	in := bufio.NewReaderSize(r, maxLine)
-	var bad strange
-	var good, number int
-	for {
+	if kind := foreign(in); kind != "" {
+		return fmt.Errorf("%w: it is %s, and no plain text", ErrDamaged, kind)
+	}
+	for number := 1; ; number++ {
 		line, err := in.ReadSlice('\n')
-		number++
 		switch {
 		case err == io.EOF && len(line) == 0 && number > 1:
-			if bad.lines > good {
-				return bad, fmt.Errorf("%w: %d lines are no hosts, %d are", ErrDamaged, bad.lines, good)
-			}
-			return bad, nil
+			return nil
 		case err == io.EOF && len(line) == 0:
-			return bad, fmt.Errorf("%w: it is empty", ErrDamaged)
+			return fmt.Errorf("%w: it is empty", ErrDamaged)
 		case err == io.EOF:
-			return bad, fmt.Errorf("%w: line %d has no end", ErrDamaged, number)
+			return fmt.Errorf("%w: line %d has no end", ErrDamaged, number)
 		case errors.Is(err, bufio.ErrBufferFull):
-			return bad, fmt.Errorf("%w: line %d is longer than %d bytes", ErrDamaged, number, maxLine)
+			return fmt.Errorf("%w: line %d is longer than %d bytes", ErrDamaged, number, maxLine)
 		case err != nil:
-			return bad, fmt.Errorf("%w: %w", ErrFile, err)
+			return fmt.Errorf("%w: %w", ErrFile, err)
 		case bytes.IndexByte(line, 0) >= 0:
-			return bad, fmt.Errorf("%w: line %d has a NUL byte", ErrDamaged, number)
+			return fmt.Errorf("%w: line %d has a NUL byte", ErrDamaged, number)
 		}
-		hosts, ok := hostsOf(string(line))
-		switch {
-		case !ok:
-			bad.add(number)
-		case len(hosts) > 0:
-			good++
+		if err := do(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), number); err != nil {
+			return err
 		}
-		for _, host := range hosts {
-			if err := keep(host); err != nil {
-				return bad, err
-			}
+		if number%yieldEvery == 0 {
+			runtime.Gosched()
 		}
 	}
 }
 
-// hostsOf returns the hosts of a line; ok is false when it is something else.
-func hostsOf(line string) (hosts []string, ok bool) {
-	line, _, _ = strings.Cut(strings.TrimPrefix(line, "\ufeff"), "#")
+// foreign names what a file is by its first bytes; "" = perhaps text.
+func foreign(in *bufio.Reader) string {
+	head, _ := in.Peek(4) // what cannot be read is told by the first line
+	for magic, name := range map[string]string{
+		"\x1f\x8b": "compressed (gzip)", "PK\x03\x04": "compressed (zip)", "BZh": "compressed (bzip2)", "\x28\xb5\x2f\xfd": "compressed (zstd)",
+		"\xfd7zX": "compressed (xz)", "\xff\xfe": "UTF-16", "\xfe\xff": "UTF-16",
+	} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// verdict is what a line is.
+type verdict uint8
+
+const (
+	nothing verdict = iota // empty, or a comment
+	meant                  // it has an entry
+	passed
+	strange
+)
+
+// parser reads one list of destinations. What a line is shows the line itself:
+//
+//	evil.example                 a host and all below it; so do ".evil.example" and "*.evil.example"
+//	192.0.2.7, 2001:db8::7       an address
+//	0.0.0.0 a.example b.example  hosts behind an address, as in a hosts file
+//	https://evil.example/a       what begins so, on that host (expression.go)
+//	64 hexadecimal digits        a SHA-256 (expression.go)
+//	||evil.example^              Adblock syntax (adblock.go)
+//
+// and in a CSV, which a line of the names of its columns begins (csv.go), the column
+// "url". What follows a "#" is a comment, and so is what follows a "!" or ";" at the
+// beginning of a line or behind white space. A name without a dot is passed over in
+// silence: hosts files call the machine itself so.
+type parser struct {
+	keep    func(*entry) error
+	turned  bool // an exception means the same as a line without "@@"
+	adblock bool // the file says that it is Adblock syntax
+	columns columns
+	good    int
+	found   entry // reused
+	err     error // of keep
+}
+
+// destinations is the syntax of a list of destinations. Allow-lists that people write
+// in Adblock syntax have "@@" on their lines or not, and mean the same: they are turned.
+func destinations(turned bool) syntax {
+	return func(r io.Reader, keep func(*entry) error) (contents, error) {
+		p := &parser{keep: keep, turned: turned}
+		return tell(r, func(line []byte) (verdict, error) {
+			v := p.line(line)
+			if v == meant {
+				p.good++
+			}
+			return v, p.err
+		})
+	}
+}
+
+// tell sorts the lines of a list. A text most of whose lines are not understood is no
+// list, but a page that says why there is none: ErrDamaged.
+func tell(r io.Reader, understand func(line []byte) (verdict, error)) (contents, error) {
+	var c contents
+	err := scan(r, func(line []byte, number int) error {
+		v, err := understand(line)
+		switch v {
+		case nothing:
+		case meant:
+			c.good++
+		case passed:
+			c.passed.add(number)
+		case strange:
+			c.strange.add(number)
+		}
+		return err
+	})
+	if err == nil && c.strange.n > c.good {
+		err = fmt.Errorf("%w: %d lines are not understood, %d are", ErrDamaged, c.strange.n, c.good)
+	}
+	return c, err
+}
+
+// line returns what a line is, without the white space around it.
+func (p *parser) line(text []byte) verdict {
+	if len(text) == 0 {
+		return nothing
+	}
+	if isPlain(text) { // nearly all lines of long lists
+		return p.field(string(text))
+	}
+	line := string(text)
+	if p.good == 0 && p.columns.read(line) {
+		return nothing
+	}
+	switch {
+	case isHeader(line):
+		p.adblock = true
+		return nothing
+	case beginsNote(line):
+		return nothing
+	case p.columns.known && strings.Contains(line, ","):
+		return p.record(line)
+	}
+	v := p.other(line)
+	if v == strange && p.adblock {
+		v = passed // any text is a pattern there
+	}
+	return v
+}
+
+func (p *parser) other(line string) verdict {
+	switch {
+	case isRule(line):
+		return p.rule(line)
+	case isURL(line):
+		fields := strings.Fields(line)
+		if len(fields) > 1 && !beginsNote(fields[1]) {
+			return strange
+		}
+		return p.url(fields[0], ofURL)
+	case isCosmetic(line):
+		return passed
+	}
+	return p.hosts(line)
+}
+
+// emit keeps what was found.
+func (p *parser) emit(k kind, text string, reach int) verdict {
+	p.found = entry{kind: k, text: text, reach: reach}
+	p.err = p.keep(&p.found)
+	return meant
+}
+
+// hosts is a line of hosts, perhaps behind an address.
+func (p *parser) hosts(line string) verdict {
+	line, _, _ = strings.Cut(line, "#")
 	fields := strings.Fields(line)
 	if note := slices.IndexFunc(fields, beginsNote); note >= 0 {
 		fields = fields[:note]
 	}
 	if len(fields) > 1 {
 		if _, err := netip.ParseAddr(fields[0]); err != nil {
-			return nil, false
+			return strange
 		}
 		fields = fields[1:]
 	}
-	for _, field := range fields {
-		host, err := weburl.ParseHost(strings.TrimPrefix(strings.TrimPrefix(field, "*."), "."))
-		switch {
-		case err != nil:
-			return nil, false
-		case strings.ContainsAny(host, ".:") && strings.ContainsFunc(field, isBorder):
-			hosts = append(hosts, host)
+	for _, field := range fields { // all or none
+		if _, err := hostOf(field); err != nil && !isHash(field) {
+			return strange
 		}
 	}
-	return hosts, true
+	best := nothing
+	for _, field := range fields {
+		if p.err == nil {
+			best = max(best, p.field(field))
+		}
+	}
+	return best
 }
 
-func beginsNote(field string) bool { return field[0] == '!' || field[0] == ';' }
+// field is a host or a SHA-256 that stands alone.
+func (p *parser) field(field string) verdict {
+	if isHash(field) {
+		sum, err := hex.DecodeString(field)
+		if err != nil {
+			return strange
+		}
+		return p.emit(ofHash, string(sum), 0)
+	}
+	host, err := hostOf(field)
+	switch {
+	case err != nil:
+		return strange
+	case isWhole(host, field):
+		return p.emit(ofHost, host, 0)
+	}
+	return nothing
+}
 
-// isBorder finds what stands between the parts of a name (UTS 46 has four dots) or of
-// an address. A bare number would be an address to a browser, and is none in a list.
-func isBorder(r rune) bool { return strings.ContainsRune(".:\u3002\uff0e\uff61", r) }
+// url is a URL that stands alone; k is ofURL, ofBelow or one of their exceptions.
+func (p *parser) url(raw string, k kind) verdict {
+	u, err := weburl.Parse(raw)
+	if err != nil {
+		return strange
+	}
+	var names [2]string
+	var x expression
+	x.of(u, u.AppendHosts(names[:0])[0])
+	if x.ends() > maxReach {
+		return passed
+	}
+	return p.emit(k, string(x.text()), x.ends())
+}
+
+// hostOf returns the host that a field of a list means.
+func hostOf(field string) (string, error) {
+	return weburl.ParseHost(strings.TrimPrefix(strings.TrimPrefix(field, "*."), "."))
+}
+
+// isWhole reports whether a list means host by field: a name without a dot is the
+// machine's own, and a bare number would be an address to a browser, and is none in a list.
+func isWhole(host, field string) bool {
+	return strings.ContainsAny(host, ".:") && (strings.IndexByte(field, '.') >= 0 || strings.ContainsAny(field, otherBorders))
+}
+
+// otherBorders stand between the parts of an address, or of a name: UTS 46 has four dots.
+const otherBorders = ":\u3002\uff0e\uff61"
+
+func beginsNote(field string) bool { return field[0] == '!' || field[0] == ';' || field[0] == '#' }
+
+func isURL(line string) bool {
+	const longest = len("https://")
+	head := strings.ToLower(line[:min(len(line), longest)])
+	return strings.HasPrefix(head, "http://") || head == "https://"
+}
+
+// isPlain reports whether a line can be nothing but one host or one SHA-256.
+func isPlain(line []byte) bool {
+	for _, c := range line {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func isHash(field string) bool {
+	if len(field) != 64 {
+		return false
+	}
+	for i := range len(field) {
+		if weburl.Unhex(field[i]) > 15 {
+			return false
+		}
+	}
+	return true
+}

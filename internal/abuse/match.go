@@ -1,8 +1,7 @@
 package abuse
 
 import (
-	"iter"
-	"net/netip"
+	"crypto/sha256"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -10,50 +9,164 @@ import (
 	"curt/internal/weburl"
 )
 
-// Rule is what forbids a destination: enough for its maker to see why, and for the
-// operator to find the line.
-type Rule struct {
-	List string // the name of the file, without folder and extension
-	Host string // as the list means it: the destination's host, or a domain above it
+// question is a URL that lists are asked about.
+type question struct {
+	url   weburl.URL
+	hosts [2]string // the host, and the address for a translator inside it
+	n     int       // hosts
+	made  bool      // x is
+	x     [2]expression
 }
 
-// Match returns the rule that forbids links to u, of the first list that has one. A
-// line of a list means its host and everything below it, up to the border that the
-// public suffix list draws: "example.co.uk" forbids www.example.co.uk, and neither
-// "co.uk" nor "github.io" forbids what is below them, because that belongs to others.
-// An address forbids itself in every spelling, also inside an IPv6 address.
-func (b *Blocklists) Match(u weburl.URL) (Rule, bool) {
-	for name := range names(u) {
-		digest := b.digest(name)
-		for _, l := range b.lists {
-			if l.has(digest) {
-				return Rule{List: l.name, Host: name}, true
+func (q *question) about(u weburl.URL) {
+	q.url = u
+	q.n = len(u.AppendHosts(q.hosts[:0]))
+}
+
+// above returns the name above one, and false at the end, and above an address.
+func above(name string) (string, bool) {
+	_, up, ok := strings.Cut(name, ".")
+	return up, ok && up != "" && !weburl.IsAddress(name)
+}
+
+// means reports whether an entry for name, which is host or above it, means host. It is
+// asked when there is such an entry: the public suffix list takes longer than the lists.
+func means(name, host string) bool {
+	if name == host {
+		return true
+	}
+	border, _ := publicsuffix.PublicSuffix(host)
+	return len(name) > len(border)
+}
+
+// in returns the entry of a list that means the URL. An entry is a host with what is
+// below it, up to the border that the public suffix list draws: "example.co.uk" means
+// www.example.co.uk, and neither "co.uk" nor "github.io" means what is below them,
+// because that belongs to others. An address means itself in every spelling, also inside
+// an IPv6 address.
+func (q *question) in(e *edition, s *seeds) (found string, ok bool) {
+	if e == nil {
+		return "", false
+	}
+	if found, ok = q.among(e, s, ofHost); !ok && e.reach[ofHash] != 0 {
+		found, ok = q.hashed(e, s)
+	}
+	if ok {
+		if _, except := q.among(e, s, exceptHost); except {
+			return "", false
+		}
+	}
+	return found, ok
+}
+
+// among asks for the entries of three kinds: base, for hosts, and the two behind it.
+func (q *question) among(e *edition, s *seeds, base kind) (string, bool) {
+	url, below := e.reach[base+1], e.reach[base+2]
+	if e.reach[base] != 0 {
+		for _, host := range q.hosts[:q.n] {
+			for name, ok := host, true; ok; name, ok = above(name) {
+				if e.has(s.digest(base, name)) && means(name, host) {
+					return name, true
+				}
 			}
 		}
 	}
-	return Rule{}, false
+	if url|below == 0 {
+		return "", false
+	}
+	if !q.made {
+		q.made = true
+		for i, host := range q.hosts[:q.n] {
+			q.x[i].of(q.url, host)
+		}
+	}
+	for i := range q.n {
+		x := &q.x[i]
+		if at, ok := x.longest(e, s, base+1, url, 0); ok {
+			return string(x.text()[:at]), true
+		}
+		host := q.hosts[i]
+		for name, ok := host, below != 0; ok; name, ok = above(name) {
+			from := len(host) - len(name)
+			if at, ok := x.longest(e, s, base+2, below, from); ok && means(name, host) {
+				return string(x.text()[from:at]), true
+			}
+		}
+	}
+	return "", false
 }
 
-// names yields the names that would forbid u if a list had them, the nearest first.
-func names(u weburl.URL) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, host := range u.Hosts() {
-			if !yield(host) {
-				return
+// longest returns the last border up to which a list has the expression from from on;
+// reach says which are worth a look.
+func (x *expression) longest(e *edition, s *seeds, k kind, reach uint64, from int) (at int, found bool) {
+	end, ok := x.host, true
+	for n := 0; ok && reach>>n != 0; n++ {
+		if reach>>n&1 != 0 && e.has(s.digestBytes(k, x.text()[from:end])) {
+			at, found = end, true
+		}
+		end, ok = x.border(end)
+	}
+	return at, found
+}
+
+const (
+	// hashedParents are how many names above a host, the shortest, are looked up by their
+	// SHA-256, and hashedFolders how many beginnings of a path; both are Safe Browsing's.
+	hashedParents = 4
+	hashedFolders = 4
+)
+
+// hashed asks for the SHA-256 of
+//
+//   - the URL in normal form without its fragment: "https://www.evil.example/a/b?x=1",
+//   - the host, and each of the four shortest names above it: "evil.example",
+//   - each of these names with the path and query, with the path, and with the first four
+//     beginnings of the path, in Safe Browsing's spelling: "evil.example/a/b?x=1",
+//     "evil.example/a/b", "evil.example/", "evil.example/a/".
+func (q *question) hashed(e *edition, s *seeds) (string, bool) {
+	has := func(text []byte) bool {
+		sum := sha256.Sum256(text)
+		return e.has(s.digestBytes(ofHash, sum[:]))
+	}
+	href, _, _ := strings.Cut(q.url.Href(), "#")
+	if has([]byte(href)) {
+		return "SHA-256 of " + href, true
+	}
+	where, query := pathAndQuery(q.url)
+	tail := appendPath(nil, where)
+	ends := folders(tail)
+	if ends = append(ends, len(tail)); query != "" {
+		tail = escape(appendUnescaped(append(tail, '?'), query), len(tail), 0)
+		ends = append(ends, len(tail))
+	}
+	for _, host := range q.hosts[:q.n] {
+		skip := -hashedParents
+		for up, ok := above(host); ok && means(up, host); up, ok = above(up) {
+			skip++
+		}
+		n := 0
+		for name, ok := host, true; ok && means(name, host); name, ok = above(name) {
+			if n++; n > 1 && n <= skip+1 {
+				continue
 			}
-			if _, err := netip.ParseAddr(host); err == nil {
-				continue // nothing is above an address
-			}
-			border, _ := publicsuffix.PublicSuffix(host)
-			for len(host) > len(border) {
-				_, host, _ = strings.Cut(host, ".")
-				if len(host) <= len(border) {
-					break
-				}
-				if !yield(host) {
-					return
+			text := append([]byte(name), tail...)
+			for _, end := range append([]int{0}, ends...) {
+				if has(text[:len(name)+end]) {
+					return "SHA-256 of " + string(text[:len(name)+end]), true
 				}
 			}
 		}
 	}
+	return "", false
+}
+
+// folders returns where the first folders of a path end.
+func folders(where []byte) []int {
+	var ends []int
+	for i, c := range where {
+		if c == '/' && len(ends) < hashedFolders {
+			ends = append(ends, i+1)
+		}
+	}
+	return ends
 }

@@ -29,7 +29,8 @@ type Config struct {
 	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
 	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
-	Blocklists     []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of hosts that no link may lead to, separated by commas: hosts files, or a host on each line. Read anew when they change, and at SIGHUP." empty:"none"`
+	Blocklists     []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of what no link may lead to, separated by commas: hosts files, hosts, URLs or SHA-256 on each line, Adblock syntax, URLhaus CSV. Read anew when they change, and at SIGHUP." empty:"none"`
+	Allowlists     []string      `env:"CURT_ALLOWLISTS" type:"path" help:"Files, in the same formats, of what is good whatever blocklists and other signals say." empty:"none"`
 	Shorteners     string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other services of short links: allow, warn visitors, or refuse."`
 	ShortenersFile string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of further such services, a host on each line; a line that begins with - takes a known one out." empty:"none"`
 	Brands         string        `env:"CURT_BRANDS" type:"path" help:"File of further names that are imitated, with their own domains; what a line says is in docs/operations.md." empty:"none"`

@@ -133,9 +133,9 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *ver
 	switch {
 	case lists != nil && listed > 0:
 		e.warn("blocklists", "curt links disable --destination HOST switches off what leads to a host",
-			"%d links lead to hosts that were listed later, among them %s", listed, example)
+			"%d links lead to what was listed later, among them %s", listed, example)
 	case lists != nil && err == nil:
-		e.ok("blocklists", "no link leads to a listed host")
+		e.ok("blocklists", "no link leads to what is listed")
 	}
 }
 
@@ -145,7 +145,7 @@ func (e *examination) lists(ctx context.Context) *abuse.Blocklists {
 	if len(e.Config.Blocklists) == 0 {
 		return nil
 	}
-	lists, err := abuse.Open(ctx, abuse.Config{Paths: e.Config.Blocklists})
+	lists, err := abuse.Open(ctx, abuse.Config{Paths: e.Config.Blocklists, Allow: e.Config.Allowlists})
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"curt/internal/abuse"
 	"curt/internal/auth"
 	"curt/internal/config"
 )
@@ -33,7 +34,12 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	c.tls(cfg)
 	c.adminKey(cfg)
 	c.places(ctx, cfg)
-	c.blocklists(ctx, cfg)
+	c.lists("CURT_BLOCKLISTS", cfg.Blocklists, func(path string) (abuse.Stats, error) {
+		return abuse.Probe(ctx, abuse.Config{Paths: []string{path}})
+	})
+	c.lists("CURT_ALLOWLISTS", cfg.Allowlists, func(path string) (abuse.Stats, error) {
+		return abuse.Probe(ctx, abuse.Config{Allow: []string{path}})
+	})
 	c.signals(cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)
@@ -134,25 +140,26 @@ func (c *checker) places(ctx context.Context, cfg config.Config) {
 	c.add("CURT_GEOIP="+cfg.GeoIP+": opens", err)
 }
 
-// blocklists is stricter than a start, too.
-func (c *checker) blocklists(ctx context.Context, cfg config.Config) {
-	for _, path := range cfg.Blocklists {
-		one := cfg
-		one.Blocklists = []string{path}
-		b, err := blocklists(ctx, one, slog.New(slog.DiscardHandler))
-		if err == nil {
-			if err = b.Reload(ctx); err != nil {
-				err = &config.Error{Setting: "CURT_BLOCKLISTS", Value: path, Want: err.Error()}
+// lists looks at files that the server reads again and again. It is stricter than a
+// start, too: open reads one, which must be good.
+func (c *checker) lists(setting string, paths []string, open func(path string) (abuse.Stats, error)) {
+	for _, path := range paths {
+		s, err := open(path)
+		if err != nil {
+			if wrong, ok := errors.AsType[*abuse.FileError](err); ok {
+				err = wrong.Err
 			}
+			c.add("", &config.Error{Setting: setting, Value: path, Want: err.Error()})
+			continue
 		}
-		what := ""
-		if err == nil {
-			what = fmt.Sprintf("CURT_BLOCKLISTS=%s: %d hosts", path, b.Stats().Hosts)
-			if n := b.Stats().Strange; n > 0 {
-				what += fmt.Sprintf("; %d lines are no hosts and forbid nothing", n)
-			}
+		what := fmt.Sprintf("%s=%s: %d entries", setting, path, s.Entries)
+		if s.Passed > 0 {
+			what += fmt.Sprintf("; %d lines are passed over", s.Passed)
 		}
-		c.add(what, err)
+		if s.Strange > 0 {
+			what += fmt.Sprintf("; %d lines are not understood and have no effect", s.Strange)
+		}
+		c.add(what, nil)
 	}
 }
 

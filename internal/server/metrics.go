@@ -3,8 +3,10 @@ package server
 import (
 	"time"
 
+	"curt/internal/abuse"
 	"curt/internal/lane"
 	"curt/internal/redirect"
+	"curt/internal/telemetry"
 )
 
 // register offers the counters of the parts that keep their own. Each is read when
@@ -36,14 +38,8 @@ func (s *Server) register() {
 			func() uint64 { return p.places.Stats().Damages })
 	}
 	if b := s.ready.blocked; b != nil {
-		m.Gauge("curt_blocklist_hosts", "Hosts in the blocklists that are in use.", func() float64 { return float64(b.Stats().Hosts) })
-		m.Gauge("curt_blocklist_strange_lines", "Lines of the blocklists in use that are no hosts and forbid nothing.",
-			func() float64 { return float64(b.Stats().Strange) })
-		m.Gauge("curt_blocklists_unusable", "Blocklists whose newest version could not be used.",
-			func() float64 { return float64(b.Stats().Unusable) })
-		m.Counter("curt_blocklist_reloads_total", "Versions of blocklists taken into use.", func() uint64 { return b.Stats().Reloads })
-		m.Counter("curt_blocklist_failures_total", "Versions of blocklists that could not be used.",
-			func() uint64 { return b.Stats().Failures })
+		lists(m, "blocklist", b.Stats)
+		lists(m, "allowlist", b.AllowStats)
 	}
 	m.Counter("curt_search_indexed_total", "Links brought into the search index, new and changed ones.",
 		func() uint64 { return s.finder.indexer.Stats().Indexed })
@@ -63,6 +59,20 @@ func (s *Server) register() {
 	m.Counter("curt_cache_changes_total", "Changes of links announced.", func() uint64 { return s.cache.Stats().Changes })
 	m.Gauge("curt_cache_entries", "Links in L1.", func() float64 { return float64(s.cache.Stats().Entries) })
 	m.Gauge("curt_cache_bytes", "Bytes of L1.", func() float64 { return float64(s.cache.Stats().Bytes) })
+}
+
+// lists offers the counters of lists of one kind.
+func lists(m *telemetry.Metrics, kind string, stats func() abuse.Stats) {
+	of := func(count func(abuse.Stats) int) func() float64 {
+		return func() float64 { return float64(count(stats())) }
+	}
+	m.Gauge("curt_"+kind+"_entries", "Entries of the lists that are in use.", of(func(s abuse.Stats) int { return s.Entries }))
+	m.Gauge("curt_"+kind+"_bytes", "Bytes that these entries take.", of(func(s abuse.Stats) int { return s.Bytes }))
+	m.Gauge("curt_"+kind+"_passed_lines", "Lines of these lists that are understood and passed over.", of(func(s abuse.Stats) int { return s.Passed }))
+	m.Gauge("curt_"+kind+"_strange_lines", "Lines of these lists that are not understood and have no effect.", of(func(s abuse.Stats) int { return s.Strange }))
+	m.Gauge("curt_"+kind+"s_unusable", "Lists whose newest version could not be used.", of(func(s abuse.Stats) int { return s.Unusable }))
+	m.Counter("curt_"+kind+"_reloads_total", "Versions of these lists taken into use.", func() uint64 { return stats().Reloads })
+	m.Counter("curt_"+kind+"_failures_total", "Versions of these lists that could not be used.", func() uint64 { return stats().Failures })
 }
 
 // observe offers what tells whether this server is well.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,14 +33,15 @@ type prepared struct {
 	appeals  *ratelimit.Limit
 	adminKey string            // "" = the data folder's
 	places   *mmdb.Database    // nil = CURT_GEOIP is unset
-	blocked  *abuse.Blocklists // nil = CURT_BLOCKLISTS is unset
+	blocked  *abuse.Blocklists // nil = neither CURT_BLOCKLISTS nor CURT_ALLOWLISTS is set
 	policy   abuse.Policy      // what is made of what the signals find
 	signals  []abuse.Signal    // all that are no lists
 }
 
 // prepare reads the settings that [config.Config.Validate] cannot judge. It writes
-// nothing, and each error is a [*config.Error].
-func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepared, err error) {
+// nothing, and each error is a [*config.Error]. work is called around what computes for
+// long.
+func prepare(ctx context.Context, cfg config.Config, log *slog.Logger, work func() (done func())) (p prepared, err error) {
 	for _, step := range []func() error{
 		func() (err error) { p.trusted, err = trustedProxies(cfg); return err },
 		func() error { return checkNames(cfg) },
@@ -50,7 +52,7 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger) (p prepar
 		func() (err error) { p.certs, err = certificate(cfg); return err },
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
-		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log); return err },
+		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log, work); return err },
 		func() (err error) { p.policy, err = policy(cfg); return err },
 		func() (err error) { p.signals, err = signals(cfg); return err },
 		checkTraces,
@@ -169,16 +171,30 @@ func places(ctx context.Context, cfg config.Config, log *slog.Logger) (*mmdb.Dat
 	return d, nil
 }
 
-// blocklists reads the files of hosts that no link may lead to; nil when none is set.
-func blocklists(ctx context.Context, cfg config.Config, log *slog.Logger) (*abuse.Blocklists, error) {
-	if len(cfg.Blocklists) == 0 {
+// blocklists reads the files of what no link may lead to, and of what is good; nil when
+// none is set.
+func blocklists(ctx context.Context, cfg config.Config, log *slog.Logger, work func() (done func())) (*abuse.Blocklists, error) {
+	if len(cfg.Blocklists)+len(cfg.Allowlists) == 0 {
 		return nil, nil //nolint:nilnil // no list is no failure
 	}
-	b, err := abuse.Open(ctx, abuse.Config{Paths: cfg.Blocklists, Log: log})
+	b, err := abuse.Open(ctx, abuse.Config{Paths: cfg.Blocklists, Allow: cfg.Allowlists, Log: log, Work: work})
 	if err != nil {
-		return nil, &config.Error{Setting: "CURT_BLOCKLISTS", Value: strings.Join(cfg.Blocklists, ","), Want: err.Error()}
+		return nil, wrongFile(err, "CURT_BLOCKLISTS", cfg.Blocklists, "CURT_ALLOWLISTS", cfg.Allowlists)
 	}
 	return b, nil
+}
+
+// wrongFile says which of two settings names the file that cannot be used; the first
+// when it is no single file.
+func wrongFile(err error, one string, paths []string, other string, others []string) error {
+	wrong, ok := errors.AsType[*abuse.FileError](err)
+	switch {
+	case !ok:
+		return &config.Error{Setting: one, Value: strings.Join(paths, ","), Want: err.Error()}
+	case slices.Contains(others, wrong.Path) && !slices.Contains(paths, wrong.Path):
+		one = other
+	}
+	return &config.Error{Setting: one, Value: wrong.Path, Want: wrong.Err.Error()}
 }
 
 // checkTraces looks at the variables of OpenTelemetry.

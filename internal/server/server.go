@@ -103,7 +103,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) error {
 	var err error
-	if s.ready, err = prepare(ctx, s.config, s.log); err != nil {
+	if s.ready, err = prepare(ctx, s.config, s.log, s.processors.work); err != nil {
 		return err
 	}
 	lock, err := lockFolder(s.config.Data)

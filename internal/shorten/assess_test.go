@@ -43,7 +43,7 @@ func wantListed(t *testing.T, err error, field string) {
 	if !ok || !errors.Is(err, shorten.ErrListed) || listed.Field != field {
 		t.Fatalf("got %v, want %s to be listed", err, field)
 	}
-	if want := (abuse.Rule{List: "bad", Host: "evil.example"}); listed.Rule != want {
+	if want := (abuse.Rule{List: "bad", Entry: "evil.example"}); listed.Rule != want {
 		t.Errorf("forbidden by %v, want %v", listed.Rule, want)
 	}
 }

@@ -64,9 +64,9 @@ type ListedError struct {
 
 func (e *ListedError) Error() string { return e.Field + ": " + e.PublicMessage() }
 
-// PublicMessage names the list and the host, and nothing else of the list.
+// PublicMessage names the list and its entry, and nothing else of the list.
 func (e *ListedError) PublicMessage() string {
-	return fmt.Sprintf("leads to %s, which the blocklist %s forbids", e.Rule.Host, e.Rule.List)
+	return fmt.Sprintf("leads to %s, which the blocklist %s forbids", e.Rule.Entry, e.Rule.List)
 }
 
 // Unwrap returns ErrListed.
