@@ -56,7 +56,7 @@ func mutations(dir string) []mutation {
 		of("click_log_max", "1MiB", "64 apples", "-1GiB", "99999TiB"),
 		of("raw_retention", "0d", "-1d", "30", "99999d"),
 		of("geoip", missing, dir),
-		of("blocklists", missing, dir), of("allowlists", missing, dir),
+		of("blocklists", missing, dir), of("allowlists", missing, dir), of("reserved_words", missing, dir), of("refused_words", missing, dir),
 		of("cache_size", "12", "2TiB", "1e9"),
 		of("log_level", "loud", "INFO"),
 		of("links", "dynamodb://table", ""),
@@ -102,7 +102,7 @@ func (m mutation) apply(t *testing.T, source string, base map[string]string) []s
 		t.Setenv("CURT_"+strings.ToUpper(m.key), text)
 	default:
 		values[m.key] = m.value
-		if (m.key == "domains" || m.key == "trusted_proxies" || m.key == "blocklists" || m.key == "allowlists") && m.only == "" {
+		if (m.key == "domains" || m.key == "trusted_proxies" || m.key == "blocklists" || m.key == "allowlists" || strings.HasSuffix(m.key, "_words")) && m.only == "" {
 			values[m.key] = []string{text}
 		}
 	}

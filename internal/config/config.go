@@ -31,6 +31,8 @@ type Config struct {
 	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
 	Blocklists     []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of what no link may lead to, separated by commas: hosts files, hosts, URLs or SHA-256 on each line, Adblock syntax, URLhaus CSV. Read anew when they change, and at SIGHUP." empty:"none"`
 	Allowlists     []string      `env:"CURT_ALLOWLISTS" type:"path" help:"Files, in the same formats, of what is good whatever blocklists and other signals say." empty:"none"`
+	ReservedWords  []string      `env:"CURT_RESERVED_WORDS" type:"path" help:"Files of aliases that are kept for the operator, separated by commas: on each line word, word* for all that begin so, or ~word for all that read like it. Read anew when they change, and at SIGHUP." empty:"none"`
+	RefusedWords   []string      `env:"CURT_REFUSED_WORDS" type:"path" help:"Files, in the same format, of aliases that nobody gets; generated codes avoid both." empty:"none"`
 	Shorteners     string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other services of short links: allow, warn visitors, or refuse."`
 	ShortenersFile string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of further such services, a host on each line; a line that begins with - takes a known one out." empty:"none"`
 	Brands         string        `env:"CURT_BRANDS" type:"path" help:"File of further names that are imitated, with their own domains; what a line says is in docs/operations.md." empty:"none"`

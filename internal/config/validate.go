@@ -118,6 +118,8 @@ func (c Config) names(p *problems) {
 	p.distinct("CURT_DOMAINS", c.Domains)
 	p.distinct("CURT_BLOCKLISTS", c.Blocklists)
 	p.distinct("CURT_ALLOWLISTS", c.Allowlists)
+	p.distinct("CURT_RESERVED_WORDS", c.ReservedWords)
+	p.distinct("CURT_REFUSED_WORDS", c.RefusedWords)
 	p.filled("CURT_TRUSTED_PROXIES", c.TrustedProxies)
 	for _, t := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(t); t != "" && err != nil {

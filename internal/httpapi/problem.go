@@ -69,6 +69,7 @@ func mappings() []mapping {
 	full := kind{"storage-full", 507, "There is no room for more"}
 	return []mapping{
 		{shorten.ErrReserved, kind{"slug-reserved", 409, "The slug is reserved"}, "this slug is reserved"},
+		{shorten.ErrRefused, kind{"slug-refused", 409, "The slug is refused"}, "this slug is not possible here, choose another"},
 		{shorten.ErrTaken, kind{"slug-taken", 409, "The slug is taken"}, "this slug is taken"},
 		{shorten.ErrKeyReused, kind{"idempotency-key-reused", 422, "The idempotency key was used for another request"}, "choose a new Idempotency-Key for a new request"},
 		{shorten.ErrKeyBusy, kind{"idempotency-key-busy", 409, "The first request with this idempotency key is under way"}, "the first request has not ended yet, try again"},

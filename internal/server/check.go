@@ -40,6 +40,12 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	c.lists("CURT_ALLOWLISTS", cfg.Allowlists, func(path string) (abuse.Stats, error) {
 		return abuse.Probe(ctx, abuse.Config{Allow: []string{path}})
 	})
+	c.lists("CURT_RESERVED_WORDS", cfg.ReservedWords, func(path string) (abuse.Stats, error) {
+		return abuse.ProbeWords(ctx, abuse.WordsConfig{Reserved: []string{path}})
+	})
+	c.lists("CURT_REFUSED_WORDS", cfg.RefusedWords, func(path string) (abuse.Stats, error) {
+		return abuse.ProbeWords(ctx, abuse.WordsConfig{Refused: []string{path}})
+	})
 	c.signals(cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)

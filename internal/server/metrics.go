@@ -6,7 +6,6 @@ import (
 	"curt/internal/abuse"
 	"curt/internal/lane"
 	"curt/internal/redirect"
-	"curt/internal/telemetry"
 )
 
 // register offers the counters of the parts that keep their own. Each is read when
@@ -37,10 +36,7 @@ func (s *Server) register() {
 		m.Counter("curt_geoip_damages_total", "Places that CURT_GEOIP is damaged at.",
 			func() uint64 { return p.places.Stats().Damages })
 	}
-	if b := s.ready.blocked; b != nil {
-		lists(m, "blocklist", b.Stats)
-		lists(m, "allowlist", b.AllowStats)
-	}
+	s.countLists()
 	m.Counter("curt_search_indexed_total", "Links brought into the search index, new and changed ones.",
 		func() uint64 { return s.finder.indexer.Stats().Indexed })
 	m.Gauge("curt_search_complete", "1 once the search index knows the whole store; until then searches miss links.", func() float64 {
@@ -61,18 +57,34 @@ func (s *Server) register() {
 	m.Gauge("curt_cache_bytes", "Bytes of L1.", func() float64 { return float64(s.cache.Stats().Bytes) })
 }
 
-// lists offers the counters of lists of one kind.
-func lists(m *telemetry.Metrics, kind string, stats func() abuse.Stats) {
-	of := func(count func(abuse.Stats) int) func() float64 {
-		return func() float64 { return float64(count(stats())) }
+// countLists offers the counters of lists; their names stand here in full, for whoever
+// looks for one.
+func (s *Server) countLists() {
+	if b := s.ready.blocked; b != nil {
+		s.countList(b.Stats, "curt_blocklist_entries", "curt_blocklist_bytes", "curt_blocklist_passed_lines", "curt_blocklist_strange_lines",
+			"curt_blocklists_unusable", "curt_blocklist_reloads_total", "curt_blocklist_failures_total")
+		s.countList(b.AllowStats, "curt_allowlist_entries", "curt_allowlist_bytes", "curt_allowlist_passed_lines", "curt_allowlist_strange_lines",
+			"curt_allowlists_unusable", "curt_allowlist_reloads_total", "curt_allowlist_failures_total")
 	}
-	m.Gauge("curt_"+kind+"_entries", "Entries of the lists that are in use.", of(func(s abuse.Stats) int { return s.Entries }))
-	m.Gauge("curt_"+kind+"_bytes", "Bytes that these entries take.", of(func(s abuse.Stats) int { return s.Bytes }))
-	m.Gauge("curt_"+kind+"_passed_lines", "Lines of these lists that are understood and passed over.", of(func(s abuse.Stats) int { return s.Passed }))
-	m.Gauge("curt_"+kind+"_strange_lines", "Lines of these lists that are not understood and have no effect.", of(func(s abuse.Stats) int { return s.Strange }))
-	m.Gauge("curt_"+kind+"s_unusable", "Lists whose newest version could not be used.", of(func(s abuse.Stats) int { return s.Unusable }))
-	m.Counter("curt_"+kind+"_reloads_total", "Versions of these lists taken into use.", func() uint64 { return stats().Reloads })
-	m.Counter("curt_"+kind+"_failures_total", "Versions of these lists that could not be used.", func() uint64 { return stats().Failures })
+	if w := s.ready.words; w != nil {
+		s.countList(w.ReservedStats, "curt_reserved_word_entries", "curt_reserved_word_bytes", "curt_reserved_word_passed_lines", "curt_reserved_word_strange_lines",
+			"curt_reserved_words_unusable", "curt_reserved_word_reloads_total", "curt_reserved_word_failures_total")
+		s.countList(w.RefusedStats, "curt_refused_word_entries", "curt_refused_word_bytes", "curt_refused_word_passed_lines", "curt_refused_word_strange_lines",
+			"curt_refused_words_unusable", "curt_refused_word_reloads_total", "curt_refused_word_failures_total")
+	}
+}
+
+func (s *Server) countList(stats func() abuse.Stats, entries, bytes, passed, strange, unusable, reloads, failures string) {
+	gauge := func(name, help string, count func(abuse.Stats) int) {
+		s.metrics.Gauge(name, help, func() float64 { return float64(count(stats())) })
+	}
+	gauge(entries, "Entries of the lists that are in use.", func(s abuse.Stats) int { return s.Entries })
+	gauge(bytes, "Bytes that these entries take.", func(s abuse.Stats) int { return s.Bytes })
+	gauge(passed, "Lines of these lists that are understood and passed over.", func(s abuse.Stats) int { return s.Passed })
+	gauge(strange, "Lines of these lists that are not understood and have no effect.", func(s abuse.Stats) int { return s.Strange })
+	gauge(unusable, "Lists whose newest version could not be used.", func(s abuse.Stats) int { return s.Unusable })
+	s.metrics.Counter(reloads, "Versions of these lists taken into use.", func() uint64 { return stats().Reloads })
+	s.metrics.Counter(failures, "Versions of these lists that could not be used.", func() uint64 { return stats().Failures })
 }
 
 // observe offers what tells whether this server is well.

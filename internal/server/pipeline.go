@@ -73,7 +73,13 @@ func (s *Server) support() []loop {
 		loops = append(loops, loop{"codes", s.ranges.Run})
 	}
 	if s.ready.blocked != nil {
-		loops = append(loops, loop{"blocklists", s.aside(s.ready.blocked.Run)}, loop{"reload", s.aside(s.reload)})
+		loops = append(loops, loop{"blocklists", s.aside(s.ready.blocked.Run)})
+	}
+	if s.ready.words != nil {
+		loops = append(loops, loop{"words", s.aside(s.ready.words.Run)})
+	}
+	if s.ready.blocked != nil || s.ready.words != nil {
+		loops = append(loops, loop{"reload", s.aside(s.reload)})
 	}
 	if s.again != nil {
 		loops = append(loops, loop{"recheck", s.aside(s.again.Run)})

@@ -36,6 +36,7 @@ type prepared struct {
 	blocked  *abuse.Blocklists // nil = neither CURT_BLOCKLISTS nor CURT_ALLOWLISTS is set
 	policy   abuse.Policy      // what is made of what the signals find
 	signals  []abuse.Signal    // all that are no lists
+	words    *abuse.Words      // nil = neither CURT_RESERVED_WORDS nor CURT_REFUSED_WORDS is set
 }
 
 // prepare reads the settings that [config.Config.Validate] cannot judge. It writes
@@ -55,6 +56,7 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger, work func
 		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log, work); return err },
 		func() (err error) { p.policy, err = policy(cfg); return err },
 		func() (err error) { p.signals, err = signals(cfg); return err },
+		func() (err error) { p.words, err = words(ctx, cfg, log, work); return err },
 		checkTraces,
 	} {
 		if err := step(); err != nil {
@@ -182,6 +184,18 @@ func blocklists(ctx context.Context, cfg config.Config, log *slog.Logger, work f
 		return nil, wrongFile(err, "CURT_BLOCKLISTS", cfg.Blocklists, "CURT_ALLOWLISTS", cfg.Allowlists)
 	}
 	return b, nil
+}
+
+// words reads the files of aliases that nobody may choose; nil when none is set.
+func words(ctx context.Context, cfg config.Config, log *slog.Logger, work func() (done func())) (*abuse.Words, error) {
+	if len(cfg.ReservedWords)+len(cfg.RefusedWords) == 0 {
+		return nil, nil //nolint:nilnil // no list is no failure
+	}
+	w, err := abuse.OpenWords(ctx, abuse.WordsConfig{Reserved: cfg.ReservedWords, Refused: cfg.RefusedWords, Log: log, Work: work})
+	if err != nil {
+		return nil, wrongFile(err, "CURT_RESERVED_WORDS", cfg.ReservedWords, "CURT_REFUSED_WORDS", cfg.RefusedWords)
+	}
+	return w, nil
 }
 
 // wrongFile says which of two settings names the file that cannot be used; the first

@@ -2,18 +2,26 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
-// reload reads the blocklists anew each time that somebody asks, until ctx ends.
+// reload reads blocklists and words anew each time that somebody asks, until ctx ends.
 func (s *Server) reload(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.asked:
-			if err := s.ready.blocked.Reload(ctx); err != nil {
-				s.log.ErrorContext(ctx, "blocklists cannot be used; their versions before stay", slog.Any("err", err))
+			var errs []error
+			if b := s.ready.blocked; b != nil {
+				errs = append(errs, b.Reload(ctx))
+			}
+			if w := s.ready.words; w != nil {
+				errs = append(errs, w.Reload(ctx))
+			}
+			if err := errors.Join(errs...); err != nil {
+				s.log.ErrorContext(ctx, "lists cannot be used; their versions before stay", slog.Any("err", err))
 			}
 		}
 	}

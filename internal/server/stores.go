@@ -72,7 +72,7 @@ func (s *Server) newCache() error {
 func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
 		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
-		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Once: s.links.Idempotency(),
+		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Words: s.ready.words, Once: s.links.Idempotency(),
 		Judge: s.newJudge(), Moderator: s.decides, Journal: s.links.Journal(), Country: s.countryOf(),
 		Dedupe: s.config.Codes == "hash", // the same URL, the same code
 		Host:   s.origin.host, Domains: s.origin.domains,

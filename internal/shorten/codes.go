@@ -44,8 +44,8 @@ func needOf(l link.Link) codegen.Need {
 	return codegen.Need{Domain: l.Key.Domain, Workspace: l.Workspace, Destination: l.Destination}
 }
 
-// code returns the next generated code that is no reserved word, and counts the
-// attempts.
+// code returns the next generated code that is no reserved or refused word, and counts
+// the attempts.
 func (c *Creator) code(ctx context.Context, need *codegen.Need) (link.Code, error) {
 	for range maxCodes {
 		code, err := c.codes.Next(ctx, *need)
@@ -53,7 +53,7 @@ func (c *Creator) code(ctx context.Context, need *codegen.Need) (link.Code, erro
 			return "", fmt.Errorf("make a code: %w", err)
 		}
 		need.Attempt++
-		if !Reserved(code) {
+		if !Reserved(code) && c.unwanted(string(code)) == nil {
 			return code, nil
 		}
 	}

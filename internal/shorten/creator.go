@@ -50,6 +50,9 @@ type Config struct {
 	// Blocklists name further hosts that no link may lead to; nil = none. Where there is
 	// a Judge it asks them, and here they say which list it was.
 	Blocklists *abuse.Blocklists
+	// Words are the aliases that the operator keeps or refuses, and that generated codes
+	// avoid; nil = none but Reserved.
+	Words *abuse.Words
 	// Judge decides about where a link is to lead. It asks memory alone and is safe for
 	// many goroutines; nil = by the Blocklists.
 	Judge func(ctx context.Context, now time.Time, f *abuse.Facts) abuse.Decision
@@ -100,6 +103,7 @@ type Creator struct {
 	limits    ratelimit.Store
 	own       *weburl.Hosts
 	lists     *abuse.Blocklists // nil = none
+	words     *abuse.Words      // nil = none
 	judge     func(context.Context, time.Time, *abuse.Facts) abuse.Decision
 	moderator Moderator
 	journal   Journal
@@ -127,7 +131,7 @@ func New(cfg Config) *Creator {
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
-		lists: cfg.Blocklists, judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
+		lists: cfg.Blocklists, words: cfg.Words, judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
@@ -165,7 +169,7 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 }
 
 // Make stores a new link, or finds the one that the request may have instead; nil
-// means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrTaken, LimitedError,
+// means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrRefused, ErrTaken, LimitedError,
 // those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
 // link.ErrUnavailable when nothing is known to be stored. When ctx ended or the store
 // kept failing, the link may exist, but nobody was told its code.
@@ -267,7 +271,7 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 		return link.Link{}, err
 	}
 	if req.Alias.set() {
-		if err := CheckAlias(req.Alias.Value); err != nil {
+		if err := c.checkAlias(req.Alias.Value); err != nil {
 			return link.Link{}, err
 		}
 		l.Key.Code = link.Code(req.Alias.Value)

@@ -16,8 +16,10 @@ var (
 	// ErrTaken: the alias belongs to another link, or did once. It wraps
 	// link.ErrExists.
 	ErrTaken = fmt.Errorf("this slug is taken: %w", link.ErrExists)
-	// ErrReserved: the alias is a word that curt keeps for its own pages.
+	// ErrReserved: the alias is a word that curt keeps for its own pages, or its operator.
 	ErrReserved = errors.New("this slug is reserved")
+	// ErrRefused: the alias is a word that nobody gets here.
+	ErrRefused = errors.New("this slug is refused")
 	// ErrKeyReused: the idempotency key stands for another request.
 	ErrKeyReused = errors.New("the idempotency key was used for another request")
 	// ErrKeyBusy: a request with the same idempotency key has not ended yet.

@@ -26,6 +26,29 @@ func CheckAlias(alias string) error {
 	return nil
 }
 
+// checkAlias is CheckAlias with the words of the operator.
+func (c *Creator) checkAlias(alias string) error {
+	if err := CheckAlias(alias); err != nil {
+		return err
+	}
+	return c.unwanted(alias)
+}
+
+// unwanted returns ErrReserved or ErrRefused when a word of the operator stands against
+// an alias or a generated code.
+func (c *Creator) unwanted(code string) error {
+	if c.words == nil {
+		return nil
+	}
+	switch word, found := c.words.Find(code); {
+	case !found:
+		return nil
+	case word.Refused:
+		return ErrRefused
+	}
+	return ErrReserved
+}
+
 // Reserved reports whether the code is, in any case, a word that curt keeps for
 // its own paths. The list is complete from the first release, because an alias is
 // never freed. It does not allocate.

@@ -104,6 +104,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 	case errors.Is(err, shorten.ErrReserved):
 		p.Alias.Error = "This name is kept for the service itself. Choose another."
 		return http.StatusConflict
+	case errors.Is(err, shorten.ErrRefused):
+		p.Alias.Error = "This name is not possible here. Choose another."
+		return http.StatusConflict
 	case errors.Is(err, shorten.ErrTaken):
 		p.Alias.Error = "This name is taken. Choose another."
 		return http.StatusConflict

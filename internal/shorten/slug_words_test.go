@@ -1,0 +1,63 @@
+package shorten_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"curt/internal/abuse"
+	"curt/internal/link"
+	"curt/internal/shorten"
+)
+
+// wording puts words of an operator in front of a Creator.
+func wording(t *testing.T, reserved, refused string) func(*shorten.Config) {
+	t.Helper()
+	dir := t.TempDir()
+	keep, never := filepath.Join(dir, "keep.txt"), filepath.Join(dir, "never.txt")
+	for path, text := range map[string]string{keep: reserved, never: refused} {
+		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := abuse.OpenWords(t.Context(), abuse.WordsConfig{Reserved: []string{keep}, Refused: []string{never}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *shorten.Config) { c.Words = w }
+}
+
+func TestWordsOfTheOperator(t *testing.T) {
+	b := newBench(t, wording(t, "press\nteam-*", "~paypal\nrude"))
+	for alias, want := range map[string]error{
+		"press": shorten.ErrReserved, "PRESS": shorten.ErrReserved, "team-x": shorten.ErrReserved, "PayPaI": shorten.ErrRefused, "pay-pal": shorten.ErrRefused, "Rude": shorten.ErrRefused,
+		"admin": shorten.ErrReserved, "pressed": nil, "ru-de": nil,
+	} {
+		req := to("https://example.com/")
+		req.Alias = shorten.Value(alias)
+		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		wantError(t, alias, err, want)
+		rows := []shorten.Row{{Request: to("https://example.com/")}}
+		rows[0].Request.Alias = shorten.Value(alias)
+		if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+			t.Fatal(err)
+		}
+		if want != nil {
+			wantError(t, alias+" in a batch", rows[0].Err, want)
+		}
+	}
+}
+
+// A generated code that spells such a word is passed by, whoever asks for it.
+func TestCodesAvoidWords(t *testing.T) {
+	b := newBench(t, wording(t, "press*", "rude*"), func(c *shorten.Config) {
+		c.Codes = &codes{next: []link.Code{"rudeCode", "press12", "goodOne", "RUDEST1", "goodTwo"}}
+	})
+	if l := b.mustCreate(t, admin(), to("https://example.com/1")); l.Key.Code != "goodOne" {
+		t.Errorf("made %s", l.Key.Code)
+	}
+	rows := []shorten.Row{{Request: to("https://example.com/2")}}
+	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil || rows[0].Err != nil || rows[0].Made.Link.Key.Code != "goodTwo" {
+		t.Errorf("made %s: %v %v", rows[0].Made.Link.Key.Code, err, rows[0].Err)
+	}
+}
