@@ -7,6 +7,8 @@
 // memory in microseconds: it does no network I/O, and its only effect is its answer. A
 // link that was made before its host was listed goes on until somebody decides about it.
 //
+// [Words] are the aliases that the operator keeps or refuses, in files like the lists.
+//
 // Read signal.go for the contract and decide.go for the sum; skeleton.go and lookalike.go
 // for what imitates; files.go for what is promised about the operator's lists,
 // format.go, adblock.go and csv.go for what may stand in them, expression.go and match.go
