@@ -229,7 +229,7 @@ func TestDamagedLists(t *testing.T) {
 		}
 	}
 	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_GEOIP=" + places, "CURT_BLOCKLISTS=" + hosts}})
-	shows(t, s, "the file of places cannot be used", "a blocklist cannot be used; its version before stays")
+	shows(t, s, "the file of places cannot be used", "a list cannot be used; its version before stays")
 	awaitMetric(t, s, "curt_geoip_failures_total", positive)
 	awaitMetric(t, s, "curt_blocklists_unusable", positive)
 	s.Follow(t, s.MustCreate(t, 3), 1)
