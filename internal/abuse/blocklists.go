@@ -3,9 +3,7 @@ package abuse
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
-	"unicode"
 
 	"curt/internal/weburl"
 )
@@ -97,20 +95,8 @@ func (b *Blocklists) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, 
 	return found, nil
 }
 
-// evidence is "list: entry". An entry is ASCII; a file has any name.
-func (r Rule) evidence() string {
-	list := strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || c == unicode.ReplacementChar {
-			return '?'
-		}
-		return c
-	}, r.List)
-	if len(list) > MaxEvidence/2 {
-		list = strings.ToValidUTF8(list[:MaxEvidence/2], "")
-	}
-	text := list + ": " + r.Entry
-	return text[:min(len(text), MaxEvidence)]
-}
+// evidence is "list: entry"; a file may have any name.
+func (r Rule) evidence() string { return clean(r.List + ": " + r.Entry) }
 
 // Stats returns the counters of the blocklists.
 func (b *Blocklists) Stats() Stats { return b.stats(forbids) }
