@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"curt/internal/abuse"
@@ -12,16 +13,13 @@ import (
 // newJudge composes what decides about where a link is to lead: the lists, all other
 // signals, and what the policy makes of them.
 func (s *Server) newJudge() func(context.Context, time.Time, *abuse.Facts) abuse.Decision {
-	panel := abuse.NewPanel(s.metrics.Registerer(), s.ready.signals...)
-	lists, policy := s.ready.blocked, s.ready.policy
+	signals := slices.Clone(s.ready.signals)
+	if lists := s.ready.blocked; lists != nil {
+		signals = append(signals, lists)
+	}
+	panel, policy := abuse.NewPanel(s.metrics.Registerer(), signals...), s.ready.policy
 	return func(ctx context.Context, now time.Time, f *abuse.Facts) abuse.Decision {
-		found := panel.Look(ctx, now, f)
-		if lists != nil {
-			if rule, listed := lists.Match(f.URL); listed {
-				found = append(found, abuse.Finding{Signal: abuse.Listed, Evidence: rule.List})
-			}
-		}
-		return abuse.Decide(policy, found)
+		return abuse.Decide(policy, panel.Look(ctx, now, f))
 	}
 }
 
@@ -40,7 +38,7 @@ func (s *Server) recheck(creator *shorten.Creator) {
 	}
 	cfg := shorten.RecheckConfig{Every: s.config.Recheck, Work: s.processors.work, Log: s.log}
 	if lists := s.ready.blocked; lists != nil {
-		cfg.Edition = func() uint64 { return lists.Stats().Reloads }
+		cfg.Edition = func() uint64 { return lists.Stats().Reloads + lists.AllowStats().Reloads }
 	}
 	s.again = creator.NewRechecker(cfg)
 }

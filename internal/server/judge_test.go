@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/abuse"
 	"curt/internal/codegen"
 	"curt/internal/config"
 	"curt/internal/link"
@@ -49,10 +50,10 @@ func judging(tb testing.TB) *shorten.Creator {
 	cfg := config.Config{Blocklists: []string{path}}
 	s := &Server{config: cfg, metrics: telemetry.New("test"), processors: newProcessors()}
 	var err error
-	if s.ready.blocked, err = blocklists(tb.Context(), cfg, slog.New(slog.DiscardHandler)); err != nil {
+	if s.ready.blocked, err = blocklists(tb.Context(), cfg, slog.New(slog.DiscardHandler), s.processors.work); err != nil {
 		tb.Fatal(err)
 	}
-	if n := s.ready.blocked.Stats().Hosts; n != 1_000_000 {
+	if n := s.ready.blocked.Stats().Entries; n != 1_000_000 {
 		tb.Fatalf("%d entries", n)
 	}
 	if s.ready.policy, err = policy(cfg); err != nil {
@@ -76,4 +77,45 @@ func judging(tb testing.TB) *shorten.Creator {
 		Store: store, Codes: &numbered{}, Limits: ratelimit.NewMemory(), Own: new(weburl.Hosts), Random: rand.Reader,
 		Host: "curt.test", Blocklists: s.ready.blocked, Judge: s.newJudge(), Moderator: m, Journal: journal,
 	})
+}
+
+// TestAnAllowListOverrulesAll: what an operator calls good is no look-alike, and no list
+// of others forbids it.
+func TestAnAllowListOverrulesAll(t *testing.T) {
+	file := func(name, lines string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cfg := config.Config{
+		Blocklists: []string{file("bad.txt", "evil.example\npaypal-login.example\n")},
+		Allowlists: []string{file("good.txt", "paypal-login.example\n")},
+	}
+	s := &Server{config: cfg, metrics: telemetry.New("test"), processors: newProcessors()}
+	var err error
+	if s.ready.blocked, err = blocklists(t.Context(), cfg, slog.New(slog.DiscardHandler), s.processors.work); err != nil {
+		t.Fatal(err)
+	}
+	if s.ready.policy, err = policy(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if s.ready.signals, err = signals(cfg); err != nil {
+		t.Fatal(err)
+	}
+	judge := s.newJudge()
+	for url, want := range map[string]link.Safety{
+		"https://evil.example/":              link.Blocked,
+		"https://paypal-login.example/login": link.Clean,
+		"https://paypa1-login.example/login": link.Quarantined,
+	} {
+		u, err := weburl.Parse(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := judge(t.Context(), time.Now(), &abuse.Facts{URL: u}); got.Safety != want {
+			t.Errorf("%s: %s, score %d, %+v", url, got.Safety, got.Score, got.Findings)
+		}
+	}
 }
