@@ -20,7 +20,7 @@ async function look (context, p, where, scheme) {
       if (await at.evaluate(e => e.tagName) === 'SELECT') await at.selectOption(value)
       else await at.fill(value)
     }
-    await Promise.all([page.waitForEvent('load'), page.press('#' + Object.keys(p.fill)[0], 'Enter')])
+    await Promise.all([page.waitForEvent('load'), page.locator('form input').first().press('Enter')])
   }
   const title = await judge(page, where, scheme, found.faults)
   if (p.title && !title.includes(p.title)) found.faults.push(`${where}: the title is ${title}`)
