@@ -63,9 +63,9 @@ func (b *Bench) soakOn(ctx context.Context, s *process.Server, links *fill.Links
 	}
 	code := popular(soakLinks, func(i int) string { return string(links.Code(i)) })
 	random := rand.New(rand.NewPCG(rand.Uint64(), 3))
-	asks := func(name string, rate float64, path func() string, key string) load.Stream {
+	asks := func(name string, path func() string, key string) load.Stream {
 		return load.Stream{
-			Name: name, Addr: s.Addr, Conns: 2, Rate: rate, Want: 200,
+			Name: name, Addr: s.Addr, Conns: 2, Rate: 2, Want: 200,
 			Next: func(to []byte) []byte { return append(to, get(s, path(), key)...) },
 		}
 	}
@@ -80,10 +80,10 @@ func (b *Bench) soakOn(ctx context.Context, s *process.Server, links *fill.Links
 	r, err = b.drive(ctx, s, -1,
 		redirects(s.Addr, 64, 1000, code),
 		creates(s.Addr, "/api/v1/links", 4, 20),
-		asks("lists", 2, func() string { return "/api/v1/links?limit=100" }, adminKey),
-		asks("searches", 2, func() string { return "/api/v1/links?q=" + string(rune('a'+random.IntN(26))) + "r" }, adminKey),
-		asks("statistics", 2, func() string { return "/api/v1/links/" + code(random) + "/stats" }, adminKey),
-		asks("previews", 2, func() string { return "/" + code(random) + "+" }, ""),
+		asks("lists", func() string { return "/api/v1/links?limit=100" }, adminKey),
+		asks("searches", func() string { return "/api/v1/links?q=" + string(rune('a'+random.IntN(26))) + "r" }, adminKey),
+		asks("statistics", func() string { return "/api/v1/links/" + code(random) + "/stats" }, adminKey),
+		asks("previews", func() string { return "/" + code(random) + "+" }, ""),
 	)
 	stop()
 	watch.Wait()
