@@ -53,6 +53,15 @@ type home struct {
 func newHome(t *testing.T) *home {
 	t.Helper()
 	h := &home{t: t, folder: t.TempDir(), addr: curttest.FreeAddr(t)}
+	for _, name := range []string{"scripts", "web", "api"} { // the dashboard is built already
+		whole, err := filepath.Abs(filepath.Join(root, name))
+		if err == nil {
+			err = os.Symlink(whole, filepath.Join(h.folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"client", "cmd", "internal"} {
 		if err := os.CopyFS(filepath.Join(h.folder, name), os.DirFS(filepath.Join(root, name))); err != nil {
 			t.Fatal(err)
