@@ -39,30 +39,32 @@ func dial(addr netip.AddrPort) (fd int, err error) {
 	}
 }
 
-func dialOnce(addr netip.AddrPort) (fd int, err error) {
-	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+func dialOnce(addr netip.AddrPort) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("make a socket: %w", err)
+		return -1, fmt.Errorf("make a socket: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, unix.Close(fd))
-		}
-	}()
-	bound := unix.NsecToTimeval(int64(dialBound)) // of connect too
-	if err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &bound); err != nil {
-		return 0, fmt.Errorf("bound the connect: %w", err)
-	}
-	if err = unix.Connect(fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}); err != nil {
-		return 0, fmt.Errorf("connect to %s: %w", addr, err)
-	}
-	if err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
-		return 0, fmt.Errorf("set TCP_NODELAY: %w", err)
-	}
-	if err = unix.SetNonblock(fd, true); err != nil {
-		return 0, fmt.Errorf("set non-blocking: %w", err)
+	if err := connect(fd, addr); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
 	}
 	return fd, nil
+}
+
+func connect(fd int, addr netip.AddrPort) error {
+	bound := unix.NsecToTimeval(int64(dialBound)) // of connect too
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &bound); err != nil {
+		return fmt.Errorf("bound the connect: %w", err)
+	}
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}); err != nil {
+		return fmt.Errorf("connect to %s: %w", addr, err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return fmt.Errorf("set TCP_NODELAY: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return fmt.Errorf("set non-blocking: %w", err)
+	}
+	return nil
 }
 
 // write sends the request. It is far smaller than a socket's buffer, which is

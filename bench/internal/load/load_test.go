@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"curt/bench/internal/load"
 )
@@ -240,5 +243,39 @@ func TestRunEndsWithItsContextAndItsServer(t *testing.T) {
 	}
 	if _, err := load.Run(t.Context(), load.Plan{Measure: time.Second}); err == nil {
 		t.Error("a plan without streams succeeded")
+	}
+}
+
+// TestRefusedConnectClosesItsOwnSocket and no other: standard input is the descriptor 0,
+// and so is a socket that was made once it was closed.
+func TestRefusedConnectClosesItsOwnSocket(t *testing.T) {
+	const folder, tries = "/proc/self/fd", 50
+	first, err := os.Readlink(folder + "/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := load.Plan{
+		Streams: []load.Stream{{Addr: netip.MustParseAddrPort("127.0.0.1:1"), Conns: 1, Want: 200, Next: get}},
+		Measure: time.Second,
+	}
+	for range tries {
+		if _, err := load.Run(t.Context(), plan); err == nil || errors.Is(err, unix.EBADF) {
+			t.Fatalf("error %v of a refused connection", err)
+		}
+	}
+	after, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Sockets of other tests may end meanwhile, and few begin.
+	if len(after) >= len(before)+tries/2 {
+		t.Errorf("%d descriptors are open after %d refused connections, %d were before", len(after), tries, len(before))
+	}
+	if now, err := os.Readlink(folder + "/0"); err != nil || now != first {
+		t.Errorf("descriptor 0 is %q, was %q: %v", now, first, err)
 	}
 }
