@@ -2,8 +2,8 @@
 # scripts/, or named in one line when it cannot be.
 GO        ?= go
 TOOLS     := $(CURDIR)/bin/tools
-HELM      := $(TOOLS)/helm-v3.19.0
 LINT      := $(TOOLS)/golangci-lint-v2.15.0
+RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Packages that never run SQLite in a hot loop are tested under the race detector.
 RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
@@ -57,10 +57,18 @@ check: $(LINT) ## formatting, linters, tidy go.mod
 fmt: $(LINT)
 	$(LINT) fmt
 
+# The tools are named by their versions, which are those that go install takes. It
+# would write through the links that tests find them by, so it does not write there.
+name_version = $(subst -v, ,$(notdir $@))
+go_install = @mkdir -p $(TOOLS)/new && GOBIN=$(TOOLS)/new $(GO) install $(1)@v$(lastword $(name_version)) && mv $(TOOLS)/new/$(firstword $(name_version)) $@
 $(LINT):
-	@mkdir -p $(TOOLS)
-	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-	mv $(TOOLS)/golangci-lint $(LINT)
+	$(call go_install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+$(TOOLS)/helm-v%:
+	$(call go_install,helm.sh/helm/v3/cmd/helm)
+$(TOOLS)/goreleaser-v%:
+	$(call go_install,github.com/goreleaser/goreleaser/v2)
+$(TOOLS)/syft-v%:
+	$(call go_install,github.com/anchore/syft/cmd/syft)
 
 api: ## after the handlers changed: write examples, api/openapi.yaml and docs/permissions.md anew
 	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
@@ -75,14 +83,9 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
 
-release-check: $(HELM) web ## the builds of .goreleaser.yaml, for every platform, and the Helm chart
-	ln -sf $(notdir $(HELM)) $(TOOLS)/helm
-	CURT_TEST_RELEASE=1 $(GO) test -count 1 -v -run 'TestReleaseBuilds|TestChart' ./test/deploy
-
-$(HELM):
-	@mkdir -p $(TOOLS)
-	GOBIN=$(TOOLS) $(GO) install helm.sh/helm/v3/cmd/helm@v3.19.0
-	mv $(TOOLS)/helm $(HELM)
+release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/dist, and the Helm chart
+	for f in $(notdir $(RELEASE_TOOLS)); do ln -sf $$f $(TOOLS)/$${f%-v*}; done
+	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 
 soak: build ## the long forms of the fault tests
 	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium
