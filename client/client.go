@@ -85,30 +85,11 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // send is call with further headers.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, headers map[string]string, body, out any) error {
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("encode request: %w", err)
-		}
-		content = bytes.NewReader(text)
-	}
-	u := c.base.JoinPath(path)
-	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	req, err := c.request(ctx, method, path, query, headers, body)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.Header.Set("Accept", "application/json, application/problem+json")
-	for name, value := range headers {
-		req.Header.Set(name, value)
-	}
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
+	u := req.URL
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %w", method, u.Redacted(), ErrNoAnswer, withoutURL(err))
@@ -131,6 +112,35 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		return fmt.Errorf("%s %s: the answer is not what a curt server sends: %w", method, u.Redacted(), err)
 	}
 	return nil
+}
+
+// request makes a request with everything that all of them say.
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, headers map[string]string, body any) (*http.Request, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	u := c.base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json, application/problem+json")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	return req, nil
 }
 
 // withoutURL takes off the "Get "http://…":" that the error of http.Client begins with.

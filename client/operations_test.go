@@ -24,6 +24,8 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"change-link":   func() error { _, err := c.Update(ctx, "x", nil); return err },
 		"delete-link":   func() error { return c.Delete(ctx, "x") },
 		"link-stats":    func() error { _, err := c.Stats(ctx, "x", client.StatsQuery{}); return err },
+		"live-clicks":   func() error { return c.WatchClicks(ctx, "x", "", nil) },
+		"links-series":  func() error { _, err := c.LinksSeries(ctx, nil, 0); return err },
 		"link-clicks":   func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
 		"link-qr":       func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
 		"check-alias":   func() error { _, err := c.CheckAlias(ctx, "x", ""); return err },
@@ -43,6 +45,9 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"erase-entry":   func() error { _, err := c.EraseEntry(ctx, 1, "why"); return err },
 		"rebuild-links": func() error { return c.RebuildSafety(ctx) },
 		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },
+
+		"workspace-stats":       func() error { _, err := c.WorkspaceStats(ctx, "", client.StatsQuery{}); return err },
+		"live-workspace-clicks": func() error { return c.WatchWorkspace(ctx, "", nil) },
 
 		"report-link":    func() error { return c.Report(ctx, client.NewReport{}) },
 		"appeal":         func() error { _, err := c.Appeal(ctx, client.NewAppeal{}); return err },

@@ -25,7 +25,7 @@ func TestStatsAsksForWhatWasChosen(t *testing.T) {
 		Domain: "go.example", From: time.Date(2026, 3, 1, 5, 30, 0, 0, time.FixedZone("", 19800)), Interval: "day", Zone: "Asia/Kolkata",
 		Dimensions: []string{"country", "city"}, Top: 5,
 	})
-	want := client.Stats{TotalClicks: 3, Top: map[string][]client.Value{"country": {{Value: "IN", Clicks: 2}}, "city": {}}}
+	want := client.Stats{Counted: client.Counted{TotalClicks: 3, Top: map[string][]client.Value{"country": {{Value: "IN", Clicks: 2}}, "city": {}}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -53,6 +53,9 @@ type Reader interface {
 // order and for pages that are short. Errors are the disk's or the context's.
 type History interface {
 	Page(ctx context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error)
+
+	// Since returns when the oldest of the clicks was taken; zero = there are none.
+	Since() time.Time
 }
 
 // Scope is whose clicks are meant, and of when. The zero Key is the orphans.

@@ -130,14 +130,29 @@ func (a *aggregate) quarter(key []byte, ordinal uint32) (first, quarter *linkCou
 	return first, quarter
 }
 
-// add counts one event. Only answers with the link's own redirect have dimensions.
-func (a *aggregate) add(e *Event, agents *agents) {
+// add counts one event, for its link and for a group, unless that is nil. Only answers
+// with the link's own redirect have dimensions.
+func (a *aggregate) add(e *Event, agents *agents, group []byte) {
 	key := e.Key
 	if e.Outcome == Orphan {
 		key = nil
 	}
-	when := time.UnixMilli(e.Time)
-	l, q := a.quarter(key, BucketAt(Quarter, when).Ordinal)
+	var who agent
+	var c click
+	if !e.Preview() && (e.Outcome == Redirected || e.Outcome == Orphan) {
+		if who = agents.parse(e.UserAgent); e.Outcome == Redirected {
+			c = a.click(e, who)
+		}
+	}
+	a.count(key, e, who, &c)
+	if group != nil {
+		a.count(group, e, who, &c)
+	}
+}
+
+// count adds an event to what is counted under a key.
+func (a *aggregate) count(key []byte, e *Event, who agent, c *click) {
+	l, q := a.quarter(key, BucketAt(Quarter, time.UnixMilli(e.Time)).Ordinal)
 	if l.first == 0 || e.Time < l.first {
 		l.first = max(e.Time, 1)
 	}
@@ -151,21 +166,20 @@ func (a *aggregate) add(e *Event, agents *agents) {
 	case e.Outcome == Refused:
 		q.counts.refused++
 	case e.Outcome == Redirected, e.Outcome == Orphan:
-		who := agents.parse(e.UserAgent)
 		q.counts.clicks++
 		if !who.bot {
 			q.counts.humans++
 		}
 		l.last = max(l.last, e.Time)
 		if e.Outcome == Redirected {
-			a.addClick(q, e, who)
+			a.addClick(q, *c)
 		}
 	}
 }
 
-func (a *aggregate) addClick(q *linkCounts, e *Event, who agent) {
+// click makes numbers of the dimensions of an event.
+func (a *aggregate) click(e *Event, who agent) click {
 	var host [256]byte
-	before := cap(q.clicks)
 	c := click{
 		visitor:  e.Visitor,
 		referrer: a.texts.id(referrerHost(e.Referrer, host[:])),
@@ -184,6 +198,11 @@ func (a *aggregate) addClick(q *linkCounts, e *Event, who agent) {
 	case e.Flags&ViaQR != 0:
 		c.flags |= byQR
 	}
+	return c
+}
+
+func (a *aggregate) addClick(q *linkCounts, c click) {
+	before := cap(q.clicks)
 	q.clicks = append(q.clicks, c)
 	a.bytes += clickBytes * (cap(q.clicks) - before)
 	if len(q.clicks) >= crowd {

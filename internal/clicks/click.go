@@ -32,6 +32,35 @@ type Click struct {
 	Visitor uint64
 }
 
+// Value returns what the click has of a dimension, as statistics spell it; "" = nothing.
+func (c *Click) Value(d Dimension) string {
+	switch d {
+	case Country:
+		return c.Country
+	case City:
+		return c.City
+	case Network:
+		return c.Network
+	case ReferrerHost:
+		return c.ReferrerHost
+	case Device:
+		return c.Device
+	case Browser:
+		return c.Browser
+	case OS:
+		return c.OS
+	case Language:
+		return c.Language
+	case Trigger:
+		return c.Trigger
+	default:
+		if d >= UTMSource && d < NumDimensions {
+			return c.UTM[d-UTMSource]
+		}
+		return ""
+	}
+}
+
 // BotReason says why a click counts as a bot's.
 type BotReason string
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"curt/internal/link"
 )
 
 // FoldConfig says what Fold reads and where it writes.
@@ -14,6 +16,11 @@ type FoldConfig struct {
 	Log    *Log
 	Store  RollupStore
 	Logger *slog.Logger // nil = none
+
+	// Groups, if set, returns which group each link belongs to, in order; "" = none. What
+	// happens to a link counts for its group as well, under GroupKey. A link is asked for
+	// now and then, so its group MUST stay the same. While it fails, clicks wait in the log.
+	Groups func(ctx context.Context, keys []link.Key) ([]string, error)
 
 	// Every is how long counts stay in memory before they are written; 0 = 10 s.
 	// Statistics include what is in memory, so it does not change their freshness.
@@ -37,6 +44,8 @@ type FoldConfig struct {
 type Fold struct {
 	cfg    FoldConfig
 	agents *agents // owned by Run
+	groups groups  // owned by Run
+	held   *Block  // owned by Run; read and not yet counted, because its groups are not known
 
 	mu        sync.RWMutex
 	active    *aggregate // guarded by mu, filled by Run; nil until the state is loaded
@@ -75,7 +84,7 @@ func NewFold(c FoldConfig) *Fold {
 	if c.Work == nil {
 		c.Work = func() func() { return func() {} }
 	}
-	return &Fold{cfg: c, agents: newAgents()}
+	return &Fold{cfg: c, agents: newAgents(), groups: newGroups(c.Groups)}
 }
 
 // foldTick bounds how long Fold sleeps when the log does not wake it.
@@ -181,7 +190,7 @@ func (f *Fold) finish(r *Reader, w *writer) error {
 func (f *Fold) read(ctx context.Context, r *Reader) (caughtUp bool) {
 	for !f.full() {
 		mark := f.cfg.Log.Mark() // before the end is looked for
-		b, err := r.Next()
+		b, err := f.next(r)
 		var damage *DamageError
 		switch {
 		case errors.Is(err, io.EOF):
@@ -194,12 +203,26 @@ func (f *Fold) read(ctx context.Context, r *Reader) (caughtUp bool) {
 			f.cfg.Logger.ErrorContext(ctx, "read click log", slog.Any("err", err))
 			return true // the tick tries again
 		}
+		if err := f.groups.learn(ctx, &b); err != nil {
+			f.cfg.Logger.ErrorContext(ctx, "clicks wait to be counted", slog.Any("err", err))
+			f.held = &b
+			return true // the tick tries again
+		}
 		f.foldBlock(ctx, &b)
 		if ctx.Err() != nil {
 			return false
 		}
 	}
 	return false
+}
+
+// next returns the block that is held, or else the next one of the log.
+func (f *Fold) next(r *Reader) (Block, error) {
+	if b := f.held; b != nil {
+		f.held = nil
+		return *b, nil
+	}
+	return r.Next()
 }
 
 // foldSlice is how many events are counted between two pauses for readers of
@@ -216,7 +239,7 @@ func (f *Fold) foldBlock(ctx context.Context, b *Block) {
 			f.mu.Unlock()
 			f.mu.Lock()
 		}
-		f.active.add(e, f.agents)
+		f.active.add(e, f.agents, f.groups.of(e))
 		return nil
 	})
 	f.active.state.Position = b.Next

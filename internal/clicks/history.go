@@ -81,6 +81,17 @@ func (h *History) Stats() HistoryStats {
 	return h.stats
 }
 
+// Since returns when the oldest clicks that are still kept one by one were taken; zero =
+// there are none.
+func (h *History) Since() time.Time {
+	for _, s := range h.log.list() {
+		if s.size > 0 {
+			return time.UnixMilli(s.begun()).UTC()
+		}
+	}
+	return time.Time{}
+}
+
 func (h *History) count(f func(*HistoryStats)) {
 	h.counting.Lock()
 	defer h.counting.Unlock()

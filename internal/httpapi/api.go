@@ -29,6 +29,7 @@ type Config struct {
 	Links  *shorten.Creator
 	Stats  analytics.Reader
 	Clicks analytics.History
+	Live   *analytics.Live
 	Auth   auth.Authenticator
 	Keys   *auth.Keys // to be managed; normally Auth itself
 	Shares *auth.Shares
@@ -71,6 +72,7 @@ type api struct {
 	links     *shorten.Creator
 	stats     analytics.Reader
 	clicks    analytics.History
+	live      *analytics.Live
 	auth      auth.Authenticator
 	keys      *auth.Keys
 	shares    *auth.Shares
@@ -86,6 +88,7 @@ type api struct {
 	mappings  []mapping
 	buffers   *sync.Pool
 	drawer    *qr.Drawer
+	sifting   chan struct{} // a place for each question with a filter that is answered at once
 
 	challenges review.Challenge
 }
@@ -98,15 +101,15 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Live == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
-		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
+		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, live: cfg.Live, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
 		moderator: cfg.Moderator, review: cfg.Review, challenges: cfg.Challenge, origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
-		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer,
+		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
 	}
 	if a.drawer == nil {
 		a.drawer = qr.NewDrawer()
@@ -167,6 +170,7 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	all := slices.Concat(
 		a.linkOperations(d),
 		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d), a.aliasOperation(d)},
+		a.liveOperations(d), a.workspaceOperations(d), a.seriesOperations(d),
 		a.shareOperations(d),
 		compatOperations(d),
 		a.bulkOperations(d),

@@ -96,6 +96,8 @@ func mappings() []mapping {
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
 		{link.ErrUnavailable, unavailable, "this cannot be done now, try again"},
 		{qr.ErrBusy, unavailable, "too many QR codes are being drawn, try again"},
+		{analytics.ErrWatched, kindLimited(), "too many streams are open already, end one or try again in a minute"},
+		{analytics.ErrLiveEnded, unavailable, "the server is about to stop, try again"},
 		{analytics.ErrUnavailable, unavailable, "the statistics cannot be read now, try again"},
 		{context.DeadlineExceeded, unavailable, "it took too long, try again"},
 		{context.Canceled, unavailable, "the request was given up"},
@@ -223,6 +225,7 @@ func limitHeaders(h http.Header, err error) {
 	}
 	limited, ok := errors.AsType[*shorten.LimitedError](err)
 	if !ok {
+		h.Set("Retry-After", "60") // streams end when their clients go, which nobody can foretell
 		return
 	}
 	h.Set("Retry-After", strconv.Itoa(max(1, seconds(limited.Verdict.RetryAfter))))

@@ -88,6 +88,9 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		tb.Fatal(err)
 	}
 	p.Auth = p.callers
+	if p.Live == nil {
+		p.Live = analytics.NewLive(p.Stats)
+	}
 	if p.Keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: "curt_" + strings.Repeat("a", 32), Store: s.keys}); err != nil {
 		tb.Fatal(err)
 	}
@@ -210,6 +213,7 @@ func (s *stats) Top(_ context.Context, _ analytics.Scope, n int, _ time.Time, di
 // history is an analytics.History that says what it is told.
 type history struct {
 	page  clicks.HistoryPage
+	since time.Time
 	asked clicks.HistoryQuery
 	calls int
 	err   error
@@ -220,6 +224,8 @@ func (h *history) Page(_ context.Context, q clicks.HistoryQuery) (clicks.History
 	h.calls++
 	return h.page, h.err
 }
+
+func (h *history) Since() time.Time { return h.since }
 
 // answer is a response that was read.
 type answer struct {
@@ -247,9 +253,23 @@ func (s service) do(tb testing.TB, key, method, target, body string, headers ...
 			r.Host = value
 		}
 	}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	w := watcher{httptest.NewRecorder(), cancel}
+	s.ServeHTTP(w, r.WithContext(ctx))
 	return answer{w.Result(), w.Body.Bytes()}
+}
+
+// watcher goes as soon as it was told something: streams have no other end.
+type watcher struct {
+	*httptest.ResponseRecorder
+
+	leave func()
+}
+
+func (w watcher) Flush() {
+	w.ResponseRecorder.Flush()
+	w.leave()
 }
 
 // want fails the test unless the answer has the status.

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +19,12 @@ import (
 
 // Stats are the statistics of one link.
 type Stats struct {
-	ShortCode     string                  `json:"short_code"`
+	ShortCode string `json:"short_code"`
+	Counted
+}
+
+// Counted is what statistics say, of a link or of many.
+type Counted struct {
 	TotalClicks   uint64                  `json:"total_clicks" doc:"Redirects answered, to people and bots, without previews."`
 	HumanClicks   uint64                  `json:"human_clicks"`
 	BotClicks     uint64                  `json:"bot_clicks"`
@@ -29,6 +36,7 @@ type Stats struct {
 	Top           map[string][]StatsValue `json:"top" nullable:"false" doc:"The most clicked values of each dimension that was asked for, from the series' beginning to its end, both rounded outwards to whole quarter hours: with minutes its clicks may be more than the series'."`
 	LastUpdatedAt *time.Time              `json:"last_updated_at"`
 	CompleteUntil *time.Time              `json:"complete_until" doc:"Every click before it is counted."`
+	FilteredFrom  *time.Time              `json:"filtered_from" doc:"With a filter, all numbers are of the clicks that pass it, between from and to. They are counted one by one, newest first: from here on, because raw clicks are kept no longer, or because the work of one answer ends after some 100,000; the series is zero before. null without a filter."`
 }
 
 // StatsPoint is a point as the API shows it.
@@ -50,20 +58,36 @@ func (a *api) statsOperation(d describer) *operation {
 	return &operation{
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: linksPath + "/{code}/stats", OperationID: "link-stats", Summary: "Count the clicks of a link",
-			Parameters: []*huma.Param{
-				codeParam(), domainParam(),
-				queryParam("from", "The series begins with the step that holds this date. Default: 48 steps before to, 30 of days.", momentSchema()),
-				queryParam("to", "The series ends before this date. Default: now.", momentSchema()),
-				queryParam("interval", "The step of the series.", enumSchema("day", "hour", "quarter", "minute")),
-				queryParam("tz", "The IANA time zone whose hours and days the steps are.", &huma.Schema{Type: huma.TypeString, Default: "UTC"}),
-				queryParam("dimensions", "What top is to show, separated by commas: "+strings.Join(dimensionNames(), ", ")+".",
-					&huma.Schema{Type: huma.TypeString}),
-				queryParam("top", "The most values of a dimension. They are counted in whole quarter hours: those that a series of minutes begins and ends in count as a whole.", rangeSchema(1, clicks.MaxValues, 10)),
-			},
-			Responses: d.answers(200, "The statistics.", Stats{}, nil, 404),
+			Parameters: slices.Concat([]*huma.Param{codeParam(), domainParam()}, statsParams(), filterParams()),
+			Responses:  d.answers(200, "The statistics.", Stats{}, nil, 404),
 		},
 		scope: auth.StatsRead, serve: (*call).linkStats,
 	}
+}
+
+// maxFilter is the most bytes of a value that clicks are to have.
+const maxFilter = 256
+
+// statsParams are what statistics can be asked.
+func statsParams() []*huma.Param {
+	return []*huma.Param{
+		queryParam("from", "The series begins with the step that holds this date. Default: 48 steps before to, 30 of days.", momentSchema()),
+		queryParam("to", "The series ends before this date. Default: now.", momentSchema()),
+		queryParam("interval", "The step of the series.", enumSchema("day", "hour", "quarter", "minute")),
+		queryParam("tz", "The IANA time zone whose hours and days the steps are.", &huma.Schema{Type: huma.TypeString, Default: "UTC"}),
+		queryParam("dimensions", "What top is to show, separated by commas: "+strings.Join(dimensionNames(), ", ")+".",
+			&huma.Schema{Type: huma.TypeString}),
+		queryParam("top", "The most values of a dimension. They are counted in whole quarter hours: those that a series of minutes begins and ends in count as a whole.", rangeSchema(1, clicks.MaxValues, 10)),
+	}
+}
+
+// filterParams are what clicks can be asked to be.
+func filterParams() (params []*huma.Param) {
+	longest := maxFilter
+	for _, name := range dimensionNames() {
+		params = append(params, queryParam(name, "Only clicks with this value; see filtered_from.", &huma.Schema{Type: huma.TypeString, MaxLength: &longest}))
+	}
+	return append(params, queryParam("bot", "Only clicks of bots, or only those of people; see filtered_from.", &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}}))
 }
 
 func dimensionNames() []string {
@@ -81,139 +105,73 @@ func rangeSchema(least, most float64, otherwise int) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most, Default: otherwise}
 }
 
-// statsQuestion is what a request for statistics asks.
-type statsQuestion struct {
-	scope      analytics.Scope
-	step       analytics.Step
-	dimensions []clicks.Dimension
-	top        int
-}
-
 func (c *call) linkStats() error {
 	q, err := c.statsQuestion()
 	if err != nil {
 		return err
 	}
-	k, ctx := q.scope.Key, c.r.Context()
-	if err := c.api.links.Exists(ctx, c.who, k); err != nil {
+	if q.scope.Key, err = c.key(); err != nil {
 		return err
 	}
+	if err := c.api.links.Exists(c.r.Context(), c.who, q.scope.Key); err != nil {
+		return err
+	}
+	s, err := c.statistics(q)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, Stats{string(q.scope.Key.Code), s})
+}
+
+// statistics answers a question.
+func (c *call) statistics(q statsQuestion) (Counted, error) {
+	ctx, k := c.r.Context(), q.scope.Key
 	totals, err := c.api.stats.Totals(ctx, analytics.Scope{Key: k}, c.now)
 	if err != nil {
-		return fmt.Errorf("statistics of %s: %w", k, err)
+		return Counted{}, fmt.Errorf("statistics of %s: %w", k, err)
+	}
+	if q.filter.Any() {
+		return c.sifted(q, totals)
 	}
 	series, err := c.api.stats.Series(ctx, q.scope, q.step, c.now)
 	var top [][]analytics.Row
 	if err == nil && len(q.dimensions) > 0 {
 		top, err = c.api.stats.Top(ctx, q.scope, q.top, c.now, q.dimensions...)
 	}
-	switch {
-	case errors.Is(err, analytics.ErrRange):
+	if err != nil {
+		return Counted{}, outOfRange(k, err)
+	}
+	return shown(totals, series, q.dimensions, top), nil
+}
+
+// sifted answers a question that is about some of the clicks.
+func (c *call) sifted(q statsQuestion, totals analytics.Totals) (Counted, error) {
+	select {
+	case c.api.sifting <- struct{}{}:
+		defer func() { <-c.api.sifting }()
+	case <-c.r.Context().Done():
+		return Counted{}, context.Cause(c.r.Context())
+	}
+	found, err := analytics.Sift(c.r.Context(), c.api.clicks, q.scope, q.step, q.filter, q.top, totals, c.now, q.dimensions...)
+	if err != nil {
+		return Counted{}, outOfRange(q.scope.Key, err)
+	}
+	s := shown(found.Totals, found.Points, q.dimensions, found.Top)
+	s.FilteredFrom = &found.From
+	return s, nil
+}
+
+// outOfRange tells a range that is not kept from statistics that cannot be read.
+func outOfRange(k link.Key, err error) error {
+	if errors.Is(err, analytics.ErrRange) {
 		return badField("from", fmt.Sprintf("is out of what is kept; minutes are kept for %s", analytics.MinuteRetention))
-	case err != nil:
-		return fmt.Errorf("statistics of %s: %w", k, err)
 	}
-	s := shown(k, totals, series)
-	for i, d := range q.dimensions {
-		s.Top[d.String()] = shownRows(top[i])
-	}
-	return c.json(http.StatusOK, s)
+	return fmt.Errorf("statistics of %s: %w", k, err)
 }
 
-// statsQuestion reads the request; what is wrong with it is a 400 before the link
-// is looked for.
-func (c *call) statsQuestion() (q statsQuestion, err error) {
-	if q.scope.Key, err = c.key(); err != nil {
-		return q, err
-	}
-	if q.top, err = c.integer("top"); err != nil {
-		return q, err
-	}
-	if q.dimensions, err = c.dimensions(); err != nil {
-		return q, err
-	}
-	return q, c.window(&q)
-}
-
-// dimensions returns those that the query lists, each once.
-func (c *call) dimensions() (list []clicks.Dimension, err error) {
-	if !c.query.Has("dimensions") {
-		return nil, nil
-	}
-	var seen [clicks.NumDimensions]bool
-	for name := range strings.SplitSeq(c.query.Get("dimensions"), ",") {
-		d, ok := clicks.ParseDimension(name)
-		switch {
-		case !ok:
-			return nil, badField("dimensions", fmt.Sprintf("%q is none of %s", clip(name), strings.Join(dimensionNames(), ", ")))
-		case seen[d]:
-			return nil, badField("dimensions", name+" is given more than once")
-		}
-		seen[d] = true
-		list = append(list, d)
-	}
-	return list, nil
-}
-
-// window reads the part of time that the query asks for, in whole steps.
-func (c *call) window(q *statsQuestion) error {
-	name, err := c.choice("interval")
-	if err != nil {
-		return err
-	}
-	q.step, _ = analytics.ParseStep(name) // choice allows its names only
-	zone := time.UTC
-	if c.query.Has("tz") {
-		if zone, err = analytics.ParseZone(c.query.Get("tz")); err != nil {
-			return badField("tz", err.Error())
-		}
-	}
-	from, to, err := c.between(c.now)
-	if err != nil {
-		return err
-	}
-	q.scope.Zone, q.scope.To = zone, q.step.Ceil(to, zone)
-	if from.IsZero() {
-		n := 48
-		if q.step == analytics.Day {
-			n = 30
-		}
-		from = q.step.Back(q.scope.To, n)
-	}
-	q.scope.From = q.step.Floor(from, zone)
-	switch {
-	case !q.scope.From.Before(q.scope.To):
-		return badField("from", "must lie before to")
-	case q.scope.To.Sub(q.scope.From)/q.step.Width() > analytics.MaxPoints:
-		return badField("interval", fmt.Sprintf("would make more than %d points; take a longer one", analytics.MaxPoints))
-	}
-	return nil
-}
-
-// between returns the dates from and to of a query, which may be the zero time and
-// otherwise. What lies beyond the years that clicks are counted in is refused.
-func (c *call) between(otherwise time.Time) (from, to time.Time, err error) {
-	if from, err = c.instant("from", time.Time{}); err != nil {
-		return from, to, err
-	}
-	if to, err = c.instant("to", otherwise); err != nil {
-		return from, to, err
-	}
-	switch {
-	case c.query.Has("from") && !kept(from):
-		return from, to, badField("from", "want a date from 1970 to 2089")
-	case c.query.Has("to") && !kept(to):
-		return from, to, badField("to", "want a date from 1970 to 2089")
-	}
-	return from, to, nil
-}
-
-// kept reports whether clicks of t can be counted.
-func kept(t time.Time) bool { return 1970 <= t.Year() && t.Year() <= 2089 }
-
-func shown(k link.Key, t analytics.Totals, series []analytics.Point) Stats {
-	s := Stats{
-		ShortCode: string(k.Code), TotalClicks: t.Clicks, HumanClicks: t.Humans, BotClicks: t.Clicks - t.Humans,
+func shown(t analytics.Totals, series []analytics.Point, dimensions []clicks.Dimension, top [][]analytics.Row) Counted {
+	s := Counted{
+		TotalClicks: t.Clicks, HumanClicks: t.Humans, BotClicks: t.Clicks - t.Humans,
 		Previews: t.Previews, VisitorDays: t.VisitorDays, Clicks24h: t.Clicks24h,
 		LastClickedAt: instant(&t.LastClicked), LastUpdatedAt: instant(&t.LastUpdated), CompleteUntil: instant(&t.CompleteUntil),
 		Series: make([]StatsPoint, len(series)), Top: map[string][]StatsValue{},
@@ -223,6 +181,9 @@ func shown(k link.Key, t analytics.Totals, series []analytics.Point) Stats {
 		if !p.Uncounted {
 			s.Series[i].Visitors = &series[i].Visitors
 		}
+	}
+	for i, d := range dimensions {
+		s.Top[d.String()] = shownRows(top[i])
 	}
 	return s
 }

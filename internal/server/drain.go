@@ -63,7 +63,7 @@ func (c *connections) none() <-chan struct{} {
 }
 
 // drain ends the traffic: /readyz says no, the delay lets load balancers see it,
-// clients are asked to leave, then the listeners close and requests under way may
+// streams end, clients are asked to leave, then the listeners close and requests under way may
 // finish until the limit. What is left after the limit is cut off, and logged.
 //
 // The lane goes first, because it still hands connections to net/http meanwhile.
@@ -74,6 +74,7 @@ func (s *Server) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainDelay+s.config.DrainLimit)
 	defer cancel()
 	wait(ctx, s.config.DrainDelay, nil)
+	s.live.Close() // streams would last for the whole limit
 	if s.inherited {
 		_ = s.listener.Close() // who comes now waits for our successor
 	}

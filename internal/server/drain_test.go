@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/analytics"
 	"curt/internal/config"
 )
 
@@ -21,7 +22,7 @@ func draining(t *testing.T, cfg config.Config, h http.Handler) (*Server, string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{config: cfg, log: slog.New(slog.DiscardHandler)}
+	s := &Server{config: cfg, log: slog.New(slog.DiscardHandler), live: analytics.NewLive(nil)}
 	s.listener = newGate(l)
 	public := httpServer(s.health.closeWhileDraining(h), s.log, nil)
 	public.ConnState = s.connections.track

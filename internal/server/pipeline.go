@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
 	"curt/internal/idempotency"
+	"curt/internal/link"
 )
 
 // pipeline is the way of a click from the answer to the statistics.
@@ -48,9 +50,23 @@ func (s *Server) openClicks(ctx context.Context) error {
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: counted{p.rollups, &s.finder, s.traces.Tracer()}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
-		Aside: s.standAside, Work: s.processors.work,
+		Aside: s.standAside, Work: s.processors.work, Groups: s.workspaces,
 	})
 	return nil
+}
+
+// workspaces returns whose links are, by which clicks are counted in groups; "" = there is
+// no such link any more.
+func (s *Server) workspaces(ctx context.Context, keys []link.Key) ([]string, error) {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		l, err := s.links.Get(ctx, k)
+		if err != nil && !errors.Is(err, link.ErrNotFound) {
+			return nil, err
+		}
+		names[i] = string(l.Workspace)
+	}
+	return names, nil
 }
 
 // support are the loops that serve all others, and therefore end last.
@@ -64,6 +80,7 @@ func (s *Server) support() []loop {
 		{"roll-ups", s.aside(s.clicks.rollups.Run)},
 		{"click log", s.clicks.log.Run},
 		{"raw clicks", s.clicks.history.Run},
+		{"live counts", s.live.Run},
 		{"decisions", s.aside(s.decides.Run)},
 		{"reviews", s.desk.Run},
 		{"search", s.aside(s.finder.indexer.Run)},

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"curt/internal/httpapi"
 )
 
 const (
@@ -83,10 +85,13 @@ func (p *processors) untilIdle(ctx context.Context) {
 	}
 }
 
-// during lends processors to what a handler does.
+// during lends processors to what a handler does, but for answers that only wait for
+// what there is to tell, for hours.
 func (p *processors) during(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer p.work()()
+		if !httpapi.Streams(r) {
+			defer p.work()()
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -77,6 +77,7 @@ type Server struct {
 	desk    *review.Desk
 	again   *shorten.Rechecker // nil = CURT_RECHECK is 0
 	finder  finder
+	live    *analytics.Live                 // whoever watches clicks arrive
 	counted func(http.Handler) http.Handler // has answers in metrics and traces
 	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
@@ -214,8 +215,10 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	if err != nil {
 		return nil, err
 	}
+	stats := analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold)
+	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Clicks: s.clicks.history, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
+		Links: creator, Stats: stats, Clicks: s.clicks.history, Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
