@@ -31,6 +31,7 @@ type report struct {
 	Faults  []string `json:"faults"`
 	Done    []string `json:"done"`
 	Figures []string `json:"figures"`
+	Tried   int      `json:"tried"`
 }
 
 // hostile is what a stranger may leave in titles and tags.
@@ -39,7 +40,7 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 const seeded = 100_000
 
 func TestDashboardInABrowser(t *testing.T) {
-	s := curttest.Start(t, curttest.Options{})
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_GEOIP=" + places(t), "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128"}})
 	_, port, _ := strings.Cut(s.Addr, ":")
 	p := plan{
 		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Key: curttest.Key,
@@ -59,8 +60,8 @@ func TestDashboardInABrowser(t *testing.T) {
 	for _, f := range r.Figures {
 		t.Log(f)
 	}
-	if want := 10; len(r.Done) != want {
-		t.Errorf("%d of %d were done: %q", len(r.Done), want, r.Done)
+	if len(r.Done) != r.Tried || r.Tried == 0 {
+		t.Errorf("%d of %d were done: %q", len(r.Done), r.Tried, r.Done)
 	}
 }
 

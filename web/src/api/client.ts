@@ -9,6 +9,12 @@ export type LinkChange = components['schemas']['LinkChange']
 export type BulkResult = components['schemas']['BulkResult']
 export type Problem = components['schemas']['Problem']
 export type State = Link['state']
+export type Answer = Omit<components['schemas']['Stats'], 'short_code'>
+export type Orphans = components['schemas']['OrphanStats']
+export type Point = components['schemas']['StatsPoint']
+export type Value = components['schemas']['StatsValue']
+export type Click = components['schemas']['Click']
+export type ClickList = components['schemas']['ClickList']
 
 // Refused is an answer that is none of success.
 export class Refused extends Error {
@@ -45,10 +51,10 @@ export function connect(key: string, ended: () => void): API {
   return api
 }
 
-interface Answer<T> { data?: T; error?: unknown; response: Response }
+interface Got<T> { data?: T; error?: unknown; response: Response }
 
 // taken returns what an answer holds, or throws Refused.
-export async function taken<T>(asked: Promise<Answer<T>>): Promise<T> {
+export async function taken<T>(asked: Promise<Got<T>>): Promise<T> {
   const { data, error, response } = await asked
   if (response.ok) return data as T
   throw new Refused(isProblem(error) ? error : { type: 'about:blank', title: response.statusText || `HTTP ${response.status}`, status: response.status })

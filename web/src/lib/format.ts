@@ -29,3 +29,18 @@ export function local(at: Date): string {
 
 // zone is the name of the person's zone.
 export const zone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
+
+const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+export const share = (part: number, of: number): string => percent.format(of === 0 ? 0 : part / of)
+
+// change says how much more or less something is than it was: +12 %.
+const signed = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0, signDisplay: 'exceptZero' })
+export const change = (now: number, was: number): string => signed.format((now - was) / was)
+
+// Of a step of a series: on the axis, and where it is named.
+const clock = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
+const near = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+export const time = (at: Date): string => clock.format(at)
+export const monthDay = (at: Date): string => near.format(at)
+export const exactTime = (at: string): string => seconds.format(new Date(at))

@@ -1,13 +1,34 @@
-// The address bar: what is asked of a screen stands in the query, so that it can be
-// shared, and the browser's own Back works.
+// The address bar: which screen is open stands in the path, and what is asked of it in the
+// query, so that both can be shared, and the browser's own Back works.
+const root = '/app/'
+
+const parts = (path: string): string[] => path.startsWith(root) ? path.slice(root.length).split('/').filter(p => p !== '').map(plain) : []
+
+// plain undoes the escapes of a part of a path; what is none stays as it is.
+function plain(part: string): string {
+  try { return decodeURIComponent(part) } catch { return part }
+}
+
+// at is the path of a screen.
+export const at = (...path: string[]): string => root + path.map(encodeURIComponent).join('/')
+
 class Route {
   query = $state.raw(new URLSearchParams(location.search))
+  // path is that of the screen, without /app, in parts; none is the first screen.
+  path = $state.raw(parts(location.pathname))
 
   constructor() {
-    addEventListener('popstate', () => { this.query = new URLSearchParams(location.search) })
+    addEventListener('popstate', () => this.#read())
   }
 
   get(name: string): string { return this.query.get(name) ?? '' }
+
+  // go opens another screen.
+  go(path: string) {
+    history.pushState(null, '', path)
+    this.#read()
+    scrollTo(0, 0)
+  }
 
   // set changes parameters; an empty value takes one out. Typing replaces, choosing adds
   // to the history.
@@ -22,6 +43,23 @@ class Route {
     history[replace ? 'replaceState' : 'pushState'](null, '', path)
     this.query = query
   }
+
+  // follow opens the screen of a link that was clicked, where that is what a click does.
+  follow(e: MouseEvent) {
+    if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return
+    const a = e.target instanceof Element ? e.target.closest('a') : null
+    if (!a || a.target || a.hasAttribute('download') || a.origin !== location.origin || !a.pathname.startsWith(root)) return
+    e.preventDefault()
+    if (a.href !== location.href) this.go(a.href)
+  }
+
+  #read() {
+    this.path = parts(location.pathname)
+    this.query = new URLSearchParams(location.search)
+  }
 }
 
 export const route = new Route()
+
+// atLink is the path of the screen of one link.
+export const atLink = (l: { domain: string, short_code: string }): string => at('links', ...(l.domain === location.host ? [] : [l.domain]), l.short_code)

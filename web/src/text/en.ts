@@ -13,6 +13,10 @@ const states: Record<State, string> = {
 
 export const en = {
   app: { name: 'curt', shortcuts: 'Keyboard shortcuts', signOut: 'Sign out', close: 'Close', again: 'Try again', notices: 'Notifications', cancel: 'Cancel' },
+  nav: {
+    label: 'Screens', links: 'Links', clicks: 'All clicks', transfer: 'Import and export', keys: 'Keys', safety: 'Safety', health: 'Health',
+    noneTitle: 'There is no such screen', noneText: 'The address may have been mistyped, or belong to another version.', failedTitle: 'This screen could not be loaded'
+  },
   signIn: {
     title: 'Sign in',
     lead: 'Paste an API key to see and make links.',
@@ -40,6 +44,46 @@ export const en = {
     loading: 'Loading links', loadingMore: 'Loading more', listed: (n: number, whole: boolean) => whole ? many(n, 'link', 'links') : `${many(n, 'link', 'links')} loaded`,
     emptyTitle: 'No links yet', emptyText: 'Paste a long address anywhere on this page, or press the button.',
     noneTitle: 'Nothing found', noneText: 'No link matches this search. Words are found at their beginnings, and a link that was just made after a few seconds.'
+  },
+  stats: {
+    clicks: 'Clicks', people: 'People', bots: 'Bots', visitors: 'Visitors', before: 'Period before',
+    visitorsHint: 'Different people, counted in each step and added up. Nobody is recognised the day after.', uncounted: 'Too many to count in this range. Days are always counted.',
+    range: 'Range', ranges: { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days', '30d': 'Last 30 days', '90d': 'Last 90 days', '1y': 'Last 12 months', custom: 'From … to …' },
+    from: 'From', to: 'To', interval: 'Steps', intervals: { minute: 'Minutes', quarter: 'Quarter hours', hour: 'Hours', day: 'Days' }, compare: 'Period before',
+    overTime: 'Clicks over time', table: 'Show as a table', when: 'When', stillCounting: 'still counting',
+    completeUntil: (at: string) => `Complete until ${at}.`, complete: (from: string) => `Complete since ${from}.`,
+    filteredFrom: (at: string) => `Filters count single clicks, which reach back to ${at}.`,
+    failed: 'The statistics could not be loaded',
+    places: 'Places', sources: 'Sources', software: 'Devices', visits: 'Visits',
+    dimensions: { country: 'Countries', city: 'Cities', referrer_host: 'Referrers', utm_source: 'Source', utm_medium: 'Medium', utm_campaign: 'Campaign', device: 'Types', browser: 'Browsers', os: 'Systems', language: 'Languages', trigger: 'Ways', bot: 'Bots' },
+    values: {
+      '(direct)': 'Direct, or not said', '(other)': 'All others', '(unknown)': 'Unknown', false: 'People', true: 'Bots', link: 'Link', qr: 'QR code', warning: 'After a warning',
+      desktop: 'Desktop', mobile: 'Phone', tablet: 'Tablet', bot: 'Bot', other: 'Other'
+    },
+    only: (kind: string, value: string) => `${kind}: only ${value}`, drop: (kind: string, value: string) => `${kind}: not only ${value}`,
+    none: 'Nothing was counted in this range.', more: (n: number) => `Show all ${number(n)}`, fewer: 'Show fewer'
+  },
+  one: {
+    back: 'Links', title: (code: string) => `${code}`, total: (n: number) => many(n, 'click in all', 'clicks in all'), live: 'Live', notLive: 'Not live: the server is asked again.',
+    edit: 'Edit', qr: 'QR code', share: 'Share statistics', open: (url: string) => `Open ${url}`,
+    goneTitle: 'There is no such link', goneText: 'It may have been deleted, or belong to somebody else.', failed: 'The link could not be loaded',
+    statistics: (code: string) => `Statistics of ${code}`
+  },
+  all: {
+    title: 'All clicks', top: 'Most clicked links',
+    orphans: (n: number, day: number) => `${many(n, 'request', 'requests')} for codes that no link has, ${number(day)} of them in the last 24 hours.`
+  },
+  raw: {
+    title: 'Single clicks', hint: 'Newest first, in the range above, whatever is filtered.', columns: { time: 'Time', who: 'Visitor', place: 'Place', source: 'From', device: 'Device', way: 'Way' },
+    none: 'There are no single clicks of this range. They are kept for a time that the operator chose.', more: 'Show older clicks', loading: 'Loading clicks', csv: 'Download CSV', csvBusy: (n: number) => `${number(n)} read…`,
+    csvCut: (n: number) => `The file has the newest ${number(n)} clicks; the range has more.`, damaged: 'Part of the click log cannot be read: clicks may be missing here.', failed: 'The clicks could not be loaded',
+    fresh: 'Show the newest', person: 'Person', preview: 'Preview', outcome: { redirected: '', fallback: 'Fall-back', refused: 'Refused' }
+  },
+  picture: { title: 'QR code', size: 'Size', pixels: (n: number) => `${number(n)} pixels`, format: 'Format', level: 'Correction', levels: { L: '7 %', M: '15 %', Q: '25 %', H: '30 %' }, download: (format: string) => `Download ${format}` },
+  shares: {
+    title: 'Share the statistics', lead: 'Whoever has the address may read the statistics of this link, and nothing else. It needs no key.',
+    lasts: 'Ends', after: { 86400: 'After one day', 604800: 'After one week', 2592000: 'After 30 days', 31536000: 'After one year' }, make: 'Make an address', made: 'The address is shown this once', ends: (at: string) => `It ends ${at}.`,
+    end: 'End all addresses', endText: 'Every address that was made for this link stops at once.', ended: 'Nothing of the link is shared any more'
   },
   sheet: {
     create: 'New link', edit: (code: string) => `Edit ${code}`, made: 'Your link is ready',
@@ -82,7 +126,7 @@ export const en = {
   },
   keys: {
     title: 'Keyboard shortcuts', single: 'Single-key shortcuts', singleHint: 'Turn them off if you use speech input or type without looking.',
-    list: [['c', 'New link'], ['b', 'Many links at once'], ['/', 'Search'], ['j', 'Next link'], ['k', 'Link before'], ['Enter', 'Open the link in focus'], ['x', 'Select the link in focus'], ['y', 'Copy the short link'], ['?', 'This help']] as [string, string][],
+    list: [['c', 'New link'], ['b', 'Many links at once'], ['/', 'Search'], ['j', 'Next link'], ['k', 'Link before'], ['Enter', 'Open the link in focus'], ['x', 'Select the link in focus'], ['y', 'Copy the short link'], ['s', 'Statistics of the link in focus'], ['?', 'This help']] as [string, string][],
     paste: 'Pasting an address anywhere begins a link; pasting many lines begins many.'
   },
   failure: {

@@ -1,0 +1,60 @@
+// The part of time that is looked at, in whole steps of the person's clock.
+export type Interval = 'minute' | 'quarter' | 'hour' | 'day'
+export type Range = '1h' | '24h' | '7d' | '30d' | '90d' | '1y' | 'custom'
+
+export const ranges: Range[] = ['1h', '24h', '7d', '30d', '90d', '1y', 'custom']
+export interface Window { from: Date, to: Date, interval: Interval }
+
+const hour = 3_600_000
+const days: Partial<Record<Range, number>> = { '7d': 7, '30d': 30, '90d': 90, '1y': 365 }
+
+// intervals are the steps that make a picture of so many hours: neither a handful nor
+// thousands. The first is the one that is taken unless another is chosen.
+function intervals(hours: number): Interval[] {
+  if (hours <= 3) return ['minute', 'quarter']
+  if (hours <= 36) return ['hour', 'quarter']
+  if (hours <= 10 * 24) return ['hour', 'day', 'quarter']
+  return hours <= 32 * 24 ? ['day', 'hour'] : ['day']
+}
+
+const midnight = (at: Date, plus = 0): Date => new Date(at.getFullYear(), at.getMonth(), at.getDate() + plus)
+
+// dayOf reads what <input type="date"> says.
+function dayOf(text: string): Date | undefined {
+  const at = new Date(text + 'T00:00')
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at.getTime()) ? at : undefined
+}
+
+export interface Asked { range: string, interval: string, from: string, to: string }
+
+// windowOf returns what is asked for, and the steps that it may have. What makes no sense
+// is taken for the last 30 days.
+export function windowOf(asked: Asked, now: Date): { range: Range, window: Window, intervals: Interval[] } {
+  let range = ranges.find(r => r === asked.range) ?? '30d'
+  let from = midnight(now, -29)
+  let to = midnight(now, 1)
+  if (range === 'custom') {
+    const begin = dayOf(asked.from), end = dayOf(asked.to)
+    if (begin && end && begin <= end && end.getTime() - begin.getTime() < 3650 * 24 * hour) {
+      from = begin
+      to = midnight(end, 1)
+    }
+  } else if (range === '1h' || range === '24h') {
+    const span = range === '1h' ? hour : 24 * hour
+    const step = asked.interval === 'quarter' ? hour / 4 : range === '1h' ? hour / 60 : hour
+    const back = now.getTimezoneOffset() * 60_000 // clocks that are half an hour off have hours of their own
+    to = new Date(Math.ceil((now.getTime() - back) / step) * step + back)
+    from = new Date(to.getTime() - span)
+  } else {
+    from = midnight(now, 1 - (days[range] ?? 30))
+  }
+  const may = intervals((to.getTime() - from.getTime()) / hour)
+  return { range, window: { from, to, interval: may.find(i => i === asked.interval) ?? may[0]! }, intervals: may }
+}
+
+// before is the window of the same length that ends where w begins.
+export function before(w: Window): Window {
+  const length = Math.round((w.to.getTime() - w.from.getTime()) / (24 * hour))
+  const whole = midnight(w.from).getTime() === w.from.getTime() && midnight(w.to).getTime() === w.to.getTime()
+  return { from: whole ? midnight(w.from, -length) : new Date(2 * w.from.getTime() - w.to.getTime()), to: w.from, interval: w.interval }
+}
