@@ -149,6 +149,7 @@ export async function links ({ plan, found, person, signIn }) {
     const n = await rows(page).count()
     await page.getByLabel('Select all').check()
     await page.getByText(`${n} selected`).waitFor()
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight)) // from where the bar covers no row
     await look('chosen')
     await page.getByRole('button', { name: 'Add tags' }).click()
     await page.getByLabel('Tags').fill('picked')

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 
 	"curt/internal/clicks"
 	"curt/internal/link"
@@ -44,7 +45,8 @@ func (s *Snapshot) Links(after link.Cursor, n int) (page []link.Link, damaged []
 	return page, damaged, next, err
 }
 
-// Totals returns up to n totals of a clicks.db, as Links does.
+// Totals returns up to n totals of a clicks.db, as Links does, without those of groups:
+// they are sums of what is there.
 func (s *Snapshot) Totals(after link.Cursor, n int) (page []clicks.LinkDelta, next link.Cursor, err error) {
 	err = s.page(after, n, sqlTotalsFrom, &next, func(row []driver.Value) (int64, error) {
 		r := scanner{row: row}
@@ -52,13 +54,15 @@ func (s *Snapshot) Totals(after link.Cursor, n int) (page []clicks.LinkDelta, ne
 		d := clicks.LinkDelta{Key: link.Key{Domain: link.Domain(r.text()), Code: link.Code(r.text())}}
 		d.Total.Counts = r.counts()
 		d.Total.FirstSeen, d.Total.LastClicked = r.int(), r.int()
-		page = append(page, d)
+		if !clicks.IsGroup(d.Key) {
+			page = append(page, d)
+		}
 		return at, r.damage()
 	})
 	return page, next, err
 }
 
-// Rollups returns up to n rows of a clicks.db, oldest day first, as Links does: each with
+// Rollups returns up to n rows of a clicks.db, oldest day first, as Totals does: each with
 // its link and its one bucket.
 func (s *Snapshot) Rollups(after link.Cursor, n int) (page []clicks.LinkDelta, next link.Cursor, err error) {
 	var numbers []int64
@@ -74,7 +78,7 @@ func (s *Snapshot) Rollups(after link.Cursor, n int) (page []clicks.LinkDelta, n
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", s.path, undone(err))
 	}
-	return page, next, nil
+	return slices.DeleteFunc(page, func(d clicks.LinkDelta) bool { return clicks.IsGroup(d.Key) }), next, nil
 }
 
 // nameRollups finds the links of the numbers.

@@ -60,7 +60,7 @@ export const en = {
       '(direct)': 'Direct, or not said', '(other)': 'All others', '(unknown)': 'Unknown', false: 'People', true: 'Bots', link: 'Link', qr: 'QR code', warning: 'After a warning',
       desktop: 'Desktop', mobile: 'Phone', tablet: 'Tablet', bot: 'Bot', other: 'Other'
     },
-    only: (kind: string, value: string) => `${kind}: only ${value}`, drop: (kind: string, value: string) => `${kind}: not only ${value}`,
+    only: (kind: string, value: string) => `${kind}: only ${value}`, drop: (kind: string, value: string) => `${kind}: ${value}, remove the filter`,
     none: 'Nothing was counted in this range.', more: (n: number) => `Show all ${number(n)}`, fewer: 'Show fewer'
   },
   one: {
@@ -102,7 +102,7 @@ export const en = {
     button: 'Create link', save: 'Save', busy: 'Saving…', another: 'Make another', done: 'Done', copy: 'Copy',
     qr: 'QR code of the short link', qrFailed: 'The QR code could not be drawn.', download: 'Download QR code (SVG)',
     preview: 'See what visitors see before they follow it',
-    off: 'Turn off', on: 'Turn on', remove: 'Delete', manage: 'This link',
+    off: 'Turn off', on: 'Turn on', remove: 'Delete', manage: 'This link', statistics: 'Statistics',
     removeTitle: (code: string) => `Delete ${code}?`, removeText: 'Visitors will no longer arrive, and the code can never be used again. This cannot be undone.', removeSure: 'Delete for good',
     required: 'Enter an address.', number: 'Enter a whole number, 1 or more.', date: 'Enter a date in the future.'
   },
