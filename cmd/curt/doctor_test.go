@@ -84,14 +84,7 @@ func copied(t *testing.T, to, from string) {
 // live makes links and visits them.
 func live(t *testing.T, address, folder string) {
 	t.Helper()
-	key, err := os.ReadFile(filepath.Join(folder, "admin.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := client.New(address, client.WithKey(strings.TrimSpace(string(key))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := admin(t, address, folder)
 	visit := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for i := range 5 {
 		alias := ""
@@ -125,13 +118,33 @@ func live(t *testing.T, address, folder string) {
 	if answer, err := visit.Get(address + "/nobody"); err == nil {
 		_ = answer.Body.Close()
 	}
+	counted(t, api, "alias-4", 5)
+}
+
+// admin returns a client with the admin key of a server's folder.
+func admin(t *testing.T, address, folder string) *client.Client {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(folder, "admin.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(address, client.WithKey(strings.TrimSpace(string(key))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// counted waits until the statistics of a link have its clicks.
+func counted(t *testing.T, api *client.Client, code string, clicks uint64) {
+	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		s, err := api.Stats(t.Context(), "alias-4", client.StatsQuery{})
-		if err == nil && s.TotalClicks == 5 {
+		s, err := api.Stats(t.Context(), code, client.StatsQuery{})
+		if err == nil && s.TotalClicks == clicks {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("counted %d clicks of 5: %v", s.TotalClicks, err)
+			t.Fatalf("counted %d clicks of %d: %v", s.TotalClicks, clicks, err)
 		}
 	}
 }
@@ -237,8 +250,33 @@ func damages() []damage {
 			overwrite(t, segment(t, dir), int64(len(text)), string(text)) // behind what is whole
 			overwrite(t, segment(t, dir), int64(len(text)+200), "\xff\xff")
 		}},
-		{"a log of zeros", "click log", "failure", "nothing", nil, func(t *testing.T, dir string) {
+		{"a flipped byte at the end", "click log", "failure", "checksum", nil, func(t *testing.T, dir string) {
+			text, err := os.ReadFile(segment(t, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, segment(t, dir), int64(len(text)-1), string([]byte{text[len(text)-1] ^ 1}))
+		}},
+		{"a log that lost its end", "click log", "failure", "cut off", nil, func(t *testing.T, dir string) {
+			text, err := os.ReadFile(segment(t, dir))
+			if err == nil {
+				err = os.WriteFile(segment(t, dir), text[:len(text)-1], 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"zeros at its beginning", "click log", "failure", "no block begins", nil, func(t *testing.T, dir string) {
 			overwrite(t, segment(t, dir), 0, strings.Repeat("\x00", 64))
+		}},
+		{"a log of zeros", "click log", "failure", "nothing", nil, func(t *testing.T, dir string) {
+			text, err := os.ReadFile(segment(t, dir))
+			if err == nil {
+				err = os.WriteFile(segment(t, dir), make([]byte, len(text)), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}},
 		{"a torn end", "click log", "warning", "torn", nil, func(t *testing.T, dir string) {
 			f, err := os.OpenFile(segment(t, dir), os.O_APPEND|os.O_WRONLY, 0)

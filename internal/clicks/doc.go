@@ -11,13 +11,15 @@
 //     loses what is in the ring, a power cut what was not synced.
 //   - Fold writes counts and its place in the log in one transaction, never past the
 //     log's last fsync, so that after any crash each click counts once.
+//   - A block that is damaged on the disk is lost, told and counted, and no other with it;
+//     what a death cut short at the log's end is cut off.
 //   - Statistics are what is stored plus what Fold holds in memory, in one view:
 //     see [Pending] for why that needs no lock over the store.
 //   - No address leaves Capture: visitors are keyed hashes, and the key is destroyed
 //     after the day.
 //
 // Read raw.go for what a click is, then ring.go, capture.go, log.go (segments.go,
-// reader.go, block.go), fold.go (aggregate.go, summer.go, writer.go, pending.go) and
+// reader.go, block.go, damage.go), fold.go (aggregate.go, summer.go, writer.go, pending.go) and
 // rollupstore.go for the contract of stores, whose proof is clickstest.
 //
 // Whoever stops the loops stops those who record first, then Capture, then Fold,

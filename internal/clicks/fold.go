@@ -250,21 +250,25 @@ func (f *Fold) foldBlock(ctx context.Context, b *Block) {
 	}
 	f.mu.Unlock()
 	if err != nil {
+		f.cfg.Log.damaged(b.At)
 		f.cfg.Logger.ErrorContext(ctx, "click log block", slog.Any("err", err), slog.String("at", b.At.String()))
 	}
 }
 
-// skip passes over the rest of a damaged segment. The segment is ended if it is
-// still written to: what comes next must be read.
+// skip passes over a damage. The segment is ended if it is still written to: what comes
+// next must be read.
 func (f *Fold) skip(ctx context.Context, r *Reader, damage *DamageError) {
-	f.cfg.Log.endSegment(r.Position().Segment)
+	at := r.Position()
+	f.cfg.Log.endSegment(at.Segment)
 	r.Skip()
+	f.cfg.Log.damaged(at)
 	f.mu.Lock()
 	f.stats.Damages++
 	f.active.state.Position = r.Position()
 	f.stats.Read = r.Position()
 	f.mu.Unlock()
-	f.cfg.Logger.ErrorContext(ctx, "click log is damaged, the rest of the segment is not counted", slog.Any("err", damage))
+	f.cfg.Logger.ErrorContext(ctx, "click log is damaged, clicks there are not counted",
+		slog.Any("err", damage), slog.String("next", r.Position().String()))
 }
 
 // seen notes that Fold is at the log's end.

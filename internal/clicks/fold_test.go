@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -320,7 +319,7 @@ func TestFoldPassesOverADamageAndCountsTheRest(t *testing.T) {
 		}
 		l.end(t)
 		files := segmentFiles(t, dir)
-		first := clicksIn(t, files[0])
+		const lost = 30 // the first block
 		b, err := os.ReadFile(files[0])
 		if err != nil {
 			t.Fatal(err)
@@ -331,37 +330,18 @@ func TestFoldPassesOverADamageAndCountsTheRest(t *testing.T) {
 		}
 		l = begin(t, dir, store, clicks.FoldConfig{})
 		synctest.Wait()
-		if s := l.fold.Stats(); s.Damages != 1 || s.Events != uint64(len(raws)-first) {
-			t.Errorf("%+v, want one damage and %d events", s, len(raws)-first)
+		if s := l.fold.Stats(); s.Damages != 1 || s.Events != uint64(len(raws)-lost) {
+			t.Errorf("%+v, want one damage and %d events", s, len(raws)-lost)
 		}
 		c := usualClick()
 		l.ring.Record(c)
 		l.drain(t)
 		synctest.Wait()
-		if s := l.fold.Stats(); s.Events != uint64(len(raws)-first+1) {
+		if s := l.fold.Stats(); s.Events != uint64(len(raws)-lost+1) {
 			t.Errorf("after the damage new clicks are not counted: %+v", s)
 		}
 		l.end(t)
 	})
-}
-
-// clicksIn counts the events of a segment.
-func clicksIn(t *testing.T, path string) (n int) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	err = clicks.Scan(f, int64(len(b)), func(block *clicks.Block) error { n += block.Count; return nil })
-	if !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	return n
 }
 
 func TestFoldStopsWhenAnotherOneWrites(t *testing.T) {

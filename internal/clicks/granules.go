@@ -30,11 +30,17 @@ func keyDigest(key []byte) uint64 { return xxhash.Sum64(key) }
 // left out: strangers would choose its size.
 type segmentIndex struct {
 	number   uint64
-	size     int64 // what is indexed: up to the segment's end, or to a damage
+	size     int64 // what is indexed without a gap: up to the segment's end, or to a damage
 	granules []granule
 }
 
-// add indexes the block that follows what is indexed.
+// gap reports whether a damage lies within what is indexed.
+func (x *segmentIndex) gap() bool {
+	n := len(x.granules)
+	return n > 0 && x.size < x.granules[n-1].end
+}
+
+// add indexes the next block that can be read.
 func (x *segmentIndex) add(b *Block) {
 	n := len(x.granules)
 	if n == 0 || n < maxGranules && x.granules[n-1].end-x.granules[n-1].offset >= granuleBytes {
@@ -43,7 +49,10 @@ func (x *segmentIndex) add(b *Block) {
 		n++
 	}
 	g := &x.granules[n-1]
-	g.end, x.size = b.Next.Offset, b.Next.Offset
+	g.end = b.Next.Offset
+	if b.At.Offset == x.size {
+		x.size = b.Next.Offset
+	}
 	g.earliest, g.latest = min(g.earliest, b.Earliest), max(g.latest, b.Latest)
 	last := uint64(0)
 	_ = b.Events(func(e *Event) error { // a record that does not fit ends the block here as it does for Fold

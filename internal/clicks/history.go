@@ -138,7 +138,8 @@ func (h *History) follow(ctx context.Context) {
 			return
 		case errors.As(err, &damage):
 			h.count(func(s *HistoryStats) { s.Damages++ })
-			h.reader.Skip() // Fold logs it and ends the segment
+			h.log.endSegment(h.reader.Position().Segment)
+			h.reader.Skip() // Fold logs it
 			continue
 		case err != nil:
 			h.logger.ErrorContext(ctx, "follow click log", slog.Any("err", err))
@@ -246,8 +247,7 @@ func (h *History) written(number uint64) bool {
 	return number >= h.reader.Position().Segment
 }
 
-// rebuild makes the index of a segment from the segment. What follows a damage is
-// not found, as it is not counted.
+// rebuild makes the index of a segment from the segment.
 func (h *History) rebuild(ctx context.Context, s segment) (*segmentIndex, error) {
 	h.building.Lock()
 	defer h.building.Unlock()
@@ -265,6 +265,11 @@ func (h *History) rebuild(ctx context.Context, s segment) (*segmentIndex, error)
 		case errors.Is(err, io.EOF):
 		case errors.As(err, &damage):
 			h.count(func(s *HistoryStats) { s.Damages++ })
+			if follows, err := scan.skip(); err != nil {
+				return nil, err
+			} else if follows {
+				continue
+			}
 		case err != nil:
 			return nil, err
 		default:

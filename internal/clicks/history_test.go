@@ -237,7 +237,7 @@ func TestADamagedSegmentHidesOnlyItself(t *testing.T) {
 		}
 		want, got := p.want(about("hot", 1000)), p.walk(about("hot", 1000), nil)
 		lost := len(want) - len(got)
-		if lost <= 0 || lost > 2000 || !slices.IsSortedFunc(got, func(a, b uint64) int { return int(b) - int(a) }) {
+		if lost <= 0 || lost > 200 || !slices.IsSortedFunc(got, func(a, b uint64) int { return int(b) - int(a) }) {
 			t.Errorf("indexed %v: %d of %d clicks", indexed, len(got), len(want))
 		}
 		for _, n := range got {

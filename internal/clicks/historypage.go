@@ -148,6 +148,7 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	for _, x := range append(slices.Clip(h.full), h.tail) {
 		if x != nil && x.number == s.number {
 			defer h.mu.Unlock()
+			w.damaged(x.gap())
 			if s.number < h.reader.Position().Segment { // no block of it is still to come
 				w.covers(x.size, s)
 			}
@@ -184,8 +185,8 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	return x.find(digest)
 }
 
-// covers notes whether an index of size bytes leaves out a part of its segment: what
-// follows a damage is in none.
+// covers notes whether an index of size bytes without a gap leaves out a part of its
+// segment, which is damaged there.
 func (w *walk) covers(size int64, s segment) { w.damaged(size < s.size) }
 
 func (w *walk) damaged(is bool) { w.page.Damaged = w.page.Damaged || is && w.asked }
@@ -207,11 +208,14 @@ func (w *walk) granule(f *os.File, s segment, g granule) {
 	for {
 		b, err := scan.next()
 		if err != nil {
-			if damage := (*DamageError)(nil); errors.As(err, &damage) {
+			if isDamage(err) {
 				w.history.count(func(s *HistoryStats) { s.Damages++ })
 				w.damaged(true)
+				if follows, err := scan.skip(); err == nil && follows {
+					continue
+				}
 			}
-			break // the end, or a damage: what came before it is good
+			break // the end
 		}
 		at := Bookmark{Position: Position{s.number, b.At.Offset}}
 		_ = b.Events(func(e *Event) error {

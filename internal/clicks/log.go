@@ -51,13 +51,15 @@ type Log struct {
 	syncing sync.Mutex // held by Sync for its fsyncs
 
 	mu       sync.Mutex
-	segments []segment      // guarded by mu; by number
-	dirty    []*openSegment // guarded by mu; written since their last fsync, or not yet closed
-	end      Position       // guarded by mu; readers may go this far
-	synced   Position       // guarded by mu
-	folded   Position       // guarded by mu; counted for good, set by Fold
-	mark     Watermark      // guarded by mu
-	stats    LogStats       // guarded by mu
+	segments []segment         // guarded by mu; by number
+	dirty    []*openSegment    // guarded by mu; written since their last fsync, or not yet closed
+	end      Position          // guarded by mu; readers may go this far
+	synced   Position          // guarded by mu
+	folded   Position          // guarded by mu; counted for good, set by Fold
+	mark     Watermark         // guarded by mu
+	stats    LogStats          // guarded by mu
+	damages  map[Position]bool // guarded by mu; places that cannot be read
+	cut      Position          // guarded by mu; where OpenLog cut off a torn end; zero = nowhere
 
 	grown chan struct{}
 }
@@ -73,7 +75,8 @@ type LogStats struct {
 	Bytes, Segments int64
 	AppendErrors    uint64
 	SyncErrors      uint64
-	TruncatedBytes  uint64 // torn tail cut off at the start
+	TruncatedBytes  uint64 // torn end cut off at the start
+	Damages         uint64 // places that cannot be read
 	RemovedSegments uint64
 	LostClicks      uint64 // in segments that went before they were folded
 }
@@ -105,7 +108,7 @@ func createSegment(path string) (segmentFile, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
-// OpenLog opens the folder, cuts a torn tail off its last segment and begins a new
+// OpenLog opens the folder, cuts a torn end off its last segment and begins a new
 // segment with the first Append. now names that segment.
 func OpenLog(c LogConfig) (*Log, error) {
 	if c.MaxBytes <= 0 {
@@ -321,10 +324,6 @@ func (l *Log) End() Position { l.mu.Lock(); defer l.mu.Unlock(); return l.end }
 
 // Synced returns the position before which everything survives a power cut.
 func (l *Log) Synced() Position { l.mu.Lock(); defer l.mu.Unlock(); return l.synced }
-
-// SetFolded tells the log that everything before p is counted for good: those
-// segments only stay for their retention.
-func (l *Log) SetFolded(p Position) { l.mu.Lock(); defer l.mu.Unlock(); l.folded = p }
 
 // Mark returns the newest watermark.
 func (l *Log) Mark() Watermark { l.mu.Lock(); defer l.mu.Unlock(); return l.mark }

@@ -78,7 +78,7 @@ func (p *Pins) Extend() error {
 		if i < len(p.pins)-1 {
 			continue
 		}
-		if pin.Size, err = wholeBlocks(pin.File, pin.Size); err != nil {
+		if pin.Size, _, err = segmentEnd(pin.File, pin.Name, pin.Size, 0); err != nil {
 			return fmt.Errorf("pin click log: %w", err)
 		}
 	}

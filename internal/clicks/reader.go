@@ -10,19 +10,6 @@ import (
 	"sort"
 )
 
-// DamageError says where a segment cannot be read. Blocks before it are good.
-type DamageError struct {
-	File   string
-	Offset int64
-	Err    error
-}
-
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("click log %s is damaged at offset %d: %v", e.File, e.Offset, e.Err)
-}
-
-func (e *DamageError) Unwrap() error { return e.Err }
-
 // segmentScanner reads the blocks of one file. It never reads past size, never
 // allocates more than one block, and trusts nothing that the file says before its
 // checksum held.
@@ -183,8 +170,19 @@ func (r *Reader) open(s segment) error {
 	return nil
 }
 
-// Skip passes over the rest of the segment that Next found damaged.
-func (r *Reader) Skip() { r.pos = Position{Segment: r.pos.Segment + 1} }
+// Skip passes over the damage that Next found: to the next whole block of the segment, or
+// to the next segment. What is appended to the segment afterwards may be passed over with
+// it, so that a segment that is still written to is ended before.
+func (r *Reader) Skip() {
+	if s, _, ok := r.find(r.pos.Segment); ok && s.number == r.pos.Segment && r.file != nil {
+		r.scan.size, r.scan.at = s.size, r.pos.Offset
+		if follows, err := r.scan.skip(); err == nil && follows {
+			r.pos.Offset = r.scan.at
+			return
+		}
+	}
+	r.pos = Position{Segment: r.pos.Segment + 1}
+}
 
 // Close releases the open file; Next may be called again.
 func (r *Reader) Close() {

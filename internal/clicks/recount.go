@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"curt/internal/link"
@@ -22,7 +24,7 @@ type Recount struct {
 	Days    map[LinkDay]Counts // Humans is 0: who is a bot is a matter of the release that counts
 	Events  uint64             // of all days
 	Waiting uint64             // events behind the place up to which Days counts
-	Damages []*DamageError     // but for a torn tail, and each with the rest of its segment left out
+	Damages []*DamageError     // but for a torn end
 	Torn    bool               // the newest segment ends in part of a block, as after a power cut or while one is written
 	Latest  time.Time          // of all events; zero = none
 	End     Position           // where the log ends
@@ -54,6 +56,10 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 	if len(segments) == 0 {
 		return Recount{Days: map[LinkDay]Counts{}}, nil
 	}
+	torn, err := leaveOutTorn(dir, segments, upTo)
+	if err != nil {
+		return Recount{}, err
+	}
 	begin := firstSegment(dir, segments, time.Unix(int64(first)*24*60*60, 0))
 	var all, done int64
 	for _, s := range segments {
@@ -65,9 +71,9 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 		return findSegment(segments, number)
 	}}
 	defer r.Close()
-	c := recounter{first: first, days: map[string]*Counts{}}
+	c := recounter{first: first, days: map[string]*Counts{}, result: Recount{Torn: torn}}
 	for n := 0; ; n++ {
-		b, err := nextGood(r, c.damage(segments))
+		b, err := nextGood(r, func(d *DamageError) { c.result.Damages = append(c.result.Damages, d) })
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -91,6 +97,31 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 	return c.result, nil
 }
 
+// leaveOutTorn takes a torn end off the newest segment's size and reports whether there is
+// one. What was counted had been synced, and is not torn.
+func leaveOutTorn(dir string, segments []segment, counted Position) (bool, error) {
+	newest := &segments[len(segments)-1]
+	f, err := os.Open(filepath.Join(dir, segmentName(newest.number)))
+	if gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read click log: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	synced := int64(0)
+	if counted.Segment == newest.number {
+		synced = counted.Offset
+	}
+	end, _, err := segmentEnd(f, f.Name(), newest.size, synced)
+	if err != nil {
+		return false, err
+	}
+	torn := end < newest.size
+	newest.size = end
+	return torn, nil
+}
+
 // firstSegment returns the last segment that begins well before a time; what is older
 // has nothing of it. Clocks of one machine may go back by an hour and be understood.
 func firstSegment(dir string, segments []segment, at time.Time) uint64 {
@@ -110,7 +141,7 @@ func firstSegment(dir string, segments []segment, at time.Time) uint64 {
 }
 
 // nextGood is Next behind all damage, which damaged hears of.
-func nextGood(r *Reader, damaged func(*DamageError, Position)) (Block, error) {
+func nextGood(r *Reader, damaged func(*DamageError)) (Block, error) {
 	for {
 		b, err := r.Next()
 		damage, ok := errors.AsType[*DamageError](err)
@@ -118,7 +149,7 @@ func nextGood(r *Reader, damaged func(*DamageError, Position)) (Block, error) {
 			return b, err
 		}
 		if damaged != nil {
-			damaged(damage, r.Position())
+			damaged(damage)
 		}
 		r.Skip()
 	}
@@ -129,18 +160,6 @@ type recounter struct {
 	days   map[string]*Counts // by day, big-endian, and the log's key
 	name   []byte
 	result Recount
-}
-
-// damage notes what cannot be read; the end of the newest segment may be torn.
-func (c *recounter) damage(segments []segment) func(*DamageError, Position) {
-	newest := segments[len(segments)-1].number
-	return func(d *DamageError, at Position) {
-		if at.Segment == newest && errors.Is(d, errTorn) {
-			c.result.Torn = true
-			return
-		}
-		c.result.Damages = append(c.result.Damages, d)
-	}
 }
 
 // block adds a block; counted is false for one that Fold has not come to.

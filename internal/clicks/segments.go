@@ -1,11 +1,9 @@
 package clicks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -49,9 +47,8 @@ func listSegments(dir string) ([]segment, error) {
 	return found, nil
 }
 
-// recover reads the folder and cuts a torn tail off the last segment: bytes that a
-// dying machine wrote in part, behind which nothing whole follows. A damage with
-// whole blocks behind it is not torn; it stays for the reader to report.
+// recover reads the folder and cuts a torn end off the last segment: a write that a death
+// cut short. What is damaged otherwise stays for the reader to report.
 func (l *Log) recover() error {
 	found, err := listSegments(l.cfg.Dir)
 	if err != nil {
@@ -59,13 +56,10 @@ func (l *Log) recover() error {
 	}
 	if n := len(found); n > 0 {
 		last := &found[n-1]
-		whole, err := cutTail(filepath.Join(l.cfg.Dir, segmentName(last.number)), last.size)
-		if err != nil {
+		if last.size, err = l.cutTail(filepath.Join(l.cfg.Dir, segmentName(last.number)), *last); err != nil {
 			return err
 		}
-		l.stats.TruncatedBytes = uint64(last.size - whole)
-		last.size = whole
-		l.end = Position{last.number, whole}
+		l.end = Position{last.number, last.size}
 		l.synced = l.end
 	}
 	l.segments = found
@@ -74,68 +68,6 @@ func (l *Log) recover() error {
 	}
 	l.stats.Segments = int64(len(found))
 	return nil
-}
-
-// cutTail truncates the file after its last whole block, unless whole blocks
-// follow the damage, and syncs it: what a killed process wrote is in the page
-// cache at best. It returns the size that is left.
-func cutTail(path string, size int64) (int64, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return 0, err
-	}
-	whole, err := wholeBlocks(f, size)
-	if err == nil && whole < size {
-		err = f.Truncate(whole)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, fmt.Errorf("cut torn tail of %s: %w", path, err)
-	}
-	return whole, nil
-}
-
-// wholeBlocks returns where the last whole block ends; size if a whole block
-// follows a damage.
-func wholeBlocks(f io.ReaderAt, size int64) (int64, error) {
-	s := segmentScanner{file: f, size: size}
-	for {
-		before := s.at
-		_, err := s.next()
-		var damage *DamageError
-		switch {
-		case errors.Is(err, io.EOF):
-			return size, nil
-		case errors.As(err, &damage):
-			if blockFollows(f, before, size) {
-				return size, nil
-			}
-			return before, nil
-		case err != nil:
-			return 0, err
-		}
-	}
-}
-
-// blockFollows looks for a whole block anywhere after the damage at at.
-func blockFollows(f io.ReaderAt, at, size int64) bool {
-	rest, err := io.ReadAll(io.NewSectionReader(f, at, size-at))
-	if err != nil {
-		return false
-	}
-	for i := 1; ; i++ {
-		next := bytes.Index(rest[min(i, len(rest)):], []byte(magic))
-		if next < 0 {
-			return false
-		}
-		i += next
-		s := segmentScanner{file: bytes.NewReader(rest[i:]), size: int64(len(rest) - i)}
-		if _, err := s.next(); err == nil {
-			return true
-		}
-	}
 }
 
 // trim unlinks what retention and the bound do not allow, oldest first.
@@ -206,6 +138,11 @@ func (l *Log) unfoldedIn(victim segment, path string) (n uint64) {
 	l.mu.Unlock()
 	for {
 		b, err := s.next()
+		if isDamage(err) {
+			if follows, err := s.skip(); err == nil && follows {
+				continue
+			}
+		}
 		if err != nil {
 			return n
 		}

@@ -95,7 +95,7 @@ func (e *examination) log(r *clicks.Recount, counted clicks.Position) {
 			e.fail("click log", "", "%d more places are damaged", len(r.Damages)-i)
 			break
 		}
-		e.fail("click log", "check the disk; what is counted already stays so, clicks behind the damage that were not are lost", "%v", d)
+		e.fail("click log", "check the disk; what was counted stays so, clicks there that were not are lost", "%v", d)
 	}
 	if r.Torn && !e.held {
 		e.warn("click log", "nothing: the next start cuts it off", "its end is torn, as a power cut leaves it")

@@ -25,6 +25,10 @@ func (s *Server) register() {
 		func() uint64 { return p.log.Stats().SyncErrors })
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
+	m.Counter("curt_click_log_damages_total", "Places of the click log that cannot be read; clicks there that were not counted are lost.",
+		func() uint64 { return p.log.Stats().Damages })
+	m.Counter("curt_click_log_torn_bytes_total", "Bytes of a write that a death cut short, which the start cut off.",
+		func() uint64 { return p.log.Stats().TruncatedBytes })
 	m.Gauge("curt_click_log_bytes", "Size of the click log.", func() float64 { return float64(p.log.Stats().Bytes) })
 	m.Counter("curt_click_index_rebuilt_total", "Indexes of the click log that were missing or damaged and were made again.",
 		func() uint64 { return p.history.Stats().Rebuilt })

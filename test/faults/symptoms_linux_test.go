@@ -1,7 +1,9 @@
 package faults_test
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/http"
@@ -191,17 +193,56 @@ func TestDamagedRow(t *testing.T) {
 	awaitMetric(t, s, "curt_redirect_problems_total", positive)
 }
 
-// TestDamagedClickLog changes bytes of clicks that were not counted yet, in the first of
-// two blocks: the last one would be a torn end, as kills leave them.
+// TestDamagedClickLog changes a byte of clicks that were not counted yet, in the first and
+// in the last block of a log: that block alone is lost, and it is no torn end.
 func TestDamagedClickLog(t *testing.T) {
+	t.Parallel()
+	for _, last := range []bool{false, true} {
+		data := t.TempDir()
+		s := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_FOLD=pause"}})
+		links := s.MustCreate(t, 20)
+		for _, sum := range []float64{20, 40} {
+			s.Follow(t, links, 1)
+			awaitMetric(t, s, "curt_clicks_captured_total", func(v float64) bool { return v == sum })
+		}
+		if code, _ := s.Terminate(t); code != 0 {
+			t.Fatalf("exit %d", code)
+		}
+		segments, err := filepath.Glob(filepath.Join(data, "clicks", "*.clicks"))
+		if err != nil || len(segments) != 1 {
+			t.Fatalf("%v %v", segments, err)
+		}
+		text, err := os.ReadFile(segments[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		if last {
+			at = bytes.LastIndex(text, []byte("CURTCLK1"))
+		}
+		lost := int64(binary.LittleEndian.Uint32(text[at+16:]))
+		scribble(t, segments[0], int64(at+100), string([]byte{^text[at+100]}))
+		s = curttest.Start(t, curttest.Options{Data: data})
+		shows(t, s, "click log is damaged, clicks there are not counted")
+		awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 1 })
+		s.Follow(t, links, 1)
+		if got := s.AwaitTotal(t, links, 60-lost, 10*time.Second); got != 60-lost {
+			t.Errorf("last %v: %d clicks are counted, want all 60 but %d", last, got, lost)
+		}
+		if info, err := os.Stat(segments[0]); err != nil || info.Size() != int64(len(text)) {
+			t.Errorf("last %v: the damaged segment has %d bytes, had %d: %v", last, info.Size(), len(text), err)
+		}
+	}
+}
+
+// TestTornClickLog cuts a log within its last block, as the power does: the rest is cut
+// off, told, and nothing is damaged.
+func TestTornClickLog(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	s := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_FOLD=pause"}})
 	links := s.MustCreate(t, 20)
-	for _, sum := range []float64{20, 40} {
-		s.Follow(t, links, 1)
-		awaitMetric(t, s, "curt_clicks_captured_total", func(v float64) bool { return v == sum })
-	}
+	s.Follow(t, links, 1)
 	if code, _ := s.Terminate(t); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
@@ -209,12 +250,21 @@ func TestDamagedClickLog(t *testing.T) {
 	if err != nil || len(segments) != 1 {
 		t.Fatalf("%v %v", segments, err)
 	}
-	scribble(t, segments[0], 100, "\xff\xff\xff\xff")
+	text, err := os.ReadFile(segments[0])
+	if err == nil {
+		err = os.Truncate(segments[0], int64(len(text)-1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := int64(binary.LittleEndian.Uint32(text[bytes.LastIndex(text, []byte("CURTCLK1"))+16:]))
 	s = curttest.Start(t, curttest.Options{Data: data})
-	shows(t, s, "click log is damaged, the rest of the segment is not counted")
+	shows(t, s, "click log had a torn end, which was cut off")
+	awaitMetric(t, s, "curt_click_log_torn_bytes_total", positive)
+	awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 0 })
 	s.Follow(t, links, 1)
-	if got := s.AwaitTotal(t, links, 20, 10*time.Second); got != 20 {
-		t.Errorf("%d clicks are counted behind the damage, want 20", got)
+	if got := s.AwaitTotal(t, links, 40-lost, 10*time.Second); got != 40-lost {
+		t.Errorf("%d clicks are counted, want all 40 but %d", got, lost)
 	}
 }
 
