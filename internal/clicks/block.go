@@ -13,7 +13,8 @@ import (
 //	 8  CRC-32C of everything from offset 12 to the end of the block
 //	12  size of the records in bytes
 //	16  number of records
-//	20  reserved, zero
+//	20  what is known of the clicks' addresses: bit 0, they are one; bit 1, it is that of the
+//	    instance's block before, too; the others are zero
 //	24  instance
 //	32  sequence of the first record
 //	40  earliest and
@@ -37,6 +38,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 type blockHead struct {
 	size, count      uint32
+	origin           uint32
 	instance, first  uint64
 	earliest, latest int64
 	watermark, base  int64
@@ -55,6 +57,7 @@ type Block struct {
 	Watermark int64
 
 	base    int64
+	origin  uint32
 	records []byte
 }
 
@@ -70,7 +73,7 @@ func sealBlock(b []byte, h blockHead) {
 	copy(b, magic)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(b)-headSize))
 	binary.LittleEndian.PutUint32(b[16:], h.count)
-	binary.LittleEndian.PutUint32(b[20:], 0)
+	binary.LittleEndian.PutUint32(b[20:], h.origin)
 	binary.LittleEndian.PutUint64(b[24:], h.instance)
 	binary.LittleEndian.PutUint64(b[32:], h.first)
 	binary.LittleEndian.PutUint64(b[40:], uint64(h.earliest))
@@ -88,6 +91,7 @@ func readHead(b []byte) (blockHead, error) {
 	h := blockHead{
 		size:      binary.LittleEndian.Uint32(b[12:]),
 		count:     binary.LittleEndian.Uint32(b[16:]),
+		origin:    binary.LittleEndian.Uint32(b[20:]),
 		instance:  binary.LittleEndian.Uint64(b[24:]),
 		first:     binary.LittleEndian.Uint64(b[32:]),
 		earliest:  int64(binary.LittleEndian.Uint64(b[40:])),

@@ -30,6 +30,7 @@ type Capture struct {
 	sequence uint64
 	block    []byte
 	head     blockHead
+	origin   origin
 	rests    [][]byte // per shard: what is left of what take returned
 	mark     int64    // of the last block
 
@@ -131,6 +132,7 @@ func (c *Capture) drain(ctx context.Context) error {
 func (c *Capture) begin() {
 	c.block = append(c.block[:0], make([]byte, headSize)...)
 	c.head = blockHead{instance: c.instance, first: c.sequence}
+	c.origin.begin()
 }
 
 // yieldEvery is how many clicks are written between two pauses for goroutines that are
@@ -147,6 +149,7 @@ func (c *Capture) add(ctx context.Context, i int) {
 		h.base, h.earliest, h.latest = raw.Time, raw.Time, raw.Time
 	}
 	h.earliest, h.latest = min(h.earliest, raw.Time), max(h.latest, raw.Time)
+	c.origin.see(raw.Addr)
 	tag := c.visitors.tag(ctx, &raw)
 	var place Place
 	if c.cfg.Geo != nil && raw.Addr.IsValid() {
@@ -160,7 +163,7 @@ func (c *Capture) add(ctx context.Context, i int) {
 
 // append writes the block, gives the ring its bytes back and begins the next one.
 func (c *Capture) append(mark int64) error {
-	c.head.watermark = mark
+	c.head.watermark, c.head.origin = mark, c.origin.flags()
 	sealBlock(c.block, c.head)
 	if _, err := c.cfg.Log.Append(c.block, time.Now()); err != nil {
 		return err
@@ -168,6 +171,7 @@ func (c *Capture) append(mark int64) error {
 	for i, rest := range c.rests {
 		c.cfg.Ring.release(i, rest)
 	}
+	c.origin.written()
 	c.sequence += uint64(c.head.count)
 	n, untagged := uint64(c.head.count), c.visitors.untagged
 	c.count(func(s *CaptureStats) { s.Clicks += n; s.Blocks++; s.Untagged = untagged })

@@ -27,6 +27,7 @@ type Recount struct {
 	Damages []*DamageError     // but for a torn end
 	Torn    bool               // the newest segment ends in part of a block, as after a power cut or while one is written
 	Latest  time.Time          // of all events; zero = none
+	Alone   Alone              // the newest of all events that came from one address
 	End     Position           // where the log ends
 }
 
@@ -89,7 +90,7 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 			told(done, all)
 		}
 	}
-	c.result.End = r.Position()
+	c.result.End, c.result.Alone = r.Position(), c.alone.now
 	c.result.Days = make(map[LinkDay]Counts, len(c.days))
 	for key, counts := range c.days {
 		c.result.Days[LinkDay{linkKey(key[4:]), binary.BigEndian.Uint32([]byte(key))}] = *counts
@@ -159,20 +160,25 @@ type recounter struct {
 	first  uint32
 	days   map[string]*Counts // by day, big-endian, and the log's key
 	name   []byte
+	alone  aloneCounter
 	result Recount
 }
 
 // block adds a block; counted is false for one that Fold has not come to.
 func (c *recounter) block(b *Block, counted bool) {
 	c.result.Events += uint64(b.Count)
+	c.alone.block(b)
 	if latest := time.UnixMilli(b.Latest).UTC(); latest.After(c.result.Latest) {
 		c.result.Latest = latest
 	}
 	if !counted {
 		c.result.Waiting += uint64(b.Count)
-		return
 	}
 	_ = b.Events(func(e *Event) error { // Fold counts a block up to a record that does not fit, and so do we
+		c.alone.event(e)
+		if !counted {
+			return nil
+		}
 		day := BucketAt(Day, time.UnixMilli(e.Time)).Ordinal
 		if day >= c.first {
 			c.event(day, e)

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"curt/internal/clicks"
 )
 
 const (
@@ -41,6 +43,31 @@ func (e *examination) addresses(ctx context.Context) {
 		return
 	}
 	e.visit(ctx, base)
+}
+
+const (
+	// aloneFor is how long all clicks must have come from one address to be remarkable;
+	// shorter where the log holds no more. fewestAlone clicks of fewestAgents user agents
+	// are not one person's, who tries out what was installed.
+	aloneFor     = 24 * time.Hour
+	fewestAlone  = 100
+	fewestAgents = 10
+)
+
+// oneVisitor finds out whether visitors are told apart: behind a proxy that is not
+// trusted they all have its address, and share its limits.
+func (e *examination) oneVisitor(r *clicks.Recount) {
+	a := r.Alone
+	long := a.Clicks == r.Events || r.Latest.Sub(a.Since) >= aloneFor
+	if !long || a.Clicks < fewestAlone || a.Agents < fewestAgents {
+		return
+	}
+	advice := "if a proxy stands in front, name its addresses in CURT_TRUSTED_PROXIES; if not, all visitors share one way to the Internet"
+	if len(e.Config.TrustedProxies) > 0 {
+		advice = "let the proxy in front send X-Forwarded-For or a PROXY header, and CURT_TRUSTED_PROXIES hold the address that it comes from"
+	}
+	e.warn("addresses", advice, "all clicks since %s came from one address, with %d or more user agents: visitors are not told apart, and share its limits",
+		a.Since.Format("2006-01-02 15:04"), a.Agents)
 }
 
 // visit asks for the health of the server as a visitor would.

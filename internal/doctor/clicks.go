@@ -57,6 +57,7 @@ func (e *examination) clicks(ctx context.Context) {
 	}
 	e.recorded(recount.Latest, "a click")
 	e.log(&recount, state.Position)
+	e.oneVisitor(&recount)
 	e.compare(ctx, s, &recount, first)
 }
 
