@@ -84,21 +84,36 @@ func (f *Flags) given(ctx *kong.Context, settings map[string]Setting, p *problem
 		switch {
 		case twice && !value.IsSlice():
 			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: shown, Want: "given twice"})
-		case !s.empty && emptyArgument(ctx.Args, s.Flag):
+		case !s.empty && slices.Contains(arguments(ctx.Args, s.Flag), ""):
 			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: "", Want: "set, but to nothing; leave it out or give it a value"})
+		case !twice && value.IsSlice():
+			for _, text := range arguments(ctx.Args, s.Flag) {
+				if hollow(text) {
+					*p = append(*p, &Error{Setting: "--" + s.Flag, Value: redact(text), Want: tooManyCommas})
+				}
+			}
 		}
 	}
 }
 
-// emptyArgument reports whether the flag's value is the empty text. It is asked of
-// the arguments, because kong makes an empty path the working directory.
-func emptyArgument(args []string, flag string) bool {
+// arguments returns what a flag is set to, each time that it is. The arguments are asked,
+// because kong makes an empty path the working directory.
+func arguments(args []string, flag string) (values []string) {
 	for i, a := range args {
-		if a == "--"+flag+"=" || (a == "--"+flag && i+1 < len(args) && args[i+1] == "") {
-			return true
+		if value, ok := strings.CutPrefix(a, "--"+flag+"="); ok {
+			values = append(values, value)
+		} else if a == "--"+flag && i+1 < len(args) {
+			values = append(values, args[i+1])
 		}
 	}
-	return false
+	return values
+}
+
+const tooManyCommas = "there is a comma too many: one entry is empty; take it out"
+
+// hollow reports whether a list has an entry that is empty. Kong passes over the last.
+func hollow(text string) bool {
+	return text != "" && slices.Contains(kong.SplitEscaped(text+",.", ','), "")
 }
 
 // environment checks the values there, and that no variable of ours is misspelt: it
@@ -207,12 +222,8 @@ func WrongFlag(err error, args []string) error {
 			continue
 		}
 		e := &Error{Setting: "--" + s.Flag, Want: want}
-		for i, a := range args {
-			if v, ok := strings.CutPrefix(a, "--"+s.Flag+"="); ok {
-				e.Value = v
-			} else if a == "--"+s.Flag && i+1 < len(args) {
-				e.Value = args[i+1]
-			}
+		if values := arguments(args, s.Flag); len(values) > 0 {
+			e.Value = values[len(values)-1]
 		}
 		if s.Secret {
 			e.Value, e.Want = Hidden, "want a value"

@@ -102,6 +102,34 @@ func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
 	}
 }
 
+// An empty entry of a list of files would be the working directory otherwise.
+func TestAnEmptyEntryIsToldWithItsSetting(t *testing.T) {
+	const want = ": there is a comma too many: one entry is empty; take it out"
+	for _, list := range []string{"a.txt,,b.txt", "a.txt,", ",a.txt", ",", ",,", "a.txt,,"} {
+		for _, s := range []struct{ variable, flag string }{
+			{"CURT_BLOCKLISTS", "--blocklists"},
+			{"CURT_REFUSED_WORDS", "--refused-words"},
+			{"CURT_DOMAINS", "--domains"},
+			{"CURT_TRUSTED_PROXIES", "--trusted-proxies"},
+		} {
+			for _, args := range [][]string{{s.flag + "=" + list}, {s.flag, list}, {s.flag + "=c.txt", s.flag + "=" + list}} {
+				if _, err := read(t, "", args...); err == nil || err.Error() != s.flag+"="+list+want {
+					t.Errorf("%v: %v", args, err)
+				}
+			}
+			t.Run(s.variable, func(t *testing.T) {
+				t.Setenv(s.variable, list)
+				if _, err := read(t, ""); err == nil || err.Error() != s.variable+"="+list+want {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if f, err := read(t, "", `--blocklists=/a,/b`, "--blocklists=/c", "--domains="); err != nil || len(f.Blocklists) != 3 {
+		t.Errorf("%v %v", f.Blocklists, err)
+	}
+}
+
 func TestSeveralMistakesAreToldAtOnce(t *testing.T) {
 	t.Setenv("CURT_LISTN", "x")
 	t.Setenv("CURT_CODE_LENGTH", "seven")

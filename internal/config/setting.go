@@ -58,6 +58,9 @@ func (s Setting) check(text string) error {
 	if strings.ContainsRune(text, 0) {
 		return wrong("want text without NUL")
 	}
+	if s.flag.Target.Kind() == reflect.Slice && hollow(text) {
+		return wrong(tooManyCommas)
+	}
 	scan := kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: text})
 	if err := s.flag.Parse(scan, reflect.New(s.flag.Target.Type()).Elem()); err != nil {
 		return wrong(strings.TrimPrefix(err.Error(), "--"+s.Flag+": "))

@@ -34,7 +34,7 @@ func (p *problems) add(name string, value any, want string) {
 // find the place otherwise.
 func (p *problems) filled(name string, entries []string) {
 	if slices.Contains(entries, "") {
-		p.add(name, strings.Join(entries, ","), "there is a comma too many: one entry is empty")
+		p.add(name, strings.Join(entries, ","), tooManyCommas)
 	}
 }
 
