@@ -91,6 +91,11 @@ func shapes() []object {
 		{"title": "deleted"},
 		{"title": "a deleted alias", "custom_alias": "gone-for-good"},
 		{"title": "changed"},
+		{"title": "warned of"},
+		{"title": "blocked"},
+		{"title": "forbidden"},
+		{"title": "reported"},
+		{"title": "of a host that is banned", "long_url": "https://banned.example/"},
 	}
 }
 
@@ -122,6 +127,7 @@ func populate(t *testing.T, s *curttest.Server) population {
 	}
 	changeSome(t, s, byTitle)
 	makeKeys(t, s, &p)
+	decide(t, s, byTitle)
 	click(t, s, p.Codes, byTitle)
 	time.Sleep(1100 * time.Millisecond) // until what expires in a second has
 	p.To = time.Now().UTC().Truncate(24 * time.Hour).Add(48 * time.Hour)
@@ -140,6 +146,26 @@ func changeSome(t *testing.T, s *curttest.Server, of map[string]code) {
 	}
 	for i := range 3 {
 		must(t, s, http.MethodPatch, of["changed"].path(""), object{"long_url": fmt.Sprintf("https://example.com/changed/%d", i), "tags": []string{"changed"}})
+	}
+}
+
+// decide fills the journal and the queue of moderators.
+func decide(t *testing.T, s *curttest.Server, of map[string]code) {
+	t.Helper()
+	for title, safety := range map[string]string{"warned of": "warn", "blocked": "blocked", "forbidden": "legal"} {
+		must(t, s, http.MethodPut, of[title].path("/safety"), object{"safety": safety, "reason": "because it is " + title})
+	}
+	must(t, s, http.MethodPut, of["changed"].path("/safety"), object{"safety": "quarantined", "reason": "a mistake"})
+	must(t, s, http.MethodPut, of["changed"].path("/safety"), object{"safety": "clean", "reason": "it was one"})
+	must(t, s, http.MethodPost, "/api/v1/bans", object{"kind": "domain", "name": "banned.example", "reason": "does harm"})
+	lifted := must(t, s, http.MethodPost, "/api/v1/bans", object{"kind": "network", "name": "192.0.2.0/24", "reason": "too much"})
+	must(t, s, http.MethodDelete, fmt.Sprintf("/api/v1/bans/%v?reason=enough", lifted["sequence"]), nil)
+	eventually(t, "the ban reaches the link that was there", func() bool {
+		return must(t, s, http.MethodGet, of["of a host that is banned"].path(""), nil)["safety"] == "blocked"
+	})
+	report := object{"code": of["reported"].Code, "category": "phishing", "text": "asks for my password"}
+	if status, o := api(t, s, "", http.MethodPost, "/api/v1/reports", report); status >= http.StatusBadRequest {
+		t.Fatalf("a report: %d %v", status, o)
 	}
 }
 
