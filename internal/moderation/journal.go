@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"curt/internal/link"
@@ -44,6 +45,20 @@ type Journal interface {
 	// as before. ErrNotFound when there is no such entry; one that has no text left is
 	// erased again.
 	Erase(ctx context.Context, sequence uint64, by Entry) (Entry, error)
+}
+
+// Appendable returns the error of an Append of entries that no journal may take, and nil
+// of others; stores may have reasons of their own.
+func Appendable(entries []Entry) error {
+	if len(entries) > MaxAppend {
+		return fmt.Errorf("append to the journal: %w: %d entries at once", ErrInvalid, len(entries))
+	}
+	for i := range entries {
+		if err := entries[i].Validate(); err != nil {
+			return fmt.Errorf("append to the journal: %w", err)
+		}
+	}
+	return nil
 }
 
 // Stands returns which of two decisions about a link stands: its newest, or the newest

@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"curt/internal/link"
@@ -23,6 +24,42 @@ type Walk struct {
 	After    link.Cursor
 	Seen     uint64 // links
 	Changed  uint64 // links among them that got another safety
+}
+
+// storedWalk is a walk as JSON, with its cursor as it is: that need not be text.
+type storedWalk struct {
+	Entities      []Entity
+	All           bool
+	After         []byte
+	Seen, Changed uint64
+}
+
+// storedProgress is progress as JSON.
+type storedProgress struct {
+	Applied uint64
+	Walks   []storedWalk
+}
+
+// MarshalJSON writes what stores keep.
+func (p Progress) MarshalJSON() ([]byte, error) {
+	stored := storedProgress{Applied: p.Applied}
+	for _, w := range p.Walks {
+		stored.Walks = append(stored.Walks, storedWalk{w.Entities, w.All, []byte(w.After), w.Seen, w.Changed})
+	}
+	return json.Marshal(stored)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Progress) UnmarshalJSON(text []byte) error {
+	var stored storedProgress
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	*p = Progress{Applied: stored.Applied}
+	for _, w := range stored.Walks {
+		p.Walks = append(p.Walks, Walk{Entities: w.Entities, All: w.All, After: link.Cursor(w.After), Seen: w.Seen, Changed: w.Changed})
+	}
+	return nil
 }
 
 // Clone returns a copy that shares nothing with p.

@@ -30,7 +30,7 @@ const maxEntries = 1000
 
 // Append implements moderation.Journal. The order of the chain is that of the writer.
 func (j Journal) Append(ctx context.Context, entries ...moderation.Entry) ([]moderation.Entry, error) {
-	if err := appendable(entries); err != nil || len(entries) == 0 {
+	if err := moderation.Appendable(entries); err != nil || len(entries) == 0 {
 		return nil, err
 	}
 	var stored []moderation.Entry // no named result: a write that the caller left may still set it
@@ -42,18 +42,6 @@ func (j Journal) Append(ctx context.Context, entries ...moderation.Entry) ([]mod
 		return nil, fmt.Errorf("append %d entries to the journal: %w", len(entries), err)
 	}
 	return stored, nil
-}
-
-func appendable(entries []moderation.Entry) error {
-	if len(entries) > moderation.MaxAppend {
-		return fmt.Errorf("append to the journal: %w: %d entries at once", moderation.ErrInvalid, len(entries))
-	}
-	for i := range entries {
-		if err := entries[i].Validate(); err != nil {
-			return fmt.Errorf("append to the journal: %w", err)
-		}
-	}
-	return nil
 }
 
 // appendEntries puts entries behind the last one.
@@ -208,42 +196,20 @@ func (j Journal) Progress(ctx context.Context) (p moderation.Progress, err error
 	return p, nil
 }
 
-// storedProgress is progress as JSON, with cursors as they are: they need not be text.
-type storedProgress struct {
-	Applied uint64
-	Walks   []storedWalk
-}
-
-type storedWalk struct {
-	Entities      []moderation.Entity
-	All           bool
-	After         []byte
-	Seen, Changed uint64
-}
-
 func readProgress(t *tx) (p moderation.Progress, err error) {
-	var stored storedProgress
 	_, err = t.one(sqlProgress, func(row []driver.Value) error {
 		s := scanner{row: row}
-		if text := s.text(); json.Unmarshal([]byte(text), &stored) != nil {
+		if text := s.text(); json.Unmarshal([]byte(text), &p) != nil {
 			s.bad = true
 		}
 		return s.damage()
 	})
-	p.Applied = stored.Applied
-	for _, w := range stored.Walks {
-		p.Walks = append(p.Walks, moderation.Walk{Entities: w.Entities, All: w.All, After: link.Cursor(w.After), Seen: w.Seen, Changed: w.Changed})
-	}
 	return p, err
 }
 
 // KeepProgress implements moderation.ProgressStore.
 func (j Journal) KeepProgress(ctx context.Context, p moderation.Progress) error {
-	stored := storedProgress{Applied: p.Applied}
-	for _, w := range p.Walks {
-		stored.Walks = append(stored.Walks, storedWalk{w.Entities, w.All, []byte(w.After), w.Seen, w.Changed})
-	}
-	text, err := json.Marshal(stored)
+	text, err := json.Marshal(p)
 	if err == nil {
 		err = j.links.writer.write(ctx, 1, func(t *tx) error {
 			_, err := t.exec(sqlKeepProgress, string(text))
