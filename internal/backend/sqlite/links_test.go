@@ -46,7 +46,7 @@ func links() linktest.Harness {
 	return linktest.Harness{
 		Open:     func(t testing.TB) link.Store { return f.fresh(t) },
 		Again:    func(t testing.TB, s link.Store) link.Store { return f.again(t, s) },
-		Features: linktest.Features{Spender: true, Deduper: true, Batcher: true},
+		Features: linktest.SQLite().Features,
 	}
 }
 

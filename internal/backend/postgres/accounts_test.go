@@ -1,0 +1,75 @@
+package postgres_test
+
+import (
+	"io"
+	"sync"
+	"testing"
+
+	"curt/internal/auth"
+	"curt/internal/auth/authtest"
+	"curt/internal/backend/postgres"
+	"curt/internal/idempotency"
+	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/moderation/moderationtest"
+)
+
+// beside opens what is kept beside links, and remembers of which, for second handles.
+type beside[S any] struct {
+	d     *databases
+	take  func(*postgres.Links) S
+	links sync.Map // by store
+}
+
+func of[S any](d *databases, take func(*postgres.Links) S) *beside[S] {
+	return &beside[S]{d: d, take: take}
+}
+
+func (b *beside[S]) on(l *postgres.Links) S {
+	s := b.take(l)
+	b.links.Store(s, l)
+	return s
+}
+
+func (b *beside[S]) open(t testing.TB) S { return b.on(b.d.fresh(t)) }
+
+func (b *beside[S]) again(t testing.TB, s S) S {
+	l, _ := b.links.Load(s)
+	return b.on(b.d.again(t, l))
+}
+
+func accounts(t *testing.T, d *databases) {
+	t.Run("idempotency", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) idempotency.Store { return l.Idempotency() })
+		idempotencytest.Run(t, idempotencytest.Harness{Open: b.open, Again: b.again})
+	})
+	t.Run("keys", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) auth.Store { return l.Keys() })
+		authtest.Run(t,
+			func(t *testing.T) auth.Store { return b.open(t) },
+			func(t *testing.T, s auth.Store) auth.Store { return b.again(t, s) })
+	})
+	t.Run("shares", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) auth.ShareStore { return l.Shares() })
+		authtest.RunShares(t,
+			func(t *testing.T) auth.ShareStore { return b.open(t) },
+			func(t *testing.T, s auth.ShareStore) auth.ShareStore { return b.again(t, s) })
+	})
+	t.Run("journal", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) moderationtest.Store { return l.Journal() })
+		moderationtest.Run(t, moderationtest.Harness{
+			Open: func(t testing.TB) (moderationtest.Store, io.Closer) {
+				l := d.fresh(t)
+				return b.on(l), l
+			},
+			Again: b.again,
+		})
+	})
+	t.Run("cases", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) moderationtest.Queue {
+			return moderationtest.Queue{Cases: l.Cases(), Appeals: l.Appeals()}
+		})
+		moderationtest.RunCases(t,
+			func(t *testing.T) moderationtest.Queue { return b.open(t) },
+			func(t *testing.T, q moderationtest.Queue) moderationtest.Queue { return b.again(t, q) })
+	})
+}

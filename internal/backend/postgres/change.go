@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/link"
+)
+
+const (
+	// The row of change_head is taken when the link is changed already, so that whoever
+	// holds it waits for nobody but the disk.
+	sqlReplace = `WITH changed AS (
+	UPDATE links SET destination = $5, digest = $6, status = $7, safety = $8, redirect = $9, starts = $10, expires = $11,
+		updated = $12, max_clicks = $13, fallback = $14, forward_query = $15, no_index = $16, cacheable = $17,
+		created_by = $18, title = $19, tags = $20::text::text[], version = version + 1
+	WHERE place = $1 AND domain = $2 AND code = $3 AND version = $4 AND status <> 3
+	RETURNING id, domain, code, workspace, minted, created, spent, version
+), head AS (
+	UPDATE change_head SET seq = change_head.seq + news.many FROM (SELECT count(*) AS many FROM changed) AS news
+	WHERE change_head.n = 1 AND news.many > 0 RETURNING change_head.seq
+), logged AS (
+	INSERT INTO changes (seq, domain, code, version)
+	SELECT head.seq, changed.domain, changed.code, changed.version FROM head CROSS JOIN changed
+)
+SELECT id, workspace, minted, created, spent FROM changed`
+
+	// Of a row that is locked the old value is known, so that what is granted is, too. A
+	// bound beyond what a bigint counts is never reached.
+	sqlSpend = `WITH bound AS (
+	SELECT place, domain, code, least($4, CASE WHEN max_clicks < 0 THEN 9223372036854775807 ELSE max_clicks END - spent) AS granted
+	FROM links WHERE place = $1 AND domain = $2 AND code = $3 AND status <> 3 AND max_clicks <> 0 FOR UPDATE
+)
+UPDATE links SET spent = links.spent + bound.granted FROM bound
+WHERE links.place = bound.place AND links.domain = bound.domain AND links.code = bound.code AND bound.granted > 0
+RETURNING bound.granted`
+
+	sqlChanges = `SELECT seq, domain, code, version FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
+	sqlHead    = `SELECT seq FROM change_head WHERE n = 1`
+	// The newest row stays, whatever is kept, so that a reader at the head finds it there.
+	sqlTrimChanges = `DELETE FROM changes WHERE seq <= (SELECT seq FROM change_head WHERE n = 1) - $1
+	AND seq < (SELECT min(seq) FROM changes) + $2`
+)
+
+// trimStep is how many changes go at once.
+const trimStep = 20_000
+
+// Replace implements link.Store.
+func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+	if err := storable(&l); err != nil {
+		return link.Link{}, fmt.Errorf("replace: %w", err)
+	}
+	var stored link.Link
+	err := s.writing(ctx, func(ctx context.Context, q querier) (err error) {
+		stored, err = s.replace(ctx, q, l)
+		return err
+	})
+	if err != nil {
+		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, err)
+	}
+	return stored, nil
+}
+
+func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link, error) {
+	place, n := s.place(l.Key.Code), normal(l)
+	var id [16]byte
+	var created, spent int64
+	found, err := one(ctx, q, func(row pgx.Row) error {
+		return row.Scan(&id, (*string)(&n.Workspace), &n.Minted, &created, &spent)
+	}, sqlReplace, place, string(l.Key.Domain), string(l.Key.Code), int64(l.Version),
+		n.Destination, digest(n.Destination), int16(n.Status), int16(n.Safety), int16(n.Redirect), millis(n.Starts), millis(n.Expires),
+		millis(n.Updated), int64(n.MaxClicks), n.Fallback, n.ForwardQuery, n.NoIndex, n.Cacheable, n.CreatedBy, n.Title, literal(n.Tags))
+	if err != nil {
+		return link.Link{}, err
+	}
+	if found {
+		n.ID, n.Created, n.Spent, n.Version = id, timeOf(created), uint64(spent), l.Version+1
+		return normal(n), nil
+	}
+	old, found, err := s.byKey(ctx, q, l.Key)
+	switch {
+	case err != nil:
+		return link.Link{}, err
+	case !found:
+		return link.Link{}, link.ErrNotFound
+	case old.Status == link.Deleted:
+		return link.Link{}, fmt.Errorf("deleted: %w", link.ErrConflict)
+	}
+	return link.Link{}, fmt.Errorf("stored version is %d: %w", old.Version, link.ErrConflict)
+}
+
+// Spend implements link.Spender. Links without a bound and exhausted ones are answered by
+// a read.
+func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error) {
+	var granted uint64
+	decided := false
+	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		l, found, err := s.byKey(ctx, q, k)
+		switch {
+		case err != nil:
+			return err
+		case !found || l.Status == link.Deleted:
+			return link.ErrNotFound
+		case l.MaxClicks == 0 || n == 0:
+			granted, decided = n, true
+		case l.Spent >= l.MaxClicks:
+			decided = true
+		}
+		return nil
+	})
+	if err == nil && !decided {
+		err = s.writing(ctx, func(ctx context.Context, q querier) error {
+			var got int64
+			_, err := one(ctx, q, func(row pgx.Row) error { return row.Scan(&got) },
+				sqlSpend, s.place(k.Code), string(k.Domain), string(k.Code), int64(min(n, 1<<62)))
+			granted = uint64(got)
+			return err
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("spend %d clicks of %s: %w", n, k, err)
+	}
+	return granted, nil
+}
+
+// Changes implements link.Store.
+func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+	var changes []link.Change
+	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		err := each(ctx, q, func(row pgx.Row) error {
+			var seq, version int64
+			var c link.Change
+			err := row.Scan(&seq, (*string)(&c.Key.Domain), (*string)(&c.Key.Code), &version)
+			c.Sequence, c.Version = link.Sequence(seq), link.Version(version)
+			changes = append(changes, c)
+			return err
+		}, sqlChanges, int64(after), n)
+		if err != nil || len(changes) == 0 || changes[0].Sequence == after+1 {
+			return err
+		}
+		// The log has no holes but the one that trimming leaves at its start.
+		return fmt.Errorf("changes up to %d were trimmed: %w", changes[0].Sequence-1, link.ErrConflict)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read changes after %d: %w", after, err)
+	}
+	return changes, nil
+}
+
+// Head implements link.Store.
+func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
+	var head int64
+	err := s.reading(ctx, func(ctx context.Context, q querier) error { return q.QueryRow(ctx, sqlHead).Scan(&head) })
+	if err != nil {
+		return 0, fmt.Errorf("read the head of the change log: %w", err)
+	}
+	return link.Sequence(head), nil
+}
+
+// trimChanges shortens the change log to what is kept of it.
+func (s *Links) trimChanges(ctx context.Context) error {
+	for {
+		var gone int64
+		err := s.writing(ctx, func(ctx context.Context, q querier) error {
+			tag, err := q.Exec(ctx, sqlTrimChanges, max(1, s.config.ChangeLog), trimStep)
+			gone = tag.RowsAffected()
+			return err
+		})
+		if err != nil || gone < trimStep {
+			return err
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"curt/internal/auth"
+	"curt/internal/link"
+	"curt/internal/moderation"
+)
+
+// SQLSTATEs that are looked at one by one (PostgreSQL's manual, appendix A).
+const (
+	stateDiskFull        = "53100"
+	stateCannotConnect   = "57P03"
+	stateCancelled       = "57014" // statement_timeout, too
+	stateLockTimeout     = "55P03"
+	stateSerialization   = "40001"
+	stateDeadlock        = "40P01"
+	stateReadOnly        = "25006" // a primary that is one no more
+	stateUnknownStart    = "08P01" // a pooler refuses a parameter that it does not know
+	stateUnknownDatabase = "3D000"
+)
+
+// stateOf returns the SQLSTATE of an error, "" for what the server did not say.
+func stateOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// isData reports an error about the values of a statement, with which nothing happened:
+// classes 22 (data exception) and 23 (integrity constraint violation).
+func isData(err error) bool {
+	state := stateOf(err)
+	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
+}
+
+// isRepeatable reports an error with which the whole statement was undone, and that a
+// repetition may not meet again.
+func isRepeatable(err error) bool {
+	state := stateOf(err)
+	return state == stateDeadlock || state == stateSerialization
+}
+
+// undone reports that a write did certainly not happen: the server said so, or was never
+// asked. What a server says while it goes down is no such word, because it may come after
+// the commit.
+func undone(err error) bool {
+	switch stateOf(err) {
+	case "":
+		_, connecting := errors.AsType[*pgconn.ConnectError](err)
+		return connecting || pgconn.SafeToRetry(err) || errors.Is(err, errClosed)
+	case stateCannotConnect, stateCancelled, stateLockTimeout, stateSerialization, stateDeadlock, stateReadOnly:
+		return true
+	default:
+		state := stateOf(err)
+		return state[:2] == "53" || state[:2] == "42" || isData(err)
+	}
+}
+
+// errClosed is the answer after Close.
+var errClosed = fmt.Errorf("closed: %w", link.ErrUnavailable)
+
+// readError gives an error of a read its sentinel: what cannot be asked is unavailable. A
+// caller whose context ended gets the cause of that.
+func readError(ctx context.Context, err error) error {
+	switch {
+	case err == nil || known(err):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+}
+
+// writeError gives an error of a write its sentinel where it certainly did not happen.
+// Any other may have happened.
+func writeError(ctx context.Context, err error) error {
+	switch {
+	case err == nil || known(err):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case stateOf(err) == stateDiskFull:
+		return fmt.Errorf("%w: %w", link.ErrFull, err)
+	case isData(err):
+		return fmt.Errorf("%w: %w", link.ErrInvalid, err)
+	case undone(err):
+		return fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+	}
+	return err
+}
+
+// known reports an error that has a sentinel already.
+func known(err error) bool {
+	for _, s := range []error{
+		link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrUnavailable,
+		auth.ErrNoKey, auth.ErrNoShare, moderation.ErrNotFound, moderation.ErrInvalid,
+		moderation.ErrNoCase, moderation.ErrNoAppeal, moderation.ErrAppealed, moderation.ErrAnswered,
+	} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,22 @@
+package postgres
+
+import "curt/internal/link"
+
+// Statements are those of requests and walks, by name: those that must find what they
+// look for by an index.
+func Statements() map[string]string {
+	return map[string]string{
+		"target": sqlTarget, "link": sqlLink, "links by id": sqlLinksByID, "taken": sqlTaken, "id taken": sqlIDTaken,
+		"twins": sqlTwins, "expired": sqlExpired, "unminted": sqlUnminted, "changes": sqlChanges, "head": sqlHead,
+		"replace": sqlReplace, "spend": sqlSpend, "newest minted": sqlNewestMinted,
+		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
+		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
+		"record": sqlRecord, "change record": sqlChangeRecord, "forget records": sqlForgetRecords,
+		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "workspace keys": sqlWorkspaceKeys, "share": sqlShare,
+		"last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries, "entries of": sqlEntriesOf,
+		"entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "standing": sqlStanding, "bans": sqlBans,
+		"open case": sqlOpenCase, "case": sqlCase, "link case": sqlLinkCase, "taken case": sqlTakenCase, "pending cases": sqlPendingCases,
+		"notes": sqlNotes, "count network": sqlCountNetwork, "link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal,
+		"forget notes": sqlForgetNotes, "forget appeals": sqlForgetAppeals,
+	}
+}
