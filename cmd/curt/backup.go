@@ -23,6 +23,9 @@ type backupCmd struct {
 
 // Run makes a backup and says what is in it.
 func (c *backupCmd) Run(ctx context.Context, t terminal) error {
+	if err := server.Elsewhere(c.Data); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
 	bar := newStages(t)
 	m, err := backup.Take(ctx, backup.TakeConfig{Data: c.Data, To: c.To, Version: version, Told: bar.told})
 	bar.progress.clear()

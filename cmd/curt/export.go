@@ -16,6 +16,7 @@ import (
 	"curt/internal/backend/sqlite"
 	"curt/internal/exchange"
 	"curt/internal/link"
+	"curt/internal/server"
 )
 
 // exportRows are read from one state of the database, which is let go after them: an
@@ -40,6 +41,9 @@ func (c *exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	database := "clicks.db"
 	if c.What == "links" {
 		database = "curt.db"
+		if err := server.Elsewhere(c.Data); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
 	}
 	s, err := sqlite.TakeSnapshot(ctx, filepath.Join(c.Data, database))
 	if err != nil {

@@ -129,7 +129,7 @@ func openFolder(ctx context.Context, data string) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = backup.Unfinished(data)
+	err = errors.Join(backup.Unfinished(data), server.Elsewhere(data))
 	var links *sqlite.Links
 	if err == nil {
 		links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db"), WriterCacheKiB: importCacheKiB})

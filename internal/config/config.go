@@ -64,7 +64,7 @@ type Config struct {
 	ReportQuarantine int           `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
 	ReportRetention  Days          `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
 
-	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite."`
+	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too."`
 	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`
 	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only." empty:"none"`
 	Events    string `env:"CURT_EVENTS" help:"Click events. Unset: in this process." empty:"none"`
@@ -77,6 +77,9 @@ type Config struct {
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
 }
+
+// SQLite is the embedded link store.
+const SQLite = "sqlite"
 
 // Hidden stands for the value of a secret.
 const Hidden = "***"
@@ -110,6 +113,9 @@ func printable(s string) string {
 	}
 	return s
 }
+
+// Redact hides the secrets of a URL that is shown.
+func Redact(s string) string { return redact(s) }
 
 // redact hides what stands before the last @ and behind the first ?, where URLs
 // have their passwords. It looks at no syntax: a wrong URL must not show one either.

@@ -59,6 +59,9 @@ func (c Config) Validate() []error {
 	c.together(&p)
 	c.numbers(&p)
 	c.choices(&p)
+	if c.Links != SQLite && !strings.HasPrefix(c.Links, "postgres://") && !strings.HasPrefix(c.Links, "postgresql://") {
+		p.add("CURT_LINKS", c.Links, "want sqlite or postgres://user@host/database")
+	}
 	return p
 }
 
@@ -202,7 +205,6 @@ func (c Config) choices(p *problems) {
 		{"CURT_SHORTENERS", c.Shorteners, []string{"allow", "warn", "refuse"}},
 		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
-		{"CURT_LINKS", c.Links, []string{"sqlite"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
 		{"CURT_ACCOUNTS", c.Accounts, nil},

@@ -9,6 +9,7 @@ import (
 	"curt/internal/abuse"
 	"curt/internal/backend/sqlite"
 	"curt/internal/link"
+	"curt/internal/server"
 	"curt/internal/weburl"
 )
 
@@ -79,7 +80,9 @@ func (e *examination) links(ctx context.Context) {
 	}
 	s := e.database(ctx, "curt.db", newest, restore)
 	if s == nil {
-		if _, there := e.file("curt.db"); e.there && !there {
+		if err := server.Elsewhere(e.Config.Data); err != nil {
+			e.warn("curt.db", "", "not examined: %v", err)
+		} else if _, there := e.file("curt.db"); e.there && !there {
 			e.fail("curt.db", restore, "it is not there: without it there are no links, and the next start makes an empty one")
 		}
 		return

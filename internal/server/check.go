@@ -16,6 +16,7 @@ import (
 
 	"curt/internal/abuse"
 	"curt/internal/auth"
+	"curt/internal/backend/postgres"
 	"curt/internal/config"
 )
 
@@ -47,6 +48,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 		return abuse.ProbeWords(ctx, abuse.WordsConfig{Refused: []string{path}})
 	})
 	c.signals(cfg)
+	c.links(ctx, cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)
 	return c.all
@@ -182,6 +184,19 @@ func (c *checker) signals(cfg config.Config) {
 		}
 	}
 	c.add(strings.Join(read, ", ")+": every line is understood", err)
+}
+
+// links asks the database of links, which a server may be using.
+func (c *checker) links(ctx context.Context, cfg config.Config) {
+	if cfg.Links == config.SQLite || c.told("CURT_LINKS") {
+		return
+	}
+	shown := config.Redact(cfg.Links)
+	what, err := postgres.Probe(ctx, cfg.Links)
+	if err != nil {
+		err = &config.Error{Setting: "CURT_LINKS", Value: shown, Want: err.Error()}
+	}
+	c.add("CURT_LINKS="+shown+": "+what, err)
 }
 
 // folder reports whether a server holds the data folder.

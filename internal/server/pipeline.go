@@ -74,7 +74,7 @@ func (s *Server) support() []loop {
 	loops := []loop{
 		{"processors", s.processors.Run},
 		{"links", s.links.Run},
-		{"idempotency keys", idempotency.NewSweeper(s.links.Idempotency(), time.Now, s.log).Run},
+		{"idempotency keys", idempotency.NewSweeper(s.accounts.once, time.Now, s.log).Run},
 		{"cache", s.cache.Run},
 		{"keys", s.keys.Run},
 		{"roll-ups", s.aside(s.clicks.rollups.Run)},

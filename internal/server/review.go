@@ -12,7 +12,7 @@ import (
 // are limited by is apart from creates: a flood of reports makes no limit of those forget.
 func (s *Server) newDesk() (err error) {
 	s.desk, err = review.New(review.Config{
-		Cases: s.links.Cases(), Appeals: s.links.Appeals(), Journal: s.links.Journal(), Moderator: s.decides,
+		Cases: s.accounts.cases, Appeals: s.accounts.appeals, Journal: s.accounts.journal, Moderator: s.decides,
 		Links: s.links, DayKeys: s.links, Limits: ratelimit.NewMemory(), ReportLimit: s.ready.reports, AppealLimit: s.ready.appeals,
 		Due: s.config.ReviewDue, Quarantine: s.config.ReportQuarantine, Retention: time.Duration(s.config.ReportRetention),
 		Random: rand.Reader, Log: s.log, Metrics: s.metrics.Registerer(),

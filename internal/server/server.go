@@ -19,7 +19,6 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
-	"curt/internal/backend/sqlite"
 	"curt/internal/backup"
 	"curt/internal/cache"
 	"curt/internal/clicks"
@@ -65,21 +64,22 @@ type Server struct {
 	fronts    []front       // of net/http; the first is the public one's
 	serving   chan struct{} // closed when the lane accepts no more
 
-	links   *sqlite.Links
-	codeKey [32]byte
-	codes   codegen.Generator
-	ranges  *codegen.Range // codes, when it is the strategy range; else nil
-	cache   *cache.Tiered
-	issued  *cache.Issued
-	clicks  pipeline
-	keys    *auth.Keys
-	decides *moderation.Moderator
-	desk    *review.Desk
-	again   *shorten.Rechecker // nil = CURT_RECHECK is 0
-	finder  finder
-	live    *analytics.Live                 // whoever watches clicks arrive
-	counted func(http.Handler) http.Handler // has answers in metrics and traces
-	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
+	links    linkStore
+	accounts accounts
+	codeKey  [32]byte
+	codes    codegen.Generator
+	ranges   *codegen.Range // codes, when it is the strategy range; else nil
+	cache    *cache.Tiered
+	issued   *cache.Issued
+	clicks   pipeline
+	keys     *auth.Keys
+	decides  *moderation.Moderator
+	desk     *review.Desk
+	again    *shorten.Rechecker // nil = CURT_RECHECK is 0
+	finder   finder
+	live     *analytics.Live                 // whoever watches clicks arrive
+	counted  func(http.Handler) http.Handler // has answers in metrics and traces
+	drawer   *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
 	health      health
 	connections connections
@@ -243,7 +243,7 @@ func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *red
 }
 
 // shares are what lets others read the statistics of a link.
-func (s *Server) shares() *auth.Shares { return auth.NewShares(s.links.Shares(), rand.Reader) }
+func (s *Server) shares() *auth.Shares { return auth.NewShares(s.accounts.shares, rand.Reader) }
 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"curt/internal/auth"
-	"curt/internal/backend/sqlite"
 	"curt/internal/cache"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -25,12 +24,7 @@ import (
 // openLinks opens the link store and reads its key, which the permutation, the keyed
 // digests of codes and the signatures of cursors stand on.
 func (s *Server) openLinks(ctx context.Context) error {
-	var err error
-	s.links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{
-		Path:        filepath.Join(s.config.Data, "curt.db"),
-		Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(),
-	})
-	if err != nil {
+	if err := s.openBackend(ctx); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.links.Close)
@@ -72,8 +66,8 @@ func (s *Server) newCache() error {
 func (s *Server) newCreator() *shorten.Creator {
 	return shorten.New(shorten.Config{
 		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
-		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Words: s.ready.words, Once: s.links.Idempotency(),
-		Judge: s.newJudge(), Moderator: s.decides, Journal: s.links.Journal(), Country: s.countryOf(),
+		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Words: s.ready.words, Once: s.accounts.once,
+		Judge: s.newJudge(), Moderator: s.decides, Journal: s.accounts.journal, Country: s.countryOf(),
 		Dedupe: s.config.Codes == "hash", // the same URL, the same code
 		Host:   s.origin.host, Domains: s.origin.domains,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
@@ -86,7 +80,7 @@ func (s *Server) newCreator() *shorten.Creator {
 func (s *Server) openModerator(ctx context.Context) error {
 	var err error
 	s.decides, err = moderation.Open(ctx, moderation.Config{
-		Journal: s.links.Journal(), Progress: s.links.Journal(), Links: s.links,
+		Journal: s.accounts.journal, Progress: s.accounts.journal, Links: s.links,
 		Announce: func(c link.Change) { s.cache.Changed(c) }, Random: rand.Reader,
 		Work: s.processors.work, Metrics: s.metrics.Registerer(), Log: s.log,
 	})
@@ -118,7 +112,7 @@ func (s *Server) newKeys(ctx context.Context) (*auth.Keys, error) {
 			return nil, err
 		}
 	}
-	return auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous, Store: s.links.Keys(), Log: s.log})
+	return auth.NewKeys(auth.KeysConfig{AdminKey: key, Anonymous: anonymous, Store: s.accounts.keys, Log: s.log})
 }
 
 func (s *Server) ownKey(ctx context.Context) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -11,11 +12,20 @@ import (
 // two delete, on one data folder: every 201 is there, none twice, none changed, and
 // what was answered 204 stays deleted.
 func TestKillLosesNoLink(t *testing.T) {
-	data := t.TempDir()
+	killLosesNoLink(t, rounds(20, 500), curttest.Options{Data: t.TempDir()})
+}
+
+// TestKillLosesNoLinkInPostgreSQL is the same with links in a database that stays.
+func TestKillLosesNoLinkInPostgreSQL(t *testing.T) {
+	server := testkit.StartPostgres(t, testkit.PostgresConfig{Fsync: true})
+	killLosesNoLink(t, rounds(4, 100), curttest.Options{Data: t.TempDir(), Env: []string{"CURT_LINKS=" + server.Database(t)}})
+}
+
+func killLosesNoLink(t *testing.T, n int, o curttest.Options) {
+	t.Helper()
 	var made, last, deleted []curttest.Link
-	n := rounds(20, 500)
 	for round := range n {
-		s := curttest.Start(t, curttest.Options{Data: data})
+		s := curttest.Start(t, o)
 		for _, wrong := range s.Follow(t, last, 4) {
 			t.Fatal("acknowledged before the last kill, but", wrong)
 		}
@@ -34,7 +44,7 @@ func TestKillLosesNoLink(t *testing.T) {
 	if len(made) < 20*n {
 		t.Fatalf("only %d links in %d rounds: that proves little", len(made), n)
 	}
-	s := curttest.Start(t, curttest.Options{Data: data})
+	s := curttest.Start(t, o)
 	checkLinks(t, s, made)
 	for _, wrong := range s.AllGone(t, deleted, 8) {
 		t.Error("deleted, but", wrong)

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"curt/internal/auth"
+	"curt/internal/backend/postgres"
+	"curt/internal/backend/sqlite"
+	"curt/internal/clicks"
+	"curt/internal/codegen"
+	"curt/internal/config"
+	"curt/internal/idempotency"
+	"curt/internal/link"
+	"curt/internal/moderation"
+)
+
+// linkStore is what the server needs of a store of links.
+type linkStore interface {
+	link.Store
+	link.Batcher
+	link.Spender
+	link.Deduper
+	codegen.Leaser
+	clicks.DayKeys
+
+	// CodeKey returns the key of the permutation, which other secrets are derived from.
+	CodeKey(ctx context.Context) ([32]byte, error)
+	// Healthy returns nil while writes are accepted. It does no I/O.
+	Healthy() error
+	// Run looks after the store until ctx ends.
+	Run(ctx context.Context) error
+}
+
+// journal is the journal of moderation with how much of it has taken effect.
+type journal interface {
+	moderation.Journal
+	moderation.ProgressStore
+}
+
+// accounts is what is kept beside the links, and ends with them.
+type accounts struct {
+	once    idempotency.Store
+	keys    auth.Store
+	shares  auth.ShareStore
+	journal journal
+	cases   moderation.Cases
+	appeals moderation.Appeals
+}
+
+// openBackend opens the store of links that is set, and what lies beside it.
+func (s *Server) openBackend(ctx context.Context) error {
+	if s.config.Links == config.SQLite {
+		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
+			Path:        filepath.Join(s.config.Data, "curt.db"),
+			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(),
+		})
+		if err != nil {
+			return err
+		}
+		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals()}
+		return nil
+	}
+	if err := s.noOwnLinks(); err != nil {
+		return err
+	}
+	name, err := instance(s.config.Data)
+	if err != nil {
+		return err
+	}
+	l, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: s.config.Links, Holder: name, Stored: s.finder.stored, Log: s.log})
+	if err != nil {
+		return wrongLinks(s.config, err)
+	}
+	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals()}
+	return nil
+}
+
+// noOwnLinks refuses a folder with links of its own, which nobody would serve any more.
+func (s *Server) noOwnLinks() error {
+	_, err := os.Stat(filepath.Join(s.config.Data, "curt.db"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &config.Error{
+		Setting: "CURT_DATA", Value: s.config.Data,
+		Want: "CURT_LINKS names a database, and this folder has links of its own in curt.db; take another folder (curt export and curt import move links)",
+	}
+}
+
+// wrongLinks makes a wrong setting of a database that no retry helps with. What a driver
+// says of a connection has no password in it.
+func wrongLinks(cfg config.Config, err error) error {
+	if !errors.Is(err, postgres.ErrUnfit) {
+		return err
+	}
+	return &config.Error{Setting: "CURT_LINKS", Value: config.Redact(cfg.Links), Want: err.Error()}
+}
+
+// instanceFile is in the folders of servers whose links are in a database.
+const instanceFile = "instance"
+
+// Elsewhere returns an error for a data folder whose links are in a database: the commands
+// that work on the folder have nothing to say about those.
+func Elsewhere(folder string) error {
+	_, err := os.Stat(filepath.Join(folder, instanceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("the links of %s are in a database, as CURT_LINKS says; use PostgreSQL's own means, such as pg_dump", folder)
+}
+
+// instance names this folder's server to others, for good: it is made at the first start.
+// A server that starts on the same folder comes after the one of before, as the folder's
+// lock sees to.
+func instance(folder string) (string, error) {
+	name := filepath.Join(folder, instanceFile)
+	text, err := os.ReadFile(name)
+	if err == nil && len(text) > 0 {
+		return string(text), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the name of this instance: %w", err)
+	}
+	made := rand.Text()
+	if err := os.WriteFile(name, []byte(made), 0o600); err != nil {
+		return "", fmt.Errorf("name this instance: %w", err)
+	}
+	return made, nil
+}
