@@ -2,18 +2,21 @@ package ratelimit
 
 import "net/netip"
 
-// ClientBucket names the bucket of a client: an IPv4 address, or the /64 of an IPv6
-// address, which is the least that one subscriber gets (RFC 6177). IPv4 within IPv6
-// is IPv4, and zones do not matter. An invalid address has a bucket, too: all
-// clients without one share it.
-func ClientBucket(addr netip.Addr) string {
+// ClientNetwork is what counts as one client: an IPv4 address, or the /64 of an IPv6
+// address, which is the least that one subscriber gets (RFC 6177). IPv4 within IPv6 is
+// IPv4, and zones do not matter. An address that is not known has the zero Prefix.
+func ClientNetwork(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
-	if !addr.Is6() {
-		return addr.String()
+	network, _ := addr.Prefix(min(addr.BitLen(), 64)) // fails of the zero Addr only
+	return network
+}
+
+// ClientBucket names the bucket of a client, by its ClientNetwork. An invalid address has
+// a bucket, too: all clients without one share it.
+func ClientBucket(addr netip.Addr) string {
+	network := ClientNetwork(addr)
+	if network.Addr().Is6() {
+		return network.String()
 	}
-	prefix, err := addr.Prefix(64)
-	if err != nil {
-		return addr.String()
-	}
-	return prefix.String()
+	return network.Addr().String()
 }

@@ -103,6 +103,19 @@ func TestClientBucket(t *testing.T) {
 	}
 }
 
+func TestClientNetwork(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7": "192.0.2.7/32", "2001:db8::1": "2001:db8::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := ratelimit.ClientNetwork(netip.MustParseAddr(addr)); got != netip.MustParsePrefix(want) {
+			t.Errorf("%s is of %s, want %s", addr, got, want)
+		}
+	}
+	if got := ratelimit.ClientNetwork(netip.Addr{}); got != (netip.Prefix{}) {
+		t.Errorf("no address is of %s", got)
+	}
+}
+
 func BenchmarkSpend(b *testing.B) {
 	m := ratelimit.NewMemory()
 	limit := ratelimit.Limit{Count: 10, Period: time.Minute, Burst: 10}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -108,7 +107,7 @@ func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Caller, what s
 	if who.IsAdmin() {
 		return nil
 	}
-	if _, barred := d.config.Moderator.Bars(&abuse.Facts{Network: networkOf(who.Addr)}); barred {
+	if _, barred := d.config.Moderator.Bars(&abuse.Facts{Network: ratelimit.ClientNetwork(who.Addr)}); barred {
 		return ErrBanned
 	}
 	if l == nil {
@@ -124,13 +123,6 @@ func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Caller, what s
 		return &LimitedError{Verdict: verdicts[0]}
 	}
 	return nil
-}
-
-// networkOf is what a ban of a network is compared with: an IPv4 address, or an IPv6 /64.
-func networkOf(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap().WithZone("")
-	p, _ := addr.Prefix(min(addr.BitLen(), 64)) // no address has no network
-	return p
 }
 
 // opening is what a source brings about a link that is there.

@@ -3,12 +3,12 @@ package shorten
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"curt/internal/abuse"
 	"curt/internal/auth"
 	"curt/internal/link"
+	"curt/internal/ratelimit"
 	"curt/internal/weburl"
 )
 
@@ -81,26 +81,11 @@ func (c *Creator) refuse(j judgement, u weburl.URL) error {
 
 // factsOf is what is known about who asks.
 func (c *Creator) factsOf(who auth.Caller, workspace link.WorkspaceID) abuse.Facts {
-	f := abuse.Facts{Workspace: workspace, Maker: who.KeyID, Network: networkOf(who.Addr)}
+	f := abuse.Facts{Workspace: workspace, Maker: who.KeyID, Network: ratelimit.ClientNetwork(who.Addr)}
 	if who.Addr.IsValid() {
 		f.Country = c.country(who.Addr)
 	}
 	return f
-}
-
-// networkOf is an IPv4 address, or the /64 of an IPv6 address; the zero Prefix if the
-// address is not known.
-func networkOf(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap().WithZone("")
-	bits := 32
-	if addr.Is6() {
-		bits = 64
-	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
 }
 
 // byLists judges by blocklists alone: what a Creator without Judge does.
