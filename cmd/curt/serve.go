@@ -44,7 +44,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 // terminal, where there is nothing to read, SIGHUP stays what ends the programs of a
 // window that closes; a service must not die of a reload.
 func (c *serveCmd) hangups(t terminal) (asked <-chan os.Signal, done func()) {
-	if isTerminal(t.err) && len(c.Blocklists)+len(c.Allowlists)+len(c.ReservedWords)+len(c.RefusedWords) == 0 {
+	if lists := len(c.Blocklists) + len(c.Allowlists) + len(c.ReservedWords) + len(c.RefusedWords); isTerminal(t.err) && lists == 0 && c.Brands+c.ShortenersFile == "" {
 		return nil, func() {}
 	}
 	signals := make(chan os.Signal, 1)

@@ -44,12 +44,13 @@ type brands struct {
 	own    map[string]int      // hosts that are at home, with what is below them
 	global map[string]int      // names at home under every country's suffix
 	chance map[string]struct{} // skeletons of words near a name
-	sizes  []int               // lengths of the keys of loose, each once, in order
+	sizes  lengths             // of the keys of loose
 }
 
 // readBrands reads the brands of this package and those of the file at path, if one is
-// named. A line of the file about a known name replaces it; "-name" takes it out.
-func readBrands(path string) (*brands, error) {
+// named, and returns how many lines that has. A line of the file about a known name
+// replaces it; "-name" takes it out.
+func readBrands(path string) (b *brands, n int, of stamp, err error) {
 	lines := map[string][]string{}
 	var order []string
 	read := func(line string) error {
@@ -72,16 +73,14 @@ func readBrands(path string) (*brands, error) {
 		return checkBrand(fields)
 	}
 	if err := eachLine(strings.NewReader(knownBrands), read); err != nil {
-		return nil, fmt.Errorf("read the known brands: %w", err)
+		return nil, 0, of, fmt.Errorf("read the known brands: %w", err)
 	}
-	if path != "" {
-		if err := eachLineOf(path, read); err != nil {
-			return nil, fmt.Errorf("read the brands of %s: %w", path, err)
-		}
+	if n, of, err = eachLineOf(path, read); err != nil {
+		return nil, 0, of, err
 	}
-	b := &brands{
+	b = &brands{
 		loose: map[string]int{}, gaps: map[string][]int{}, own: map[string]int{},
-		global: map[string]int{}, chance: map[string]struct{}{},
+		global: map[string]int{}, chance: map[string]struct{}{}, sizes: lengths{},
 	}
 	for _, name := range order {
 		if fields, ok := lines[name]; ok {
@@ -89,7 +88,7 @@ func readBrands(path string) (*brands, error) {
 			b.add(fields)
 		}
 	}
-	return b, nil
+	return b, n, of, nil
 }
 
 func validName(name string) bool {
@@ -153,7 +152,7 @@ func (b *brands) add(fields []string) {
 	for _, key := range []string{entry.loose, entry.plain} {
 		if _, taken := b.loose[key]; !taken {
 			b.loose[key] = n
-			b.sizes = withSize(b.sizes, len(key))
+			b.sizes.add(key)
 		}
 		for i := 0; entry.nearby() && i < len(key); i++ {
 			gap := key[:i] + key[i+1:]
@@ -201,15 +200,6 @@ func (b *brands) spelled(labels string) (int, string) {
 		}
 	}
 	return none, ""
-}
-
-// withSize puts a length into an ordered list, once.
-func withSize(sizes []int, n int) []int {
-	at, found := slices.BinarySearch(sizes, n)
-	if found {
-		return sizes
-	}
-	return slices.Insert(sizes, at, n)
 }
 
 // likeness makes a tight skeleton one that names are found by, in place: i is l, and a

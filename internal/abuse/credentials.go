@@ -17,7 +17,8 @@ var loginWords string
 
 // LoginWords is the signal Credentials: words of pages that ask for a password, in the path
 // and in the labels below the registrable domain, as whole words in any case, after
-// percent-decoding once and without accents. Honest sites have such pages too, which is why
+// percent-decoding once and without accents; of a path that is longer than any in use, its
+// ends are looked at. Honest sites have such pages too, which is why
 // it adds little. loginwords.txt has the words, of which each language has its own.
 type LoginWords struct {
 	words map[string]struct{} // set once
@@ -57,10 +58,30 @@ func (l *LoginWords) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, 
 			return one(Credentials, "the word "+word+" in the host"), nil
 		}
 	}
-	if word := l.find(pathOf(f.URL)); word != "" {
-		return one(Credentials, "the word "+word+" in the path"), nil
+	for _, part := range ends(pathOf(f.URL)) {
+		if word := l.find(part); word != "" {
+			return one(Credentials, "the word "+word+" in the path"), nil
+		}
 	}
 	return nil, nil
+}
+
+// longPath is beyond what paths are as long as, in bytes, and endOfPath how much is looked
+// at of each end of one that is longer: what is between is there to cost time.
+const (
+	longPath  = 2048
+	endOfPath = 1024
+)
+
+// ends returns a path, or the beginning and the end of a long one, as whole words.
+func ends(where string) [2]string {
+	if len(where) <= longPath {
+		return [2]string{where}
+	}
+	const border = "/-._~!$&'()*+,;=:@"
+	begin, end := where[:endOfPath], where[len(where)-endOfPath:]
+	begin = begin[:strings.LastIndexAny(begin, border)+1]
+	return [2]string{begin, end[strings.IndexAny(end, border)+1:]}
 }
 
 // pathOf returns the path of a URL, still encoded.
@@ -87,7 +108,7 @@ func subdomains(host string) string {
 // unicodeOf returns labels with A-labels read, as many as there are.
 func unicodeOf(labels string) string {
 	if strings.Contains(labels, "xn--") {
-		if read := weburl.Unicode(labels); read != "" && strings.Count(read, ".") == strings.Count(labels, ".") {
+		if read := weburl.Spelled(labels); strings.Count(read, ".") == strings.Count(labels, ".") {
 			return read
 		}
 	}

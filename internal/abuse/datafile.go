@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 )
@@ -42,20 +41,20 @@ func eachLine(r io.Reader, read func(line string) error) error {
 	return nil
 }
 
-// eachLineOf is eachLine for a path. What is no regular file is refused before it is
-// opened: a pipe would keep the start waiting.
-func eachLineOf(path string, read func(line string) error) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDataFile, err)
+// eachLineOf is eachLine for the file at a path, which comes back with how many lines
+// were read; "" = none.
+func eachLineOf(path string, read func(line string) error) (n int, of stamp, err error) {
+	if path == "" {
+		return 0, stamp{}, nil
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is no regular file", ErrDataFile, path)
+	of, err = version(path, func(f io.ReadSeeker, _ int64) error {
+		return eachLine(f, func(line string) error {
+			n++
+			return read(line)
+		})
+	})
+	if err != nil && !errors.Is(err, ErrDataFile) {
+		err = fmt.Errorf("%w: %w", ErrDataFile, err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDataFile, err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	return eachLine(f, read)
+	return n, of, err
 }

@@ -51,21 +51,31 @@ var errMoving = errors.New("the file changed while it was read")
 // same.
 type syntax func(r io.Reader, keep func(*entry) error) (contents, error)
 
-// read makes an edition of a file, with room for so many entries. It reads the file
-// twice, once to count and once to keep, so that nothing but the edition takes memory.
-func read(path string, parse syntax, s *seeds, room int) (e *edition, of stamp, err error) {
+// version has one version of a file read, and returns its stamp. The error is ErrFile,
+// errMoving or that of read.
+func version(path string, read func(f io.ReadSeeker, size int64) error) (of stamp, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not keep us waiting
 	if err != nil {
-		return nil, stamp{}, fmt.Errorf("%w: %w", ErrFile, err)
+		return stamp{}, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	if of, err = stampOf(f.Stat()); err != nil {
-		return nil, of, err
+		return of, err
 	}
-	e, err = twice(f, of.size, parse, s, room)
+	err = read(f, of.size)
 	if after, errAfter := stampOf(f.Stat()); errAfter == nil && !after.same(of) {
-		return nil, of, errMoving
+		return of, errMoving
 	}
+	return of, err
+}
+
+// read makes an edition of a file, with room for so many entries. It reads the file
+// twice, once to count and once to keep, so that nothing but the edition takes memory.
+func read(path string, parse syntax, s *seeds, room int) (e *edition, of stamp, err error) {
+	of, err = version(path, func(f io.ReadSeeker, size int64) (err error) {
+		e, err = twice(f, size, parse, s, room)
+		return err
+	})
 	return e, of, err
 }
 

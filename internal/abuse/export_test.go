@@ -13,6 +13,9 @@ import (
 // Round is one round of Run.
 func (b *Blocklists) Round(ctx context.Context, now time.Time) { b.look(ctx, now) }
 
+// Round is one round of Run.
+func (s *Sources) Round(ctx context.Context, now time.Time) { s.look(ctx, now) }
+
 // Meanings returns what a list of destinations means, as "host evil.example", and how
 // many of its lines were passed over and not understood.
 func Meanings(r io.Reader, turned bool) (meant []string, passed, strange int, err error) {
@@ -84,7 +87,7 @@ func Read(path string, room int) (entries, size int, has func(host string) bool,
 }
 
 // MixtureOf is what one label mixes.
-var MixtureOf = mixture
+func MixtureOf(label string) string { return newScripts().mixture(label) }
 
 // Known is one brand of a list.
 type Known struct {
@@ -95,8 +98,16 @@ type Known struct {
 // BrandsOf returns the brands that l knows.
 func BrandsOf(l *LookAlikes) []Known {
 	var all []Known
-	for _, b := range l.brands.all {
+	for _, b := range l.now.Load().brands.all {
 		all = append(all, Known{b.name, b.home, b.common})
 	}
 	return all
+}
+
+// Shapes returns what a text looks like before pairs of letters are joined: found anew, and
+// as remembered.
+func Shapes(text string) (anew, remembered string) {
+	var s shapes
+	s.append(nil, []byte(text))
+	return string(appendShapes(nil, text)), string(s.append(nil, []byte(text)))
 }

@@ -49,7 +49,7 @@ func (e *FileError) Error() string { return "read the " + e.What + " " + e.Path 
 // Unwrap returns why.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// files are the lists of one purpose.
+// files are the lists of one purpose, or the files of signals.
 //
 // A file whose new version cannot be used, because it is missing, damaged, half-written,
 // too large or without an entry where there were some, is logged once and leaves the
@@ -69,8 +69,9 @@ type files struct {
 type list struct {
 	what, name, path string // what is for people: "blocklist"
 	role             role
-	parse            syntax
-	now              atomic.Pointer[edition] // nil = no version could be used yet
+	take             take
+	now              atomic.Pointer[edition] // nil = no version could be used yet, or of a signal
+	holds            atomic.Pointer[holding] // what is known of the version in use; nil = none
 	failed           atomic.Bool             // the newest version could not be used
 	reloads          atomic.Uint64
 	failures         atomic.Uint64
@@ -78,6 +79,16 @@ type list struct {
 	// Guarded by files.mu.
 	seen stamp // of the version that was read last
 	gone bool  // there was no file at the last look
+}
+
+// take reads the newest version of a file, with room for so many entries. Unless there is
+// an error, use puts it in the place of the one before.
+type take func(room int) (h holding, use func(), of stamp, err error)
+
+// holding is what is known of a version of a file.
+type holding struct {
+	entries, bytes  int
+	passed, strange lines
 }
 
 // role says what the entries of a list are for.
@@ -88,11 +99,12 @@ const (
 	allows
 	reserves
 	refuses
+	informs // a signal
 )
 
 func (l *list) size() int {
-	if e := l.now.Load(); e != nil {
-		return e.len()
+	if h := l.holds.Load(); h != nil {
+		return h.entries
 	}
 	return 0
 }
@@ -111,9 +123,15 @@ func newFiles(log *slog.Logger, work func() (done func())) *files {
 func (f *files) add(what string, as role, parse syntax, paths []string) {
 	for _, path := range paths {
 		name := filepath.Base(path)
-		f.lists = append(f.lists, &list{
-			what: what, name: strings.TrimSuffix(name, filepath.Ext(name)), path: path, role: as, parse: parse,
-		})
+		l := &list{what: what, name: strings.TrimSuffix(name, filepath.Ext(name)), path: path, role: as}
+		l.take = func(room int) (holding, func(), stamp, error) {
+			e, of, err := read(path, parse, f.seeds, room)
+			if err != nil {
+				return holding{}, nil, of, err
+			}
+			return holding{e.len(), e.size(), e.contents.passed, e.contents.strange}, func() { l.now.Store(e) }, of, nil
+		}
+		f.lists = append(f.lists, l)
 	}
 }
 
@@ -188,8 +206,8 @@ func (f *files) load(ctx context.Context, l *list) error {
 		}
 	}
 	begin := time.Now()
-	e, of, err := read(l.path, l.parse, f.seeds, room)
-	if err == nil && e.len() == 0 && l.size() > 0 {
+	h, use, of, err := l.take(room)
+	if err == nil && h.entries == 0 && l.size() > 0 {
 		err = fmt.Errorf("%w: it has no entry any more", ErrDamaged)
 	}
 	l.seen, l.gone = of, errors.Is(err, ErrFile)
@@ -201,14 +219,15 @@ func (f *files) load(ctx context.Context, l *list) error {
 		l.failures.Add(1)
 		return &FileError{What: l.what, Path: l.path, Err: err}
 	}
-	l.now.Store(e)
+	use()
+	l.holds.Store(&h)
 	l.reloads.Add(1)
-	if strange := e.contents.strange; strange.n > 0 {
+	if h.strange.n > 0 {
 		f.log.WarnContext(ctx, "lines of a list are not understood and have no effect", slog.String("list", l.what), slog.String("file", l.path),
-			slog.Int("lines", strange.n), slog.Int("first", strange.first))
+			slog.Int("lines", h.strange.n), slog.Int("first", h.strange.first))
 	}
-	f.log.InfoContext(ctx, "list in use", slog.String("list", l.what), slog.String("file", l.path), slog.Int("entries", e.len()),
-		slog.Int("passed_over", e.contents.passed.n), slog.String("took", time.Since(begin).Round(time.Millisecond).String()))
+	f.log.InfoContext(ctx, "list in use", slog.String("list", l.what), slog.String("file", l.path), slog.Int("entries", h.entries),
+		slog.Int("passed_over", h.passed.n), slog.String("took", time.Since(begin).Round(time.Millisecond).String()))
 	return nil
 }
 
@@ -243,11 +262,11 @@ func (f *files) stats(as role) Stats {
 }
 
 func (s *Stats) add(l *list) {
-	if e := l.now.Load(); e != nil {
-		s.Entries += e.len()
-		s.Passed += e.contents.passed.n
-		s.Strange += e.contents.strange.n
-		s.Bytes += e.size()
+	if h := l.holds.Load(); h != nil {
+		s.Entries += h.entries
+		s.Passed += h.passed.n
+		s.Strange += h.strange.n
+		s.Bytes += h.bytes
 	}
 	if l.failed.Load() {
 		s.Unusable++

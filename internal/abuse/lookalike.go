@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,56 +27,83 @@ import (
 // elsewhere in the host where they are a whole label, so that apple-pie.example,
 // target.example and apple.fandom.com stay what they are. A name inside of a longer word
 // is none: pineapple, metabolic.
+//
+// The brands are exchanged in one step when an operator's file changes (Sources).
 type LookAlikes struct {
-	brands *brands
-	lures  *lures
+	path string
+	now  atomic.Pointer[sighted]
+}
+
+// sighted is what a host is looked at with. It is never changed once it is made.
+type sighted struct {
+	brands  *brands
+	lures   *lures
+	scripts *scripts
+	shapes  *shapes
 }
 
 // NewLookAlikes knows the brands that are listed with this package and those of the file
 // at path, in the format that brands.txt explains; "" = no file. A line about a known name
 // replaces it, and "-name" takes it out. The error is an ErrDataFile.
 func NewLookAlikes(path string) (*LookAlikes, error) {
-	b, err := readBrands(path)
+	b, _, _, err := readBrands(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the brands: %w", err)
+	}
+	words, err := readLures()
 	if err != nil {
 		return nil, err
 	}
-	l, err := readLures()
-	if err != nil {
-		return nil, err
-	}
-	return &LookAlikes{brands: b, lures: l}, nil
+	l := &LookAlikes{path: path}
+	l.now.Store(&sighted{brands: b, lures: words, scripts: newScripts(), shapes: new(shapes)})
+	return l, nil
+}
+
+// source implements sourced.
+func (l *LookAlikes) source() *list {
+	return &list{what: "list of brands", path: l.path, role: informs, take: func(int) (holding, func(), stamp, error) {
+		b, n, of, err := readBrands(l.path)
+		return holding{entries: n}, func() {
+			before := l.now.Load()
+			l.now.Store(&sighted{b, before.lures, before.scripts, before.shapes})
+		}, of, err
+	}}
 }
 
 // Len returns how many brands are known.
-func (l *LookAlikes) Len() int { return len(l.brands.all) }
+func (l *LookAlikes) Len() int { return len(l.now.Load().brands.all) }
 
 // Name implements Signal.
 func (*LookAlikes) Name() Name { return LookAlike }
 
 // Look implements Signal.
 func (l *LookAlikes) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, error) {
+	with := l.now.Load()
 	host := strings.TrimSuffix(f.URL.Host(), ".")
 	if strings.IndexByte(host, '.') < 0 || isAddress(host) {
 		return nil, nil
 	}
 	// What the public suffix is, is asked only where a brand is seen: it costs an
-	// allocation, and nearly no host has one.
+	// allocation, and nearly no host has one. Letters outside ASCII take longer, and are
+	// looked at once.
 	shown := unicodeOf(host)
-	if v := l.view(shown[:strings.LastIndexByte(shown, '.')]); v.imitated == none && v.suspect == none {
-		return nil, nil
+	if shown == host {
+		if v := with.view(shown[:strings.LastIndexByte(shown, '.')]); v.imitated == none && v.suspect == none {
+			return nil, nil
+		}
 	}
 	domain := registrable(host)
-	if domain == "" || l.brands.atHome(host, domain) {
+	if domain == "" || with.brands.atHome(host, domain) {
 		return nil, nil
 	}
-	v := l.view(labels(shown, 1+strings.Count(host[:len(host)-len(domain)], ".")))
+	v := with.view(labels(shown, 1+strings.Count(host[:len(host)-len(domain)], ".")))
 	if v.imitated == none && v.strong {
 		v.imitated, v.text = v.suspect, v.suspectText
 	}
 	if v.imitated == none {
 		return nil, nil
 	}
-	b := &l.brands.all[v.imitated]
+	b := &with.brands.all[v.imitated]
 	evidence := fmt.Sprintf("%s in %s reads like %s of %s", v.text, host, b.name, b.home)
 	if v.mixed != "" {
 		evidence += ", and mixes " + v.mixed
@@ -101,7 +129,7 @@ const none = -1
 
 // view is what is seen of one host, label by label.
 type view struct {
-	signal *LookAlikes
+	with *sighted
 
 	imitated int    // the brand that is imitated for sure
 	text     string // the label that does it
@@ -113,9 +141,9 @@ type view struct {
 }
 
 // view looks at the labels of a host that may say a brand's name.
-func (l *LookAlikes) view(host string) view {
-	v := view{signal: l, suspect: none}
-	v.imitated, v.text = l.brands.spelled(host)
+func (w *sighted) view(host string) view {
+	v := view{with: w, suspect: none}
+	v.imitated, v.text = w.brands.spelled(host)
 	for rest, more := host, true; more && v.imitated == none; {
 		var label string
 		label, rest, more = strings.Cut(rest, ".")
@@ -126,19 +154,22 @@ func (l *LookAlikes) view(host string) view {
 
 // label looks at one label: at its parts between hyphens, and at all of it without them.
 func (v *view) label(label string) {
-	if label == "www" {
-		return // says nothing where it belongs
+	if label == "www" || len(label) < 2 {
+		return // says nothing where it belongs; no name and no word has one letter
 	}
 	mixed := ""
 	if !ascii(label) {
-		mixed = mixture(label)
+		mixed = v.with.scripts.mixture(label)
 	}
-	var stack, joinedStack [4 * mostLetters]byte
-	raw, joined := append(stack[:0], label...), joinedStack[:0]
+	var rawRoom, joinedRoom, shapesRoom [4 * mostLetters]byte
+	var sightsRoom [mostLetters / 2]sight
+	raw, joined, sights := append(rawRoom[:0], label...), reading{joinedRoom[:0], shapesRoom[:0]}, sightsRoom[:0]
 	var beside [endLure + 1]bool
 	for part, rest := cutPart(raw); len(part) > 0; part, rest = cutPart(rest) {
-		joined = append(joined, part...)
-		switch s := v.signal.read(part, mixed != ""); {
+		before := joined
+		joined = joined.with(v.with.shapes, part)
+		s := v.with.read(joined.behind(before))
+		switch sights = append(sights, s); {
 		case s.brand != none:
 		case s.lure == noLure && bytes.ContainsAny(part, "0123456789"): // what a program made up
 			beside[weakLure] = true
@@ -148,14 +179,17 @@ func (v *view) label(label string) {
 	}
 	strong, weak := beside[strongLure] || beside[endLure], beside[weakLure]
 	v.strong = v.strong || strong
-	whole := len(joined) == len(raw)
-	for part, rest := cutPart(raw); len(part) > 0; part, rest = cutPart(rest) {
-		v.judge(v.signal.read(part, mixed != ""), label, whole, strong, weak)
+	whole := len(joined.text) == len(raw)
+	for _, s := range sights {
+		v.judge(s, label, whole, strong, weak)
 	}
 	if !whole {
-		if s := v.signal.read(joined, mixed != ""); !s.near {
+		if s := v.with.read(joined); !s.near {
 			v.judge(s, label, true, strong, weak)
 		}
+	}
+	if mixed != "" {
+		v.judge(v.with.inside(joined), label, whole, strong, weak)
 	}
 	if v.imitated != none {
 		v.mixed = mixed
@@ -168,7 +202,7 @@ func (v *view) judge(s sight, label string, whole, strong, weak bool) {
 	if s.brand == none || v.imitated != none {
 		return
 	}
-	common := v.signal.brands.all[s.brand].common
+	common := v.with.brands.all[s.brand].common
 	strong = strong || s.lure == strongLure
 	weak = weak || s.lure == weakLure
 	switch {

@@ -22,12 +22,12 @@ const (
 // lures are such words by their likeness.
 type lures struct {
 	words map[string]lure
-	sizes []int // their lengths, each once, in order
+	sizes lengths
 }
 
 // readLures reads the words of this package.
 func readLures() (*lures, error) {
-	l := &lures{words: map[string]lure{}}
+	l := &lures{words: map[string]lure{}, sizes: lengths{}}
 	err := eachLine(strings.NewReader(knownLures), func(line string) error {
 		group, words, _ := strings.Cut(line, ":")
 		kind, known := map[string]lure{"weak": weakLure, "strong": strongLure, "ends": endLure}[group]
@@ -37,7 +37,7 @@ func readLures() (*lures, error) {
 		for word := range strings.FieldsSeq(words) {
 			for _, key := range [][]byte{likeness(appendTight(nil, word)), likeness(appendShapes(nil, word))} {
 				l.words[string(key)] = max(kind, l.words[string(key)])
-				l.sizes = withSize(l.sizes, len(key))
+				l.sizes.add(string(key))
 			}
 		}
 		return nil

@@ -1,7 +1,5 @@
 package abuse
 
-import "bytes"
-
 // near returns a brand that differs from a likeness by one letter: another one, one too
 // many, one missing, or two neighbours exchanged. The first letter is right: who imitates
 // a name keeps it, and words that rhyme differ there. Both have at least nearBrand letters.
@@ -73,9 +71,12 @@ func oneEdit(a []byte, b string) bool {
 
 // within returns a brand of five letters or more whose likeness stands in a text.
 func (b *brands) within(text []byte) (int, bool) {
-	for n := range b.all {
-		if entry := &b.all[n]; len(entry.loose) >= nearBrand-1 && bytes.Contains(text, []byte(entry.loose)) {
-			return n, true
+	for i := range text {
+		for sizes := b.sizes.of(text[i:]); sizes != 0; {
+			size := shortest(&sizes)
+			if n, found := b.loose[string(text[i:i+size])]; found && size >= nearBrand-1 {
+				return n, true
+			}
 		}
 	}
 	return none, false

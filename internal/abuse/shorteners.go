@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"curt/internal/weburl"
@@ -15,37 +16,57 @@ var knownShorteners string
 
 // Shorteners is the signal Shortener: a link to another service of redirects hides where
 // it ends from every other signal, and from the visitor of a preview.
+// The services are exchanged in one step when an operator's file changes (Sources).
 type Shorteners struct {
-	hosts map[string]struct{} // set once
+	path string
+	now  atomic.Pointer[hosts]
 }
+
+// hosts are names, never changed once they are read.
+type hosts map[string]struct{}
 
 // NewShorteners knows the services that are listed with this package and those of the
 // file at path, a host on each line with comments behind "#"; "" = no file. A line that
 // begins with "-" takes a host out again. The error is an ErrDataFile.
 func NewShorteners(path string) (*Shorteners, error) {
-	s := &Shorteners{hosts: map[string]struct{}{}}
-	if err := eachLine(strings.NewReader(knownShorteners), s.read); err != nil {
-		return nil, fmt.Errorf("read the known shorteners: %w", err)
+	known, _, _, err := readShorteners(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the shorteners: %w", err)
 	}
-	if path == "" {
-		return s, nil
-	}
-	if err := eachLineOf(path, s.read); err != nil {
-		return nil, fmt.Errorf("read the shorteners of %s: %w", path, err)
-	}
+	s := &Shorteners{path: path}
+	s.now.Store(&known)
 	return s, nil
 }
 
-func (s *Shorteners) read(line string) error {
+// readShorteners reads the services of this package and those of the file at path, if one
+// is named, and returns how many lines that has.
+func readShorteners(path string) (known hosts, n int, of stamp, err error) {
+	known = hosts{}
+	if err := eachLine(strings.NewReader(knownShorteners), known.read); err != nil {
+		return nil, 0, of, fmt.Errorf("read the known shorteners: %w", err)
+	}
+	n, of, err = eachLineOf(path, known.read)
+	return known, n, of, err
+}
+
+// source implements sourced.
+func (s *Shorteners) source() *list {
+	return &list{what: "list of shorteners", path: s.path, role: informs, take: func(int) (holding, func(), stamp, error) {
+		known, n, of, err := readShorteners(s.path)
+		return holding{entries: n}, func() { s.now.Store(&known) }, of, err
+	}}
+}
+
+func (h hosts) read(line string) error {
 	name, out := strings.CutPrefix(line, "-")
 	host, err := weburl.ParseHost(name)
 	switch {
 	case err != nil || strings.IndexByte(host, '.') < 0:
 		return fmt.Errorf("%q is no host", name)
 	case out:
-		delete(s.hosts, host)
+		delete(h, host)
 	default:
-		s.hosts[host] = struct{}{}
+		h[host] = struct{}{}
 	}
 	return nil
 }
@@ -55,9 +76,9 @@ func (*Shorteners) Name() Name { return Shortener }
 
 // Look implements Signal.
 func (s *Shorteners) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding, error) {
-	name := strings.TrimSuffix(f.URL.Host(), ".")
+	known, name := *s.now.Load(), strings.TrimSuffix(f.URL.Host(), ".")
 	for {
-		if _, listed := s.hosts[name]; listed {
+		if _, listed := known[name]; listed {
 			return one(Shortener, name+" redirects to wherever its users say"), nil
 		}
 		_, above, found := strings.Cut(name, ".")

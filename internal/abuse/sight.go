@@ -15,41 +15,76 @@ type sight struct {
 	near      bool // a letter of the name is wrong
 }
 
-// read looks at a part of a label. In a label that mixes scripts a name is found inside
-// of words too: nobody writes so by chance.
-func (l *LookAlikes) read(part []byte, mixed bool) sight {
-	var tightBytes, looseBytes [2 * mostLetters]byte
-	tight := appendTight(tightBytes[:0], part)
-	loose := likeness(append(looseBytes[:0], tight...))
-	if n, found := l.named(tight, loose); found {
-		return sight{brand: n, disguised: string(part) != l.brands.all[n].name}
+// reading is a text and its shapes: what it looks like before pairs of letters are joined.
+// Shapes cost most of what a text outside ASCII costs, and are made once.
+type reading struct{ text, shapes []byte }
+
+// with is the reading with a part behind it.
+func (r reading) with(known *shapes, part []byte) reading {
+	return reading{append(r.text, part...), known.append(r.shapes, part)}
+}
+
+// behind is what r has more than it had before.
+func (r reading) behind(before reading) reading {
+	return reading{r.text[len(before.text):], r.shapes[len(before.shapes):]}
+}
+
+// core is a reading without the digits at its ends, each of which is one shape.
+func (r reading) core() reading {
+	const digits = "0123456789"
+	behind := bytes.TrimLeft(r.text, digits)
+	text := bytes.TrimRight(behind, digits)
+	from := len(r.text) - len(behind)
+	return reading{text, r.shapes[from : len(r.shapes)-(len(behind)-len(text))]}
+}
+
+// tight appends the skeleton in which i is no l yet.
+func (r reading) tight(room []byte) []byte {
+	b := append(room, r.shapes...)
+	return b[:joinPairs(b)]
+}
+
+// read looks at a part of a label.
+func (w *sighted) read(r reading) sight {
+	var tightRoom, looseRoom [2 * mostLetters]byte
+	tight := r.tight(tightRoom[:0])
+	loose := likeness(append(looseRoom[:0], tight...))
+	if n, found := w.named(tight, loose); found {
+		return sight{brand: n, disguised: string(r.text) != w.brands.all[n].name}
 	}
-	if kind := l.lures.words[string(loose)]; kind != noLure {
+	if kind := w.lures.words[string(loose)]; kind != noLure {
 		return sight{brand: none, lure: kind}
 	}
-	if core := bytes.Trim(part, "0123456789"); len(core) != len(part) && len(core) > 0 { // paypal24
-		if s := l.read(core, mixed); s.brand != none && !s.near {
+	if core := r.core(); len(core.text) != len(r.text) && len(core.text) > 0 { // paypal24
+		if s := w.read(core); s.brand != none && !s.near {
 			s.lure = max(s.lure, weakLure)
 			return s
 		}
 	}
-	if s := l.compound(tight, loose); s.brand != none {
-		s.disguised = !bytes.Contains(part, []byte(l.brands.all[s.brand].name))
+	if s := w.compound(tight, loose); s.brand != none {
+		s.disguised = !bytes.Contains(r.text, []byte(w.brands.all[s.brand].name))
 		return s
 	}
-	n, found := l.brands.near(loose)
-	if plain := appendShapes(tightBytes[:0], part); !found && len(plain) != len(loose) { // a pair that is two letters
-		loose = likeness(append(looseBytes[:0], plain...))
-		if s := l.compound(plain, loose); s.brand != none {
+	n, found := w.brands.near(loose)
+	if !found && len(r.shapes) != len(loose) { // a pair that is two letters
+		loose = likeness(append(looseRoom[:0], r.shapes...))
+		if s := w.compound(r.shapes, loose); s.brand != none {
 			return s
 		}
-		n, found = l.brands.near(loose)
+		n, found = w.brands.near(loose)
 	}
 	if found {
 		return sight{brand: n, near: true}
 	}
-	if mixed {
-		if n, found := l.brands.within(loose); found {
+	return sight{brand: none}
+}
+
+// inside finds a name within the words of a label that mixes scripts: nobody writes so by
+// chance.
+func (w *sighted) inside(r reading) sight {
+	var room [2 * mostLetters]byte
+	for _, text := range [][]byte{r.tight(room[:0]), r.shapes} {
+		if n, found := w.brands.within(likeness(text)); found {
 			return sight{brand: n, disguised: true}
 		}
 	}
@@ -57,12 +92,12 @@ func (l *LookAlikes) read(part []byte, mixed bool) sight {
 }
 
 // named returns the brand that a whole text is called like.
-func (l *LookAlikes) named(tight, loose []byte) (int, bool) {
-	n, found := l.brands.loose[string(loose)]
+func (w *sighted) named(tight, loose []byte) (int, bool) {
+	n, found := w.brands.loose[string(loose)]
 	if !found {
 		return none, false
 	}
-	b := &l.brands.all[n]
+	b := &w.brands.all[n]
 	return n, len(b.name) >= shortBrand || string(tight) == b.tight
 }
 
@@ -83,9 +118,9 @@ func (s *step) over(from step, word lure) {
 // compound finds a text that is nothing but one name and words that lure, written
 // together. Single digits may stand between them. The two texts are of one length. Its
 // time is bounded by the length and by how many lengths names and words have.
-func (l *LookAlikes) compound(tight, loose []byte) sight {
+func (w *sighted) compound(tight, loose []byte) sight {
 	n := len(loose)
-	if n > mostLetters {
+	if n > mostLetters || n <= shortestName { // nothing fits beside a name
 		return sight{brand: none}
 	}
 	var words, names [mostLetters + 1]step
@@ -95,16 +130,14 @@ func (l *LookAlikes) compound(tight, loose []byte) sight {
 			continue
 		}
 		if words[i].reached {
-			l.namesAt(&names, words[i], tight, loose, i)
+			w.namesAt(&names, words[i], tight, loose, i)
 		}
 		if c := tight[i]; '2' <= c && c <= '9' {
 			advance(&words, &names, i, i+1, weakLure)
 		}
-		for _, size := range l.lures.sizes {
-			if i+size > n {
-				break
-			}
-			if word := l.lures.words[string(loose[i:i+size])]; word != noLure {
+		for sizes := w.lures.sizes.of(loose[i:]); sizes != 0; {
+			size := shortest(&sizes)
+			if word := w.lures.words[string(loose[i:i+size])]; word != noLure {
 				advance(&words, &names, i, i+size, word)
 			}
 		}
@@ -127,15 +160,13 @@ func advance(words, names *[mostLetters + 1]step, from, to int, word lure) {
 
 // namesAt goes over each name at a place. One of three letters counts at the beginning
 // only: "accounting" is no account of ING.
-func (l *LookAlikes) namesAt(names *[mostLetters + 1]step, from step, tight, loose []byte, i int) {
-	for _, size := range l.brands.sizes {
-		if i+size > len(loose) {
-			return
-		}
+func (w *sighted) namesAt(names *[mostLetters + 1]step, from step, tight, loose []byte, i int) {
+	for sizes := w.brands.sizes.of(loose[i:]); sizes != 0; {
+		size := shortest(&sizes)
 		if i > 0 && size <= shortestName {
 			continue
 		}
-		if n, found := l.named(tight[i:i+size], loose[i:i+size]); found {
+		if n, found := w.named(tight[i:i+size], loose[i:i+size]); found {
 			names[i+size] = step{reached: true, lure: from.lure, brand: n}
 		}
 	}

@@ -107,12 +107,14 @@ func TestLoginWords(t *testing.T) {
 		[]string{
 			"https://a.example/", "https://a.example/blogging", "https://a.example/loginov", "https://a.example/accounting", "https://a.example/verifyx", "https://a.example/log/in/tables",
 			"https://a.example/?login", "https://a.example/#login", "https://login.example/", "https://login.com/", "https://a.example/x?next=/login", "https://a.example/authors",
+			"https://a.example/" + strings.Repeat("a/", 4000) + "login", "https://a.example/login/" + strings.Repeat("b", 8000), "https://a.example/" + strings.Repeat("c-", 1800) + "sign-in",
 			"https://a.example/securely", "https://a.example/%256Cogin", "https://a.example/sign/in-side", "https://a.example/updates-x", "https://github.io/", "http://192.0.2.1/",
 			"https://a.example/" + strings.Repeat("%ff", 300), "https://a.example/" + strings.Repeat("loginlogin", 20),
 		})
 }
 
 func TestShorteners(t *testing.T) {
+			"https://a.example/" + strings.Repeat("xlogin", 1300), "https://a.example/" + strings.Repeat("a", 1018) + "login" + strings.Repeat("a/", 3000),
 	path := filepath.Join(t.TempDir(), "mine.txt")
 	if err := os.WriteFile(path, []byte("# ours\ngo.example.com\nkürz.example\n-goo.gl\n"), 0o600); err != nil {
 		t.Fatal(err)

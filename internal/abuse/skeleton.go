@@ -1,6 +1,7 @@
 package abuse
 
 import (
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,6 +27,42 @@ import (
 func Skeleton(text string) string {
 	var stack [128]byte
 	return string(loosen(appendTight(stack[:0], text)))
+}
+
+// seen is how far shapes remembers characters: the alphabets that are taken for Latin
+// letters are below. Ideographs are many, and like none.
+const seen = 0x3000
+
+// shapes remembers what characters look like, each when it is first met: to find out takes
+// longer than all else that is done with it. It is safe for many goroutines.
+type shapes [seen]atomic.Pointer[string]
+
+// append is appendShapes.
+func (s *shapes) append(b, text []byte) []byte {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return s.appendUnicode(b[:len(b)-i], text)
+		}
+		b = append(b, asciiShape(text[i]))
+	}
+	return b
+}
+
+func (s *shapes) appendUnicode(b, text []byte) []byte {
+	for _, r := range string(text) {
+		if r >= seen {
+			b = appendUnicode(b, string(r))
+			continue
+		}
+		shape := s[r].Load()
+		if shape == nil {
+			made := string(appendUnicode(nil, string(r)))
+			shape = &made
+			s[r].Store(shape)
+		}
+		b = append(b, *shape...)
+	}
+	return b
 }
 
 // appendTight appends the skeleton in which i is no l yet, so that short names can be

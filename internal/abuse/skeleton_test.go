@@ -65,6 +65,19 @@ func TestSkeletonGoesBeyondUnicode(t *testing.T) {
 	}
 }
 
+// What is remembered of characters is what they look like.
+func TestShapesAreRemembered(t *testing.T) {
+	texts := []string{"", "paypal", "раураl", "p\u0430ypal-1", "ｍicrosoft", "日本語の家", "한국go", "\U0001D4C5aypal", "x\u0301\u0327y", "\xff"}
+	for r := rune(0x80); r < 0x3400; r++ {
+		texts = append(texts, "a"+string(r)+"b")
+	}
+	for _, text := range texts {
+		if anew, remembered := abuse.Shapes(text); anew != remembered {
+			t.Errorf("%q looks like %q, and is remembered as %q", text, anew, remembered)
+		}
+	}
+}
+
 func TestScriptsThatNobodyMixes(t *testing.T) {
 	for label, want := range map[string]string{
 		"paypal": "", "münchen": "", "пример": "", "日本語の家": "", "tokyo東京": "", "한국go": "", "a-1": "", "שלום": "",

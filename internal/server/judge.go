@@ -37,8 +37,14 @@ func (s *Server) recheck(creator *shorten.Creator) {
 		return
 	}
 	cfg := shorten.RecheckConfig{Every: s.config.Recheck, Work: s.processors.work, Log: s.log}
-	if lists := s.ready.blocked; lists != nil {
-		cfg.Edition = func() uint64 { return lists.Stats().Reloads + lists.AllowStats().Reloads }
+	cfg.Edition = func() (reloads uint64) {
+		if lists := s.ready.blocked; lists != nil {
+			reloads += lists.Stats().Reloads + lists.AllowStats().Reloads
+		}
+		if files := s.ready.sources; files != nil {
+			reloads += files.Stats().Reloads
+		}
+		return reloads
 	}
 	s.again = creator.NewRechecker(cfg)
 }

@@ -35,9 +35,12 @@ func (c *numbered) Promise() codegen.Promise { return codegen.Unique }
 func (c *numbered) Minted() bool             { return true }
 func (c *numbered) Burned(link.Code)         {}
 
+// judge is what a server asks about where a link is to lead.
+type judge func(context.Context, time.Time, *abuse.Facts) abuse.Decision
+
 // judging is a write path with every check that a server makes, over lists of a million
-// entries and a thousand bans, and stores in memory.
-func judging(tb testing.TB) *shorten.Creator {
+// entries and a thousand bans, and stores in memory; and its judge alone.
+func judging(tb testing.TB) (*shorten.Creator, judge) {
 	tb.Helper()
 	var lines strings.Builder
 	for i := range 1_000_000 {
@@ -73,10 +76,11 @@ func judging(tb testing.TB) *shorten.Creator {
 			tb.Fatal(err)
 		}
 	}
+	asked := s.newJudge()
 	return shorten.New(shorten.Config{
 		Store: store, Codes: &numbered{}, Limits: ratelimit.NewMemory(), Own: new(weburl.Hosts), Random: rand.Reader,
-		Host: "curt.test", Blocklists: s.ready.blocked, Judge: s.newJudge(), Moderator: m, Journal: journal,
-	})
+		Host: "curt.test", Blocklists: s.ready.blocked, Judge: asked, Moderator: m, Journal: journal,
+	}), asked
 }
 
 // TestAnAllowListOverrulesAll: what an operator calls good is no look-alike, and no list

@@ -76,6 +76,10 @@ func (s *Server) countLists() {
 		s.countList(w.RefusedStats, "curt_refused_word_entries", "curt_refused_word_bytes", "curt_refused_word_passed_lines", "curt_refused_word_strange_lines",
 			"curt_refused_words_unusable", "curt_refused_word_reloads_total", "curt_refused_word_failures_total")
 	}
+	if f := s.ready.sources; f != nil {
+		s.countList(f.Stats, "curt_signal_list_entries", "curt_signal_list_bytes", "curt_signal_list_passed_lines", "curt_signal_list_strange_lines",
+			"curt_signal_lists_unusable", "curt_signal_list_reloads_total", "curt_signal_list_failures_total")
+	}
 }
 
 func (s *Server) countList(stats func() abuse.Stats, entries, bytes, passed, strange, unusable, reloads, failures string) {

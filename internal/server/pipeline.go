@@ -95,7 +95,10 @@ func (s *Server) support() []loop {
 	if s.ready.words != nil {
 		loops = append(loops, loop{"words", s.aside(s.ready.words.Run)})
 	}
-	if s.ready.blocked != nil || s.ready.words != nil {
+	if s.ready.sources != nil {
+		loops = append(loops, loop{"sources", s.aside(s.ready.sources.Run)})
+	}
+	if s.ready.blocked != nil || s.ready.words != nil || s.ready.sources != nil {
 		loops = append(loops, loop{"reload", s.aside(s.reload)})
 	}
 	if s.again != nil {

@@ -36,6 +36,7 @@ type prepared struct {
 	blocked  *abuse.Blocklists // nil = neither CURT_BLOCKLISTS nor CURT_ALLOWLISTS is set
 	policy   abuse.Policy      // what is made of what the signals find
 	signals  []abuse.Signal    // all that are no lists
+	sources  *abuse.Sources    // nil = neither CURT_BRANDS nor CURT_SHORTENERS_FILE is set
 	words    *abuse.Words      // nil = neither CURT_RESERVED_WORDS nor CURT_REFUSED_WORDS is set
 }
 
@@ -56,6 +57,10 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger, work func
 		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log, work); return err },
 		func() (err error) { p.policy, err = policy(cfg); return err },
 		func() (err error) { p.signals, err = signals(cfg); return err },
+		func() error {
+			p.sources = abuse.OpenSources(ctx, abuse.SourcesConfig{Log: log, Work: work}, p.signals...)
+			return nil
+		},
 		func() (err error) { p.words, err = words(ctx, cfg, log, work); return err },
 		checkTraces,
 	} {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// reload reads blocklists and words anew each time that somebody asks, until ctx ends.
+// reload reads lists, words and the files of signals anew each time that somebody asks, until ctx ends.
 func (s *Server) reload(ctx context.Context) error {
 	for {
 		select {
@@ -19,6 +19,9 @@ func (s *Server) reload(ctx context.Context) error {
 			}
 			if w := s.ready.words; w != nil {
 				errs = append(errs, w.Reload(ctx))
+			}
+			if f := s.ready.sources; f != nil {
+				errs = append(errs, f.Reload(ctx))
 			}
 			if err := errors.Join(errs...); err != nil {
 				s.log.ErrorContext(ctx, "lists cannot be used; their versions before stay", slog.Any("err", err))
