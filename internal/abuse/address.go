@@ -37,7 +37,7 @@ func isAddress(host string) bool {
 
 // PrivateAddress is the signal Private: an address that leads nowhere on the internet,
 // or only into the network of whoever clicks. It looks at the URL alone and resolves no
-// name, so that it cannot see a name whose address is private.
+// name, so that of names whose address is private it sees those that say so.
 type PrivateAddress struct{}
 
 // Name implements Signal.
@@ -52,6 +52,9 @@ func (PrivateAddress) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding,
 			return one(Private, host+" is below "+name+", which is for local networks"), nil
 		case strings.IndexByte(host, '.') < 0:
 			return one(Private, host+" has no dot: only local networks know such names"), nil
+		}
+		if address, why, found := spelledAddress(host); found {
+			return one(Private, address+", which "+host+" leads to, is "+why), nil
 		}
 		return nil, nil
 	}

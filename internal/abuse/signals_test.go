@@ -84,11 +84,15 @@ func TestPrivateAddresses(t *testing.T) {
 			"http://[100::1]/", "http://[2001::1]/", "http://[2001:db8::1]/", "http://[3fff::1]/", "http://[5f00::1]/", "http://[fc00::1]/", "http://[fd12::1]/",
 			"http://[fe80::1]/", "http://[fec0::1]/", "http://[ff02::1]/", "http://[4000::1]/",
 			"http://localhost/", "http://a.localhost/", "http://localhost./", "http://printer.local/", "http://db.internal/", "http://x.home.arpa/", "http://intranet/",
+			"http://127.0.0.1.nip.io/", "http://app.10.0.0.1.nip.io./", "http://app-192-168-1-250.nip.io/", "http://magic-7f000001.nip.io/", "http://0A000001.nip.io/", "http://10-0-0-1.sslip.io/",
+			"http://www.192-168-0-1.sslip.io/", "http://--1.sslip.io/", "http://fd00--1.sslip.io/", "http://8.8.8.8.10.0.0.1.sslip.io/", "http://10.0.0.1.traefik.me/", "http://localtest.me/", "http://a.lvh.me/",
 		},
 		[]string{
 			"http://8.8.8.8/", "http://1.1.1.1/", "http://172.32.0.1/", "http://100.128.0.1/", "http://192.0.0.9/", "http://192.0.1.1/", "http://198.20.0.1/", "http://223.255.255.255/",
 			"http://[2606:4700::1111]/", "http://[64:ff9b::808:808]/", "http://[2002:808:808::]/", "http://[2001:4860::8888]/", "http://[2001:20::1]/", "http://[::ffff:8.8.8.8]/",
 			"https://mylocal.example/", "https://notlocalhost.com/", "https://internal.example.com/", "https://example.com/10.0.0.1",
+			"http://8.8.8.8.nip.io/", "http://8-8-8-8.sslip.io/", "http://08080808.nip.io/", "https://nip.io/", "https://sslip.io/", "http://2606-4700--1111.sslip.io/", "http://10.0.0.nip.io/",
+			"http://10.0.0.1.example.com/", "http://127.0.0.1.notnip.io/", "http://mylocaltest.me/", "http://10.0.0.256.nip.io/",
 		})
 	if got := look(t, abuse.PrivateAddress{}, morning(), facts(t, "http://[64:ff9b::a00:1]/")); got != "10.0.0.1 is private (10.0.0.0/8, RFC 1918)" {
 		t.Errorf("the evidence is %q", got)
@@ -103,18 +107,18 @@ func TestLoginWords(t *testing.T) {
 			"https://a.example/contrase%C3%B1a", "https://a.example/contraseña", "https://a.example/%D0%BF%D0%B0%D1%80%D0%BE%D0%BB%D1%8C", "https://a.example/ログイン", "https://a.example/hasło",
 			"https://login.shop.com/", "https://secure-update.a.b.co.uk/", "https://a.example/bestätigen", "https://a.example/webscr", "https://a.example/userLogin", "https://a.example/update",
 			"https://verify.user.github.io/", "https://a.example/a/b/c/d/Account#x", "https://a.example/%E2%80%99/login",
+			"https://a.example/" + strings.Repeat("a/", 4000) + "login", "https://a.example/login/" + strings.Repeat("b", 8000), "https://a.example/" + strings.Repeat("c-", 1800) + "sign-in",
 		},
 		[]string{
 			"https://a.example/", "https://a.example/blogging", "https://a.example/loginov", "https://a.example/accounting", "https://a.example/verifyx", "https://a.example/log/in/tables",
 			"https://a.example/?login", "https://a.example/#login", "https://login.example/", "https://login.com/", "https://a.example/x?next=/login", "https://a.example/authors",
-			"https://a.example/" + strings.Repeat("a/", 4000) + "login", "https://a.example/login/" + strings.Repeat("b", 8000), "https://a.example/" + strings.Repeat("c-", 1800) + "sign-in",
 			"https://a.example/securely", "https://a.example/%256Cogin", "https://a.example/sign/in-side", "https://a.example/updates-x", "https://github.io/", "http://192.0.2.1/",
 			"https://a.example/" + strings.Repeat("%ff", 300), "https://a.example/" + strings.Repeat("loginlogin", 20),
+			"https://a.example/" + strings.Repeat("xlogin", 1300), "https://a.example/" + strings.Repeat("a", 1018) + "login" + strings.Repeat("a/", 3000),
 		})
 }
 
 func TestShorteners(t *testing.T) {
-			"https://a.example/" + strings.Repeat("xlogin", 1300), "https://a.example/" + strings.Repeat("a", 1018) + "login" + strings.Repeat("a/", 3000),
 	path := filepath.Join(t.TempDir(), "mine.txt")
 	if err := os.WriteFile(path, []byte("# ours\ngo.example.com\nkürz.example\n-goo.gl\n"), 0o600); err != nil {
 		t.Fatal(err)
