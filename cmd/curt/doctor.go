@@ -12,9 +12,10 @@ import (
 type doctorCmd struct {
 	config.Flags
 
-	All     bool `help:"Count the whole click log again, and compare every index with its table."`
-	Recount int  `default:"3" placeholder:"DAYS" help:"How many days of statistics are counted again, today's among them."`
-	JSON    bool `name:"json" help:"Print a JSON object for each finding."`
+	All     bool          `help:"Count the whole click log again, compare every index with its table, and read journal and links to the end."`
+	Recount int           `default:"3" placeholder:"DAYS" help:"How many days of statistics are counted again, today's among them."`
+	Within  time.Duration `default:"1m" placeholder:"TIME" help:"How long the journal is read at most, and how long the links. 0: to the end."`
+	JSON    bool          `name:"json" help:"Print a JSON object for each finding."`
 }
 
 // ailing is the exit code of an installation with findings; they have been printed.
@@ -30,11 +31,14 @@ const (
 
 // Run prints a line for each finding, and below those that are not ok what to do.
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
+	if c.Within < 0 {
+		return usageError("--within: want a time, as 10m, or 0 for no bound")
+	}
 	bar := newProgress(t, 0)
 	var counts [doctor.Failure + 1]int
 	var broken error
 	err := doctor.Examine(ctx, doctor.Options{
-		Config: c.Config, Now: time.Now(), All: c.All, Days: c.Recount,
+		Config: c.Config, Now: time.Now(), All: c.All, Days: c.Recount, Within: c.Within,
 		Progress: func(check string, done, all int64) {
 			bar.total = all
 			bar.show(time.Now(), done, check)

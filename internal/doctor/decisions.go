@@ -20,8 +20,8 @@ type verdicts struct {
 	oneGraver      link.Key
 }
 
-// decisions verifies the journal and returns what compares links with it; nil where that
-// would say nothing.
+// decisions verifies the journal, as far as there is time, and returns what compares links
+// with it; nil where that would say nothing.
 func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdicts {
 	there, err := s.HasJournal()
 	if err != nil {
@@ -31,13 +31,26 @@ func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdic
 		return nil // of an earlier release
 	}
 	v := &verdicts{replay: moderation.NewReplay()}
-	last, err := moderation.Verify(ctx, s, func(entry *moderation.Entry) {
+	newest, err := s.LastSequence()
+	if err != nil {
+		e.fail("decisions", restore, "the journal cannot be read: %v", err)
+		return nil
+	}
+	within, end := e.bounded(ctx)
+	defer end()
+	last, err := moderation.Verify(within, s, func(entry *moderation.Entry) {
 		if entry.Sequence%4096 == 0 {
-			e.tell("decisions", int64(entry.Sequence), 0)
+			e.tell("decisions", int64(entry.Sequence), int64(newest))
 		}
 		v.replay.Take(entry)
 	})
 	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, errLate):
+		e.warn("decisions", toTheEnd, "the chain holds up to entry %d of %d; the rest was not read within %s, and links are not compared with it",
+			last.Sequence, newest, e.Within)
+		return nil
 	case errors.Is(err, moderation.ErrBroken):
 		e.fail("decisions", "find out who can write curt.db beside the server; "+restore+", which takes back what was decided since",
 			"%v: somebody changed it behind the server's back; it holds up to entry %d", err, last.Sequence)
@@ -73,8 +86,8 @@ func (v *verdicts) see(l *link.Link) {
 	}
 }
 
-// compared says how links and journal agree.
-func (e *examination) compared(v *verdicts) {
+// compared says how links and journal agree; part is whether not all links were read.
+func (e *examination) compared(v *verdicts, part bool) {
 	const rebuild = "curt journal rebuild lets the server give every link what the journal says"
 	switch {
 	case v == nil:
@@ -88,6 +101,8 @@ func (e *examination) compared(v *verdicts) {
 		e.fail("decisions", rebuild, "%d links are let through that the journal stops or warns of, among them %s", v.milder, v.oneMilder)
 	case v.graver > 0:
 		e.warn("decisions", rebuild, "%d links are stopped or warned of, and the journal does not say why, among them %s", v.graver, v.oneGraver)
+	case part:
+		e.ok("decisions", "every link that was read is as the journal says")
 	default:
 		e.ok("decisions", "every link is as the journal says")
 	}

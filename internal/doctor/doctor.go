@@ -47,10 +47,14 @@ type Finding struct {
 type Options struct {
 	Config config.Config
 	Now    time.Time
-	// All recounts the whole click log and compares every index with its table;
-	// otherwise Days days of statistics are recounted, today's among them.
+	// All recounts the whole click log, compares every index with its table, and reads
+	// journal and links to the end; otherwise Days days of statistics are recounted,
+	// today's among them.
 	All  bool
 	Days int
+	// Within bounds the time of reading the journal, and that of reading the links; 0 =
+	// to the end.
+	Within time.Duration
 	// Report is called with each finding, as it is made.
 	Report func(Finding)
 	// Progress is called now and then by checks that take long; all is 0 where
@@ -92,6 +96,20 @@ func (e *examination) warn(check, advice, text string, args ...any) {
 func (e *examination) fail(check, advice, text string, args ...any) {
 	e.Report(Finding{Check: check, Level: Failure, Text: fmt.Sprintf(text, args...), Advice: advice})
 }
+
+// errLate: a check has taken as long as it may.
+var errLate = errors.New("the time is over")
+
+// bounded returns ctx with an end for one check, whose cause is errLate.
+func (e *examination) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.All || e.Within == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, e.Within, errLate)
+}
+
+// toTheEnd is the advice of a check that was cut short.
+const toTheEnd = "curt doctor --within 0 reads to the end; a larger --within reads more"
 
 // path returns the path of a file of the data folder.
 func (e *examination) path(name string) string { return filepath.Join(e.Config.Data, name) }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"curt/internal/clicks"
@@ -52,14 +53,41 @@ type Rows struct {
 	Hidden  uint64  // rows that their own code does not lead to
 }
 
+// MostLinks returns how many links a curt.db has at most, without reading them: some
+// numbers were given away and never used. It is 0 where that cannot be read.
+func (s *Snapshot) MostLinks() (most int64) {
+	err := s.conn.do(func(t *tx) error {
+		last, _, err := t.number(sqlLastAlias)
+		if err != nil {
+			return err
+		}
+		most = last - math.MinInt64
+		for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
+			lowest := int64(length-codegen.MinLength) << lengthShift
+			switch last, found, err := t.number(sqlLastMinted, lowest, lowest+1<<lengthShift); {
+			case err != nil:
+				return err
+			case found:
+				most += last - lowest + 1
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return most
+}
+
 // EachLink calls f with every link of a curt.db whose checksum holds, in the order of
-// storage.
+// storage, until ctx ends; then the error wraps its cause.
 func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Rows, err error) {
 	err = s.conn.do(func(t *tx) error {
 		err := t.each(sqlAllRows, func(row []driver.Value) error {
-			if rows.Read++; rows.Read%1024 == 0 && ctx.Err() != nil {
+			if rows.Read%1024 == 0 && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			rows.Read++
 			_, l, err := scanLink(row)
 			switch {
 			case err == nil:

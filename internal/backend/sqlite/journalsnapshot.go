@@ -25,6 +25,22 @@ func (s *Snapshot) HasJournal() (there bool, err error) {
 	return there, nil
 }
 
+const sqlLastSequence = `SELECT coalesce(max(sequence), 0) FROM journal`
+
+// LastSequence returns the number of the newest entry of the journal of a curt.db; 0 = it
+// has none.
+func (s *Snapshot) LastSequence() (last uint64, err error) {
+	err = s.conn.do(func(t *tx) error {
+		n, _, err := t.number(sqlLastSequence)
+		last = uint64(n)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the journal of %s: %w", s.path, undone(err))
+	}
+	return last, nil
+}
+
 // Read implements moderation.Reader for the journal of a curt.db.
 func (s *Snapshot) Read(ctx context.Context, after uint64, n int) (entries []moderation.Entry, err error) {
 	if ctx.Err() != nil {
