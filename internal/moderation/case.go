@@ -106,14 +106,16 @@ func ParseCategory(name string) (Category, bool) {
 }
 
 // Opening is what opens the case of a link, or joins the one that is open: then the ID
-// and the Due are of no use, and the graver score stays.
+// and the Due are of no use, and the graver score stays. What an entry of the journal says
+// joins the case that a later entry has closed already: Close need not wait for its turn.
 type Opening struct {
-	ID      link.ID
-	Link    Ref
-	Facts   Facts // zero = the link is not there yet
-	Source  Sources
-	Score   int
-	At, Due time.Time
+	ID       link.ID
+	Link     Ref
+	Facts    Facts // zero = the link is not there yet
+	Source   Sources
+	Sequence uint64 // of the entry of the journal; 0 = it is from elsewhere
+	Score    int
+	At, Due  time.Time
 }
 
 // Closing is a moderator's decision about a link. It closes the open case and answers the

@@ -121,7 +121,7 @@ func (d *Desk) step(ctx context.Context, e *moderation.Entry) (s moderation.Step
 	if e.Safety == link.Clean {
 		return s, nil
 	}
-	o := moderation.Opening{Link: r, Source: moderation.FromPolicy, Score: e.Score, At: e.At, Due: e.At.Add(d.config.Due)}
+	o := moderation.Opening{Link: r, Source: moderation.FromPolicy, Sequence: e.Sequence, Score: e.Score, At: e.At, Due: e.At.Add(d.config.Due)}
 	if o.ID, err = d.ids.New(e.At); err != nil {
 		return s, err
 	}

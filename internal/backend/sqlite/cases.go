@@ -25,7 +25,9 @@ const (
 
 	sqlOpenCase   = `SELECT ` + caseColumns + ` FROM cases WHERE link = ? AND closed = 0`
 	sqlCase       = `SELECT ` + caseColumns + ` FROM cases WHERE id = ?`
-	sqlLinkCase   = `SELECT ` + caseColumns + ` FROM cases WHERE link = ? AND workspace <> '' ORDER BY closed = 0 DESC, closed DESC, id DESC LIMIT 1`
+	sqlShownCase  = sqlOpenCase + ` AND workspace <> ''`
+	sqlClosedCase = `SELECT ` + caseColumns + ` FROM cases WHERE link = ? AND workspace <> '' ORDER BY closed DESC, id DESC LIMIT 1`
+	sqlLaterCase  = `SELECT ` + caseColumns + ` FROM cases INDEXED BY cases_closed_by WHERE link = ? AND sequence > ? AND closed <> 0 ORDER BY sequence LIMIT 1`
 	sqlTakenCase  = `SELECT 1 FROM cases WHERE link = ? AND sequence = ? AND closed <> 0`
 	sqlInsertCase = `INSERT INTO cases (id, link, domain, code, workspace, host, sources, score, opened, due)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
@@ -80,9 +82,16 @@ func oneCase(t *tx, query string, args ...any) (c moderation.Case, found bool, e
 	return c, found, err
 }
 
-// joinCase opens a case or joins the open one, and returns its id.
+// joinCase opens a case or joins the one that it belongs to, and returns its id.
 func joinCase(t *tx, o *moderation.Opening) (id link.ID, err error) {
-	c, found, err := oneCase(t, sqlOpenCase, o.Link.ID[:])
+	var c moderation.Case
+	found := false
+	if o.Sequence > 0 {
+		c, found, err = oneCase(t, sqlLaterCase, o.Link.ID[:], int64(o.Sequence))
+	}
+	if err == nil && !found {
+		c, found, err = oneCase(t, sqlOpenCase, o.Link.ID[:])
+	}
 	switch {
 	case err != nil:
 		return id, err

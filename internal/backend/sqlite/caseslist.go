@@ -10,24 +10,24 @@ import (
 	"curt/internal/moderation"
 )
 
-// The filters of a list are all in each of its statements: one that chooses nothing is
-// true for every case. The queue is short, so that reading past those which a filter
-// leaves out costs less than an index for each would.
+// A page is read from where the one before ended, by the index of its order. The filters
+// are all in each statement: one that chooses nothing is true for every case. What a filter
+// leaves out is read past, because an index for each filter and order would be forty.
 const (
-	casesWhere = ` FROM cases WHERE workspace <> '' AND (closed = 0) = ?1 AND (?2 = 0 OR sources & ?2 <> 0) AND score >= ?3
+	casesWhere = ` FROM cases WHERE workspace <> '' AND open = ?1 AND (?2 = 0 OR sources & ?2 <> 0) AND score >= ?3
 	AND (?4 < 0 OR CASE ?4 WHEN 0 THEN phishing WHEN 1 THEN malware WHEN 2 THEN spam WHEN 3 THEN illegal ELSE other END > 0)
 	AND (?5 = '' OR host = ?5) AND (?6 = '' OR workspace = ?6) AND (?7 = 0 OR due < ?7)`
 
-	sqlCasesByDue = `SELECT ` + caseColumns + casesWhere + ` AND (-((sources & 4) >> 2), due, id) > (?8, ?9, ?10)
-	ORDER BY -((sources & 4) >> 2), due, id LIMIT ?11`
-	sqlCasesByScore = `SELECT ` + caseColumns + casesWhere + ` AND (-score, due, id) > (?8, ?9, ?10)
-	ORDER BY -score, due, id LIMIT ?11`
-	sqlCasesByReports = `SELECT ` + caseColumns + casesWhere + ` AND (-reports, due, id) > (?8, ?9, ?10)
-	ORDER BY -reports, due, id LIMIT ?11`
-	sqlCasesByNewest = `SELECT ` + caseColumns + casesWhere + ` AND (-opened, 0, id) > (?8, ?9, ?10)
-	ORDER BY -opened, id LIMIT ?11`
+	sqlCasesByDue = `SELECT ` + caseColumns + casesWhere + ` AND (appealed_first, due, id) > (?8, ?9, ?10)
+	ORDER BY appealed_first, due, id LIMIT ?11`
+	sqlCasesByScore = `SELECT ` + caseColumns + casesWhere + ` AND (gravest_first, due, id) > (?8, ?9, ?10)
+	ORDER BY gravest_first, due, id LIMIT ?11`
+	sqlCasesByReports = `SELECT ` + caseColumns + casesWhere + ` AND (loudest_first, due, id) > (?8, ?9, ?10)
+	ORDER BY loudest_first, due, id LIMIT ?11`
+	sqlCasesByNewest = `SELECT ` + caseColumns + casesWhere + ` AND (newest_first, id) > (?8, ?10)
+	ORDER BY newest_first, id LIMIT ?11`
 
-	sqlCountCases = `SELECT count(*), coalesce(sum(due < ?), 0) FROM cases WHERE closed = 0 AND workspace <> ''`
+	sqlCountCases = `SELECT count(*), coalesce(sum(due < ?), 0) FROM cases WHERE open = 1 AND workspace <> ''`
 
 	sqlForgetNotes = `UPDATE case_notes SET text = '', contact = '', erased = 1 WHERE n IN
 	(SELECT w.n FROM cases AS c CROSS JOIN case_notes AS w ON w.case_id = c.id
@@ -78,11 +78,13 @@ func (s Cases) Describe(ctx context.Context, id link.ID, f moderation.Facts) err
 // Case implements moderation.Cases.
 func (s Cases) Case(ctx context.Context, l link.ID) (c moderation.Case, err error) {
 	err = s.links.read(ctx, func(t *tx) error {
-		var found bool
-		if c, found, err = oneCase(t, sqlLinkCase, l[:]); err == nil && !found {
-			err = moderation.ErrNoCase
+		for _, query := range []string{sqlShownCase, sqlClosedCase} {
+			var found bool
+			if c, found, err = oneCase(t, query, l[:]); err != nil || found {
+				return err
+			}
 		}
-		return err
+		return moderation.ErrNoCase
 	})
 	if err != nil {
 		return moderation.Case{}, fmt.Errorf("find the case of link %s: %w", l, err)

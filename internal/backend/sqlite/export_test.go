@@ -25,8 +25,20 @@ func RequestQueries() map[string]string {
 		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
 		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "first since": sqlFirstSince,
 		"standing": sqlStanding, "standing person": sqlStandingPerson, "erase entry": sqlEraseEntry, "progress": sqlProgress, "keep progress": sqlKeepProgress,
+		"open case": sqlOpenCase, "case": sqlCase, "shown case": sqlShownCase, "closed case": sqlClosedCase, "taken case": sqlTakenCase, "later case": sqlLaterCase,
+		"insert case": sqlInsertCase, "join case": sqlJoinCase, "close case": sqlCloseCase, "count case": sqlCountCase,
+		"describe case": sqlDescribeCase, "drop case": sqlDropCase, "insert note": sqlInsertNote, "drop notes": sqlDropNotes, "notes": sqlNotes,
+		"network day": sqlNetworkDay, "networks": sqlNetworks, "add network": sqlAddNetwork, "drop networks": sqlDropNetworks,
+		"position": sqlPosition, "move position": sqlMovePosition, "count cases": sqlCountCases, "forget notes": sqlForgetNotes, "erase notes": sqlEraseNotes,
+		"cases by due": sqlCasesByDue, "cases by score": sqlCasesByScore, "cases by reports": sqlCasesByReports, "cases by newest": sqlCasesByNewest,
+		"link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal, "insert appeal": sqlInsertAppeal, "answer": sqlAnswer,
+		"forget appeals": sqlForgetAppeals, "erase appeals": sqlEraseAppeals,
 	}
 }
+
+// PendingCases is a statement that reads one index from end to end: it holds nothing else
+// than what is asked for.
+const PendingCases = sqlPendingCases
 
 // Plan returns SQLite's plan of a query, one step per line.
 func (s *Links) Plan(ctx context.Context, query string) (string, error) {

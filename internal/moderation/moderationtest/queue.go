@@ -27,6 +27,7 @@ func RunCases(t *testing.T, open func(t *testing.T) Queue, again func(t *testing
 		"a link has one open case":               oneCase,
 		"the journal counts once":                followsOnce,
 		"decisions close what they know":         closes,
+		"a decision knows what was before it":    overtakes,
 		"a case waits for its link":              waits,
 		"reports are counted and bounded":        counts,
 		"networks are told apart for a day":      networks,
@@ -205,6 +206,44 @@ func closes(t *testing.T, q Queue) {
 	now.At = next.Opened
 	if got := follow(t, q, 3, moderation.Step{Close: &now}); len(got) != 1 || got[0].ID != next.ID {
 		t.Errorf("a decision from then closed %+v", got)
+	}
+}
+
+// A decision may be in the queue before the entries that it was made behind: those join
+// the case that it closed, and open none.
+func overtakes(t *testing.T, q Queue) {
+	ctx := t.Context()
+	step := func(score int, sequence uint64) moderation.Step {
+		s := decided(1, score)
+		s.Open.Sequence, s.Open.ID = sequence, caseID(100+int(sequence))
+		return s
+	}
+	follow(t, q, 0, step(70, 1))
+	for sequence := uint64(3); sequence <= 5; sequence += 2 { // 3 and 5 are decisions
+		c := closing(1, sequence)
+		c.At = c.At.Add(time.Duration(sequence) * time.Minute)
+		must(t)(q.Close(ctx, c))
+		if sequence == 3 {
+			report(t, q, 1, 3600)
+		}
+	}
+	follow(t, q, 1, step(80, 2))
+	follow(t, q, 2, step(60, 4))
+	closed, _, err := q.List(ctx, moderation.CaseFilter{Closed: true}, moderation.CasePage{Limit: 10})
+	if err != nil || len(closed) != 2 {
+		t.Fatalf("closed are %+v, %v", closed, err)
+	}
+	for _, c := range closed {
+		if want := map[uint64]int{3: 80, 5: 60}[c.Sequence]; c.Score != want {
+			t.Errorf("the case that entry %d closed has the score %d, want %d", c.Sequence, c.Score, want)
+		}
+	}
+	if open, overdue, err := q.Count(ctx, noon()); err != nil || open != 0 || overdue != 0 {
+		t.Errorf("%d are open, %d overdue, %v", open, overdue, err)
+	}
+	follow(t, q, 3, step(90, 6)) // behind all decisions
+	if c := must(t)(q.Case(ctx, id(1))); !c.IsOpen() || c.Score != 90 {
+		t.Errorf("a later entry opened %+v", c)
 	}
 }
 

@@ -61,9 +61,24 @@ func (m *MemoryCases) open(l link.ID) *moderation.Case {
 	return nil
 }
 
-// join opens a case or joins the open one.
+// decidedLater returns the case of a link that the first entry behind another closed; nil =
+// none.
+func (m *MemoryCases) decidedLater(l link.ID, sequence uint64) (found *moderation.Case) {
+	for i := range m.cases {
+		c := &m.cases[i]
+		if sequence > 0 && c.Link.ID == l && c.Sequence > sequence && (found == nil || c.Sequence < found.Sequence) {
+			found = c
+		}
+	}
+	return found
+}
+
+// join opens a case or joins the one that it belongs to.
 func (m *MemoryCases) join(o moderation.Opening) *moderation.Case {
-	c := m.open(o.Link.ID)
+	c := m.decidedLater(o.Link.ID, o.Sequence)
+	if c == nil {
+		c = m.open(o.Link.ID)
+	}
 	if c == nil {
 		m.cases = append(m.cases, moderation.Case{ID: o.ID, Link: o.Link, Opened: o.At, Due: o.Due})
 		c = &m.cases[len(m.cases)-1]
