@@ -69,7 +69,7 @@ func (x *segmentIndex) seal() {
 	if n := len(x.granules); n > 0 {
 		g := &x.granules[n-1]
 		slices.Sort(g.keys)
-		g.keys = slices.Clip(slices.Compact(g.keys))
+		g.keys = slices.Clone(slices.Compact(g.keys)) // without the room that it grew by
 	}
 }
 
