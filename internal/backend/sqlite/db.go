@@ -25,7 +25,7 @@ const minVersion = "3.51.3"
 type file struct {
 	path        string
 	synchronous string // FULL or NORMAL
-	cacheKiB    int    // page cache of each reading connection; it takes twice that in memory (docs/decisions/0018)
+	cacheKiB    int    // page cache of the pool's reading connections; it takes twice that in memory (docs/decisions/0018)
 	readers     int    // connections of the reading pool
 	migrations  fs.FS  // goose files NNNNN_name.sql
 

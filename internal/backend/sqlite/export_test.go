@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -86,3 +87,30 @@ func (s *Links) SetLarge(on bool) { s.ahead.on.Store(on) }
 
 // Segments returns how many segments the index has; nobody may write meanwhile.
 func (s *Search) Segments() int { return len(s.state.segments) }
+
+// ReaderCaches takes all readers, gives back the last and then the first, and returns
+// their page caches in the order in which they were lent, and that of the next.
+func (s *Links) ReaderCaches() (caches []int64, next int64, err error) {
+	size := func(c *conn) (n int64) {
+		err = errors.Join(err, c.do(func(t *tx) (err error) {
+			n, _, err = t.number(sqlCacheSize)
+			return err
+		}))
+		return n
+	}
+	var lent []*conn
+	for range s.config.Readers {
+		<-s.readers.free
+		lent = append(lent, s.readers.pop())
+		caches = append(caches, size(lent[len(lent)-1]))
+	}
+	s.readers.push(lent[0])
+	s.readers.push(lent[len(lent)-1])
+	<-s.readers.free
+	c := s.readers.pop()
+	next = size(c)
+	for _, c := range append(lent[1:len(lent)-1], c) {
+		s.readers.push(c)
+	}
+	return caches, next, err
+}

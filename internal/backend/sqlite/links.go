@@ -26,8 +26,8 @@ type LinksConfig struct {
 	// cut and exists only as the control of the test that proves FULL does not.
 	Synchronous string
 
-	WriterCacheKiB int   // page cache of the writing connection; default 4 MiB
-	ReaderCacheKiB int   // page cache of each reading connection; default 1 MiB
+	WriterCacheKiB int   // page cache of the writing connection; default 2 MiB
+	ReaderCacheKiB int   // page cache of each second reading connection, of the others a quarter; default 1 MiB
 	Readers        int   // reading connections; default 4
 	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
@@ -43,7 +43,7 @@ type LinksConfig struct {
 
 func (c LinksConfig) withDefaults() LinksConfig {
 	c.Synchronous = cmp.Or(c.Synchronous, "FULL")
-	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 4<<10)
+	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 2<<10)
 	c.ReaderCacheKiB = cmp.Or(c.ReaderCacheKiB, 1<<10)
 	c.Readers = cmp.Or(c.Readers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
@@ -135,7 +135,7 @@ func (s *Links) start(ctx context.Context) error {
 	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
 		return err
 	}
-	if s.readers, err = newReaders(ctx, s.handles, s.config.Readers); err != nil {
+	if s.readers, err = newReaders(ctx, s.handles, s.config.Readers, (s.config.Readers+1)/2); err != nil {
 		return err
 	}
 	if err := s.ahead.open(ctx, s.handles, s.config.Path); err != nil {

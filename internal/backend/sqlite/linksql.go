@@ -72,22 +72,24 @@ const (
 	sqlForgetRecords = `DELETE FROM idempotency WHERE (caller, name) IN
 	(SELECT caller, name FROM idempotency WHERE created < ? ORDER BY created LIMIT ?)`
 
-	sqlDayKey      = `SELECT key FROM day_keys WHERE day = ?`
-	sqlInsertDay   = `INSERT INTO day_keys (day, key) VALUES (?, ?)`
-	sqlDropDays    = `DELETE FROM day_keys WHERE day < ?`
-	sqlSetting     = `SELECT value FROM settings WHERE name = ?`
-	sqlAddSetting  = `INSERT INTO settings (name, value) VALUES (?, ?)`
-	sqlLastMinted  = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
-	sqlRowsFrom    = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
-	sqlQuickCheck  = `PRAGMA quick_check(10)`
-	sqlCountLinks  = `SELECT count(*) FROM links`
-	sqlTables      = `SELECT count(*) FROM sqlite_schema`
-	sqlSchema      = `SELECT max(version_id) FROM goose_db_version WHERE is_applied`
-	sqlNeeds       = `PRAGMA user_version`
-	sqlHoldsDays   = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'day_keys'`
-	sqlForgetDays  = `DELETE FROM day_keys`
-	sqlShortWait   = `PRAGMA busy_timeout = 250`
-	sqlWALSize     = `PRAGMA wal_checkpoint(NOOP)`
-	sqlCheckpoint  = `PRAGMA wal_checkpoint(PASSIVE)`
-	sqlTruncateWAL = `PRAGMA wal_checkpoint(TRUNCATE)`
+	sqlDayKey       = `SELECT key FROM day_keys WHERE day = ?`
+	sqlInsertDay    = `INSERT INTO day_keys (day, key) VALUES (?, ?)`
+	sqlDropDays     = `DELETE FROM day_keys WHERE day < ?`
+	sqlSetting      = `SELECT value FROM settings WHERE name = ?`
+	sqlAddSetting   = `INSERT INTO settings (name, value) VALUES (?, ?)`
+	sqlLastMinted   = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
+	sqlRowsFrom     = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
+	sqlQuickCheck   = `PRAGMA quick_check(10)`
+	sqlCountLinks   = `SELECT count(*) FROM links`
+	sqlTables       = `SELECT count(*) FROM sqlite_schema`
+	sqlSchema       = `SELECT max(version_id) FROM goose_db_version WHERE is_applied`
+	sqlNeeds        = `PRAGMA user_version`
+	sqlHoldsDays    = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'day_keys'`
+	sqlForgetDays   = `DELETE FROM day_keys`
+	sqlShortWait    = `PRAGMA busy_timeout = 250`
+	sqlCacheSize    = `PRAGMA cache_size`
+	sqlSetCacheSize = `PRAGMA cache_size = `
+	sqlWALSize      = `PRAGMA wal_checkpoint(NOOP)`
+	sqlCheckpoint   = `PRAGMA wal_checkpoint(PASSIVE)`
+	sqlTruncateWAL  = `PRAGMA wal_checkpoint(TRUNCATE)`
 )

@@ -33,7 +33,7 @@ type ahead struct {
 func (a *ahead) open(ctx context.Context, h handles, path string) (err error) {
 	a.path = path
 	a.measure()
-	a.conns, err = newReaders(ctx, h, aheadConns)
+	a.conns, err = newReaders(ctx, h, aheadConns, 0)
 	return err
 }
 

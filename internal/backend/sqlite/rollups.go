@@ -19,8 +19,8 @@ import (
 type RollupsConfig struct {
 	Path string // of clicks.db; its folder must exist
 
-	WriterCacheKiB int   // page cache of the writing connection; default 4 MiB
-	ReaderCacheKiB int   // page cache of each reading connection; default 1 MiB
+	WriterCacheKiB int   // page cache of the writing connection; default 2 MiB
+	ReaderCacheKiB int   // page cache of each second reading connection, of the others a quarter; default 1 MiB
 	Readers        int   // reading connections; default 2
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 32
 }
@@ -56,7 +56,7 @@ var errClosed = errors.New("clicks.db is closed")
 
 // OpenRollups opens or creates clicks.db and brings its schema up to date.
 func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
-	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 4<<10)
+	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 2<<10)
 	config.ReaderCacheKiB = cmp.Or(config.ReaderCacheKiB, 1<<10)
 	config.Readers = cmp.Or(config.Readers, 2)
 	config.CheckpointMiB = cmp.Or(config.CheckpointMiB, 32)
@@ -88,7 +88,7 @@ func (s *Rollups) start(ctx context.Context) (err error) {
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
-	s.readers, err = newReaders(ctx, s.handles, s.config.Readers)
+	s.readers, err = newReaders(ctx, s.handles, s.config.Readers, (s.config.Readers+1)/2)
 	return err
 }
 

@@ -22,8 +22,8 @@ import (
 type SearchConfig struct {
 	Path string // of search.db; its folder must exist
 
-	WriterCacheKiB int // page cache of the writing connection; default 2 MiB
-	ReaderCacheKiB int // page cache of each reading connection; default 1 MiB
+	WriterCacheKiB int // page cache of the writing connection; default 1 MiB
+	ReaderCacheKiB int // page cache of each second reading connection, of the others a quarter; default 1 MiB
 	Readers        int // reading connections; default 2
 
 	SegmentDocs int // documents of the biggest segments, at most 65,536, the default
@@ -92,7 +92,7 @@ var _ search.Index = (*Search)(nil)
 // OpenSearch opens or creates search.db. A file that is damaged is thrown away and
 // made anew, which the log says.
 func OpenSearch(ctx context.Context, config SearchConfig) (*Search, error) {
-	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 2<<10)
+	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 1<<10)
 	config.ReaderCacheKiB = cmp.Or(config.ReaderCacheKiB, 1<<10)
 	config.Readers = cmp.Or(config.Readers, 2)
 	config.SegmentDocs = min(cmp.Or(config.SegmentDocs, maxSegmentDocs), maxSegmentDocs)
@@ -126,7 +126,7 @@ func (s *Search) open(ctx context.Context) error {
 	var lent *readers
 	write, err := newConn(ctx, h.write)
 	if err == nil {
-		lent, err = newReaders(ctx, h, s.config.Readers)
+		lent, err = newReaders(ctx, h, s.config.Readers, (s.config.Readers+1)/2)
 	}
 	var state searchState
 	if err == nil {
