@@ -71,7 +71,10 @@ func next(ctx context.Context, rows <-chan row, most int) (list []row, err error
 	}
 	select {
 	case r, ok := <-rows:
-		if !ok {
+		switch {
+		case !ok && ctx.Err() != nil: // which ends whoever reads, too
+			return nil, errInterrupted
+		case !ok:
 			return nil, nil
 		}
 		take(r)

@@ -156,14 +156,14 @@ type batch struct {
 }
 
 // ahead reads the batch after the one that is being made. Its goroutine ends with the
-// file or ctx.
+// file or ctx; only the end of the file closes the channel.
 func ahead(ctx context.Context, r exchange.Reader) <-chan batch {
 	batches := make(chan batch, 1)
 	go func() {
-		defer close(batches)
 		for {
 			b := readBatch(r)
 			if len(b.rows) == 0 && b.err == nil {
+				close(batches)
 				return
 			}
 			select {
