@@ -271,3 +271,35 @@ func TestFoldGoesOnBehindADamageOfItsOwnTime(t *testing.T) {
 		l.end(t)
 	})
 }
+
+// TestFoldGoesOnBehindACountedEndThatIsGone: its place lies behind what is left, where no
+// click is lost.
+func TestFoldGoesOnBehindACountedEndThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, store := t.TempDir(), new(clickstest.Memory)
+		l := begin(t, dir, store, clicks.FoldConfig{})
+		for range 2 {
+			l.ring.Record(usualClick())
+			l.drain(t)
+		}
+		synctest.Wait()
+		l.end(t)
+		path := segmentFiles(t, dir)[0]
+		info, err := os.Stat(path)
+		if err == nil {
+			err = os.Truncate(path, info.Size()-5)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l = begin(t, dir, store, clicks.FoldConfig{})
+		synctest.Wait()
+		l.ring.Record(usualClick())
+		l.drain(t)
+		synctest.Wait()
+		if s, log := l.fold.Stats(), l.log.Stats(); s.Events != 1 || s.Damages != 0 || log.Damages != 1 || log.TruncatedBytes == 0 {
+			t.Errorf("%+v, %+v", s, log)
+		}
+		l.end(t)
+	})
+}

@@ -139,7 +139,7 @@ func (r *Reader) Next() (Block, error) {
 		} else if err != nil {
 			return Block{}, err
 		}
-		r.scan.size, r.scan.at = s.size, r.pos.Offset
+		r.scan.size, r.scan.at = s.size, min(r.pos.Offset, s.size) // what was counted may be cut off
 		b, err := r.scan.next()
 		if errors.Is(err, io.EOF) && !newest {
 			r.pos = Position{Segment: s.number + 1}

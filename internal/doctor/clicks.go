@@ -103,7 +103,8 @@ func (e *examination) log(r *clicks.Recount, counted clicks.Position) {
 	}
 	switch {
 	case r.End.Compare(counted) < 0:
-		e.fail("click log", recountAdvice, "clicks.db has counted up to %s, and the log ends at %s: they are not of one time", counted, r.End)
+		e.fail("click log", "if the log lost its end, check the disk: statistics stay as they are; if not, "+recountAdvice,
+			"clicks.db has counted up to %s, and the log ends at %s: they are not of one time, or the log lost its end", counted, r.End)
 	case r.Waiting > 0 && !e.held:
 		e.warn("click log", "start the server, which counts them", "%d clicks wait to be counted", r.Waiting)
 	}
