@@ -53,7 +53,11 @@ func misuse(err error) error {
 	if isConfig(err) {
 		return err
 	}
-	return usageError(err.Error())
+	text := err.Error()
+	if flag, _, ok := strings.Cut(text, ` value but got "EOL"`); ok { // what kong calls the end of the line
+		text = flag + " value, and there is none"
+	}
+	return usageError(text)
 }
 
 // takesSettings reports whether the command that was being read has the flags of

@@ -145,6 +145,7 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 	}{
 		{2, "expected one of", nil},
 		{2, "unexpected argument", []string{"fly"}},
+		{2, "--alias: expected string value, and there is none", []string{"shorten", "https://example.com", "--alias"}},
 		{2, "one URL", []string{"shorten", "--alias=abc", "https://a.example", "https://b.example"}},
 		{2, "whole seconds", []string{"shorten", "--expires-in=1500ms", "https://a.example"}},
 		{69, "connection refused; is the server running?", []string{"shorten", "https://a.example"}},
