@@ -119,7 +119,8 @@ func (b *bench) costs(ctx context.Context) (rows []figure, err error) {
 					fmt.Sprintf("%.2f and %.2f µs", report.Median(s["curt"].micros), report.Median(s[base.name].micros)),
 				})
 			}
-			rows = append(rows, figure{"memory under load, " + law, report.Median(s["curt"].memory) / 1e6, "MB", 150,
+			rows = append(rows, figure{
+				"memory under load, " + law, report.Median(s["curt"].memory) / 1e6, "MB", 150,
 				fmt.Sprintf("at most %.1f", slices.Max(s["curt"].memory)/1e6),
 			})
 			return nil
