@@ -28,6 +28,7 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"links-series":  func() error { _, err := c.LinksSeries(ctx, nil, 0); return err },
 		"link-clicks":   func() error { _, err := c.Clicks(ctx, "x", client.ClicksQuery{}); return err },
 		"link-qr":       func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
+		"alias-qr":      func() error { _, err := c.AliasQR(ctx, "x", client.QRQuery{}); return err },
 		"check-alias":   func() error { _, err := c.CheckAlias(ctx, "x", ""); return err },
 		"share-stats":   func() error { _, err := c.Share(ctx, "x", time.Hour); return err },
 		"unshare-stats": func() error { return c.EndShares(ctx, "x") },
@@ -44,6 +45,8 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"list-journal":  func() error { _, err := c.Journal(ctx, client.JournalQuery{}); return err },
 		"erase-entry":   func() error { _, err := c.EraseEntry(ctx, 1, "why"); return err },
 		"rebuild-links": func() error { return c.RebuildSafety(ctx) },
+		"get-self":      func() error { _, err := c.Self(ctx); return err },
+		"get-health":    func() error { _, err := c.Health(ctx); return err },
 		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },
 
 		"workspace-stats":       func() error { _, err := c.WorkspaceStats(ctx, "", client.StatsQuery{}); return err },

@@ -21,6 +21,15 @@ type QRQuery struct {
 // QR returns the picture of the link's short URL, as the bytes of an SVG or PNG file.
 // Its clicks are told from others by their trigger.
 func (c *Client) QR(ctx context.Context, code string, query QRQuery) ([]byte, error) {
+	return c.picture(ctx, linkPath(code)+"/qr", query)
+}
+
+// AliasQR returns the picture that a link with the alias would have.
+func (c *Client) AliasQR(ctx context.Context, alias string, query QRQuery) ([]byte, error) {
+	return c.picture(ctx, "/api/v1/aliases/"+url.PathEscape(alias)+"/qr", query)
+}
+
+func (c *Client) picture(ctx context.Context, path string, query QRQuery) ([]byte, error) {
 	q := url.Values{}
 	setTexts(q, map[string]string{
 		"domain": query.Domain, "format": query.Format, "level": query.Level, "fg": query.Foreground, "bg": query.Background,
@@ -32,7 +41,7 @@ func (c *Client) QR(ctx context.Context, code string, query QRQuery) ([]byte, er
 		q.Set("margin", strconv.Itoa(*query.Margin))
 	}
 	var picture raw
-	err := c.call(ctx, http.MethodGet, linkPath(code)+"/qr", q, nil, &picture)
+	err := c.call(ctx, http.MethodGet, path, q, nil, &picture)
 	return picture, err
 }
 

@@ -89,6 +89,7 @@ type take func(room int) (h holding, use func(), of stamp, err error)
 type holding struct {
 	entries, bytes  int
 	passed, strange lines
+	changed         time.Time // of its file
 }
 
 // role says what the entries of a list are for.
@@ -129,7 +130,7 @@ func (f *files) add(what string, as role, parse syntax, paths []string) {
 			if err != nil {
 				return holding{}, nil, of, err
 			}
-			return holding{e.len(), e.size(), e.contents.passed, e.contents.strange}, func() { l.now.Store(e) }, of, nil
+			return holding{entries: e.len(), bytes: e.size(), passed: e.contents.passed, strange: e.contents.strange}, func() { l.now.Store(e) }, of, nil
 		}
 		f.lists = append(f.lists, l)
 	}
@@ -220,6 +221,7 @@ func (f *files) load(ctx context.Context, l *list) error {
 		return &FileError{What: l.what, Path: l.path, Err: err}
 	}
 	use()
+	h.changed = of.changed
 	l.holds.Store(&h)
 	l.reloads.Add(1)
 	if h.strange.n > 0 {
@@ -248,6 +250,8 @@ type Stats struct {
 	Reloads  uint64 // versions taken
 	Failures uint64 // versions refused
 	Bytes    int    // that the entries take in memory
+
+	Oldest time.Time // when the file was written whose version in use is the oldest; zero = none is in use
 }
 
 // stats returns the counters of the lists of a role.
@@ -267,6 +271,9 @@ func (s *Stats) add(l *list) {
 		s.Passed += h.passed.n
 		s.Strange += h.strange.n
 		s.Bytes += h.bytes
+		if s.Oldest.IsZero() || h.changed.Before(s.Oldest) {
+			s.Oldest = h.changed
+		}
 	}
 	if l.failed.Load() {
 		s.Unusable++

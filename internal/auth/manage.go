@@ -73,6 +73,16 @@ func (k *Keys) Get(ctx context.Context, who Caller, id link.ID) (Key, error) {
 	return k.finder.store.Get(ctx, id)
 }
 
+// Own returns the key that a caller showed. The admin key, which is not stored, and
+// callers without a key are ErrNoKey.
+func (k *Keys) Own(ctx context.Context, who Caller) (Key, error) {
+	id, err := link.ParseID(who.KeyID)
+	if err != nil {
+		return Key{}, ErrNoKey
+	}
+	return k.finder.store.Get(ctx, id)
+}
+
 // List returns a page of keys, newest first; more says whether others follow.
 func (k *Keys) List(ctx context.Context, who Caller, f KeyFilter, p KeyPage) (keys []Key, more bool, err error) {
 	if err := mayManage(who); err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/link"
+	"curt/internal/qr"
 	"curt/internal/shorten"
 )
 
@@ -25,19 +27,47 @@ type Alias struct {
 // TransformSchema lets null be no reason.
 func (Alias) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
 
-func (a *api) aliasOperation(d describer) *operation {
-	return &operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: "/api/v1/aliases/{alias}", OperationID: "check-alias", Summary: "Ask whether a link may have an alias",
-			Description: "For forms that say so while an alias is typed. The code of a deleted link stays taken; whose link has a code is not told.",
-			Parameters: []*huma.Param{
-				{Name: "alias", In: "path", Required: true, Description: "The code to have; case matters.", Example: "sale", Schema: &huma.Schema{Type: huma.TypeString}},
-				queryParam("domain", "The domain to have it on; without it the default domain.", &huma.Schema{Type: huma.TypeString}),
-			},
-			Responses: d.answers(200, "Whether it is available.", Alias{}, nil),
-		},
-		scope: auth.LinksWrite, serve: (*call).checkAlias,
+const aliasPath = "/api/v1/aliases/{alias}"
+
+func (a *api) aliasOperations(d describer) []*operation {
+	params := []*huma.Param{
+		{Name: "alias", In: "path", Required: true, Description: "The code to have; case matters.", Example: "sale", Schema: &huma.Schema{Type: huma.TypeString}},
+		queryParam("domain", "The domain to have it on; without it the default domain.", &huma.Schema{Type: huma.TypeString}),
 	}
+	return []*operation{
+		{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: aliasPath, OperationID: "check-alias", Summary: "Ask whether a link may have an alias",
+				Description: "For forms that say so while an alias is typed. The code of a deleted link stays taken; whose link has a code is not told.",
+				Parameters:  params, Responses: d.answers(200, "Whether it is available.", Alias{}, nil),
+			},
+			scope: auth.LinksWrite, serve: (*call).checkAlias,
+		},
+		{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: aliasPath + "/qr", OperationID: "alias-qr", Summary: "Draw the QR code that a link with an alias would have",
+				Description: "Before there is a link, and whether or not there is one. Of what can be no alias there is none.",
+				Parameters:  qrParams(params...), Responses: qrAnswers(d),
+			},
+			scope: auth.LinksWrite, serve: (*call).aliasQR,
+		},
+	}
+}
+
+func (c *call) aliasQR() error {
+	o, err := qr.Parse(c.query.Get)
+	if err != nil {
+		return fmt.Errorf("read the query: %w", err)
+	}
+	domain, ok := c.api.links.Domain(c.query.Get("domain"))
+	if !ok {
+		return badField("domain", "is no domain of this service")
+	}
+	alias := c.r.PathValue("alias")
+	if err := shorten.CheckAlias(alias); err != nil && !errors.Is(err, shorten.ErrReserved) {
+		return err
+	}
+	return c.draw(link.Key{Domain: domain, Code: link.Code(alias)}, o)
 }
 
 func (c *call) checkAlias() error {

@@ -37,3 +37,21 @@ func TestAliasQueriesAreStrict(t *testing.T) {
 	}
 	s.do(t, "acme", http.MethodGet, "/api/v1/aliases/", "").want(t, http.StatusNotFound)
 }
+
+func TestAliasesAreDrawnBeforeTheyAreTaken(t *testing.T) {
+	s := newService(t)
+	before := s.do(t, "acme", http.MethodGet, "/api/v1/aliases/soon/qr", "").want(t, http.StatusOK)
+	if before.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("headers %v", before.Header)
+	}
+	s.create(t, "acme", `{"long_url":"https://example.com/","custom_alias":"soon"}`)
+	after := s.do(t, "acme", http.MethodGet, collection+"/soon/qr", "").want(t, http.StatusOK)
+	if string(before.body) != string(after.body) || before.Header.Get("Etag") != after.Header.Get("Etag") {
+		t.Error("the link has another code than its alias had")
+	}
+	for path, status := range map[string]int{
+		"ab/qr": 400, "a%2Fb/qr": 400, "%3Cscript%3E/qr": 400, "soon/qr?domain=evil.example": 400, "soon/qr?size=1": 400, "soon/qr?x=1": 400, "soon/qr?domain=go.example": 200,
+	} {
+		s.do(t, "acme", http.MethodGet, "/api/v1/aliases/"+path, "").want(t, status)
+	}
+}

@@ -40,6 +40,9 @@ type Config struct {
 
 	Moderator *moderation.Moderator
 
+	// Health returns how the server does, without waiting for anything.
+	Health func(now time.Time) Health
+
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
 
@@ -78,6 +81,7 @@ type api struct {
 	shares    *auth.Shares
 	review    *review.Desk
 	moderator *moderation.Moderator
+	health    func(now time.Time) Health
 	addr      func(*http.Request) netip.Addr
 	log       *slog.Logger
 	now       func() time.Time
@@ -101,12 +105,12 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
 	case len(cfg.CursorKey) < minCursorKey:
 		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Live == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.ClientAddr == nil || cfg.Log == nil:
+	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Live == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.Health == nil || cfg.ClientAddr == nil || cfg.Log == nil:
 		return nil, errors.New("http api: a part is missing")
 	}
 	a := &api{
 		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, live: cfg.Live, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
-		moderator: cfg.Moderator, review: cfg.Review, challenges: cfg.Challenge, origins: http.NewCrossOriginProtection(),
+		moderator: cfg.Moderator, review: cfg.Review, health: cfg.Health, challenges: cfg.Challenge, origins: http.NewCrossOriginProtection(),
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
@@ -152,9 +156,10 @@ func (a *api) routes() (http.Handler, error) {
 		mux.HandleFunc("GET "+path, serve)
 		methods[path] = []string{http.MethodGet}
 	}
-	// Their other methods are those of a link with that code, of a ban with that number and
-	// of a review with that code, which there are none.
+	// Their other methods are those of a link with that code, of a ban with that number, of
+	// a review with that code and of a key with that id, which there are none.
 	delete(methods, bulkPath)
+	delete(methods, selfPath)
 	delete(methods, previewPath)
 	delete(methods, decisionsPath)
 	for path, allowed := range methods {
@@ -169,12 +174,12 @@ func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
 	all := slices.Concat(
 		a.linkOperations(d),
-		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d), a.aliasOperation(d)},
+		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d)}, a.aliasOperations(d),
 		a.liveOperations(d), a.workspaceOperations(d), a.seriesOperations(d),
 		a.shareOperations(d),
 		compatOperations(d),
 		a.bulkOperations(d),
-		a.keyOperations(d),
+		a.keyOperations(d), []*operation{a.selfOperation(d), a.healthOperation(d)},
 		a.safetyOperations(d),
 		a.banOperations(d),
 		a.journalOperations(d),

@@ -21,7 +21,7 @@ type Key struct {
 	WorkspaceID string       `json:"workspace_id"`
 	Plan        string       `json:"plan" enum:"free,verified,registered,default" doc:"Whose limits hold for the workspace."`
 	Name        string       `json:"name"`
-	Scopes      []auth.Scope `json:"scopes" nullable:"false"`
+	Scopes      []auth.Scope `json:"scopes" nullable:"false" enum:"links:read,links:write,stats:read,admin"`
 	CreatedAt   time.Time    `json:"created_at"`
 	CreatedBy   *string      `json:"created_by" doc:"The id of the key that made it, or admin."`
 	ExpiresAt   *time.Time   `json:"expires_at"`

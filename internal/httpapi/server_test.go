@@ -51,6 +51,7 @@ type service struct {
 
 	journal *moderationtest.Memory
 	desk    *review.Desk
+	callers authtest.Callers
 }
 
 // parts is what a test may change before the API is put together.
@@ -61,6 +62,7 @@ type parts struct {
 	index   search.Index // nil = there is none
 	callers authtest.Callers
 	limit   *ratelimit.Limit // of reports and of appeals; nil = none
+	plans   shorten.Plans
 }
 
 func newService(tb testing.TB, change ...func(*parts)) service {
@@ -76,6 +78,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		"none":   {KeyID: "none", Workspace: "acme"},
 	}, Config: httpapi.Config{
 		Stats: s.stats, Clicks: s.past, BaseURL: "https://curt.test", Hosts: []string{"go.example"}, CursorKey: []byte("sixteen bytes key"),
+		Health:     wellness,
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
@@ -87,7 +90,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.Auth = p.callers
+	p.Auth, s.callers = p.callers, p.callers
 	if p.Live == nil {
 		p.Live = analytics.NewLive(p.Stats)
 	}
@@ -100,7 +103,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	}
 	p.Links = shorten.New(shorten.Config{
 		Moderator: p.Moderator, Journal: s.journal,
-		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
+		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Plans: p.plans, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})
 	cases := moderationtest.NewMemoryCases()

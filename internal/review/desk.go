@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,6 +85,8 @@ type Desk struct {
 	ids     *link.IDs
 	metrics *metrics
 	kicked  chan struct{} // capacity 1: the journal has grown
+
+	waiting, overdue atomic.Int64 // cases, as counted last
 }
 
 // New returns a Desk.
@@ -100,6 +103,10 @@ func New(cfg Config) (*Desk, error) {
 	}
 	return &Desk{config: cfg, ids: link.NewIDs(cfg.Random), metrics: newMetrics(cfg.Metrics), kicked: make(chan struct{}, 1)}, nil
 }
+
+// Waiting returns how many cases are open, and how many of them have waited too long, as
+// Run counted them last, at most some seconds ago.
+func (d *Desk) Waiting() (open, overdue int) { return int(d.waiting.Load()), int(d.overdue.Load()) }
 
 // admit refuses a network that is banned, and takes one from what the network of a caller
 // may send.

@@ -175,6 +175,8 @@ func (d *Desk) count(ctx context.Context, now time.Time) error {
 	}
 	d.metrics.open.Set(float64(open))
 	d.metrics.overdue.Set(float64(overdue))
+	d.waiting.Store(int64(open))
+	d.overdue.Store(int64(overdue))
 	return nil
 }
 

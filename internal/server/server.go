@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"time"
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
@@ -81,6 +82,7 @@ type Server struct {
 	counted  func(http.Handler) http.Handler // has answers in metrics and traces
 	drawer   *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
+	began       time.Time
 	health      health
 	connections connections
 	processors  *processors
@@ -94,7 +96,7 @@ type Server struct {
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: cfg, version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
-		drawer: qr.NewDrawer(), processors: newProcessors(),
+		drawer: qr.NewDrawer(), processors: newProcessors(), began: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -219,7 +221,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
 		Links: creator, Stats: stats, Clicks: s.clicks.history, Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
-		Moderator: s.decides, Review: s.desk, ClientAddr: addressOf(clients),
+		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
 }

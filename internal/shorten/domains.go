@@ -1,6 +1,8 @@
 package shorten
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"curt/internal/link"
@@ -32,4 +34,11 @@ func (c *Creator) Domain(name string) (link.Domain, bool) {
 	}
 	_, ok := c.domains[d]
 	return d, ok
+}
+
+// Domains returns the names of the domains that links may be on: the default domain, then
+// the others in the order of their letters.
+func (c *Creator) Domains() []link.Domain {
+	others := slices.Sorted(maps.Keys(c.domains))
+	return append([]link.Domain{c.host}, slices.DeleteFunc(others, func(d link.Domain) bool { return d == c.host })...)
 }

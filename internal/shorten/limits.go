@@ -116,9 +116,9 @@ func tighter(a, b *ratelimit.Verdict) bool {
 	return a.Remaining < b.Remaining
 }
 
-// charges names the buckets of a caller. A workspace shares its own among its keys;
-// callers without a key have one for each network.
-func (c *Creator) charges(who auth.Caller, n int) []ratelimit.Charge {
+// Limits returns the plan of a caller and its limits of creates, which hold all at once;
+// none = unlimited. They are not to be changed.
+func (c *Creator) Limits(who auth.Caller) (auth.Plan, []ratelimit.Limit) {
 	plan := cmp.Or(who.Plan, auth.PlanDefault)
 	if who.IsAnonymous() {
 		plan = auth.PlanAnonymous
@@ -127,6 +127,13 @@ func (c *Creator) charges(who auth.Caller, n int) []ratelimit.Charge {
 	if !known { // written by a newer release: not the time to be generous
 		limits = c.plans[auth.PlanFree]
 	}
+	return plan, limits
+}
+
+// charges names the buckets of a caller. A workspace shares its own among its keys;
+// callers without a key have one for each network.
+func (c *Creator) charges(who auth.Caller, n int) []ratelimit.Charge {
+	_, limits := c.Limits(who)
 	if len(limits) == 0 {
 		return nil
 	}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"curt/internal/auth"
+)
+
+const healthPath = "/api/v1/health"
+
+// Health is how the server does, for its operator. Counts are of the time since the start.
+type Health struct {
+	Status    string    `json:"status" enum:"ok,starting,draining,unavailable" doc:"What /readyz says."`
+	Concerns  []Concern `json:"concerns" nullable:"false" doc:"What an operator should look at, the gravest first; empty: nothing."`
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	At        time.Time `json:"at" doc:"The clock of the server."`
+
+	Disk    DiskHealth   `json:"disk"`
+	Clicks  ClickHealth  `json:"clicks"`
+	Search  SearchHealth `json:"search"`
+	Cache   CacheHealth  `json:"cache"`
+	Reviews ReviewHealth `json:"reviews"`
+	Lists   []ListHealth `json:"lists" nullable:"false" doc:"Those that the settings name."`
+
+	CertificateExpiresAt *time.Time `json:"certificate_expires_at" doc:"The end of CURT_TLS_CERT; null: the server speaks no TLS itself."`
+}
+
+// Concern is something that an operator should look at.
+type Concern struct {
+	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
+	Grave bool   `json:"grave" doc:"Something is broken or lost, or is about to be."`
+	Text  string `json:"text" doc:"For people to read."`
+}
+
+// DiskHealth is the room in the data folder.
+type DiskHealth struct {
+	FreeBytes *uint64 `json:"free_bytes" doc:"For the user of the server; null: the disk does not say."`
+	Files     []File  `json:"files" nullable:"false" doc:"What the data folder holds."`
+}
+
+// File is one of the data folder, with what belongs to it.
+type File struct {
+	Name  string `json:"name" enum:"curt.db,clicks.db,search.db,clicks"`
+	Bytes uint64 `json:"bytes"`
+}
+
+// ClickHealth is the way of the clicks into the statistics.
+type ClickHealth struct {
+	Captured      uint64     `json:"captured" doc:"Written to the click log."`
+	Counted       uint64     `json:"counted" doc:"In the statistics."`
+	Dropped       uint64     `json:"dropped" doc:"Gone because the memory for them was full."`
+	Lost          uint64     `json:"lost" doc:"Gone because the click log was full before they were counted."`
+	UpdatedAt     *time.Time `json:"updated_at" doc:"When the statistics held every click last; null: not yet since the start."`
+	CompleteUntil *time.Time `json:"complete_until" doc:"Every click before it is counted; null: not known yet."`
+}
+
+// SearchHealth is the index of the links.
+type SearchHealth struct {
+	Complete bool   `json:"complete" doc:"It knows every link; until then searches miss some."`
+	Indexed  uint64 `json:"indexed" doc:"Links that were brought in, new and changed ones."`
+}
+
+// CacheHealth is what is known of links in memory.
+type CacheHealth struct {
+	Links    uint64 `json:"links"`
+	Bytes    uint64 `json:"bytes"`
+	Failures uint64 `json:"failures" doc:"Questions that the link store did not answer."`
+}
+
+// ReviewHealth is what waits for moderators.
+type ReviewHealth struct {
+	Open    int `json:"open"`
+	Overdue int `json:"overdue" doc:"Those that have waited too long."`
+}
+
+// ListHealth is the lists of one setting, taken together.
+type ListHealth struct {
+	Name     string     `json:"name" enum:"blocklists,allowlists,reserved_words,refused_words"`
+	Entries  int        `json:"entries"`
+	Strange  int        `json:"strange_lines" doc:"Lines that are not understood and have no effect."`
+	Unusable int        `json:"unusable" doc:"Lists whose newest version could not be used; the one before stays."`
+	OldestAt *time.Time `json:"oldest_at" doc:"When the oldest file was written; null: none could be used."`
+}
+
+func (a *api) healthOperation(d describer) *operation {
+	return &operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: healthPath, OperationID: "get-health", Summary: "Show how the server does",
+			Description: "What the server knows without looking: it asks no store, and may be asked every second. `curt doctor` looks.",
+			Responses:   d.answers(200, "How the server does.", Health{}, nil),
+		},
+		scope: auth.Admin, serve: (*call).getHealth,
+	}
+}
+
+func (c *call) getHealth() error { return c.json(http.StatusOK, c.api.health(c.now)) }

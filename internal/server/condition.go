@@ -1,0 +1,147 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"curt/internal/abuse"
+	"curt/internal/config"
+	"curt/internal/httpapi"
+)
+
+// From when on an operator should look. The disk's are those of curt doctor.
+const (
+	leastRoom, littleRoom = 128 << 20, 1 << 30
+	behind, farBehind     = 10 * time.Second, time.Minute
+	endsSoon, endsNow     = 14 * 24 * time.Hour, 3 * 24 * time.Hour
+)
+
+// condition is how the server does at now: counters, and the sizes of six files.
+func (s *Server) condition(now time.Time) httpapi.Health {
+	now = now.UTC().Truncate(time.Millisecond)
+	h := httpapi.Health{
+		Status: s.health.state().Status, Version: s.version, StartedAt: s.began, At: now,
+		Disk: s.diskCondition(), Clicks: s.clickCondition(), Lists: s.listConditions(),
+	}
+	h.Search.Indexed, h.Search.Complete = s.finder.indexer.Stats().Indexed, s.finder.indexer.Stats().Complete
+	cached := s.cache.Stats()
+	h.Cache = httpapi.CacheHealth{Links: uint64(max(0, cached.Entries)), Bytes: cached.Bytes, Failures: cached.Failures}
+	h.Reviews.Open, h.Reviews.Overdue = s.desk.Waiting()
+	if certs := s.ready.certs; certs != nil {
+		h.CertificateExpiresAt = moment(certs.Certificates[0].Leaf.NotAfter)
+	}
+	h.Concerns = concerns(&h)
+	return h
+}
+
+func (s *Server) diskCondition() httpapi.DiskHealth {
+	var d httpapi.DiskHealth
+	if free := freeBytes(s.config.Data); !math.IsNaN(free) {
+		d.FreeBytes = new(uint64(free))
+	}
+	names := []string{"clicks.db", "search.db"}
+	if s.config.Links == config.SQLite {
+		names = append([]string{"curt.db"}, names...)
+	}
+	for _, name := range names {
+		d.Files = append(d.Files, httpapi.File{Name: name, Bytes: sizeOf(s.config.Data, name, name+"-wal")})
+	}
+	d.Files = append(d.Files, httpapi.File{Name: "clicks", Bytes: uint64(max(0, s.clicks.log.Stats().Bytes))})
+	return d
+}
+
+// sizeOf returns the bytes of files of a folder; one that is not there has none.
+func sizeOf(folder string, names ...string) (n uint64) {
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			n += uint64(max(0, info.Size()))
+		}
+	}
+	return n
+}
+
+func (s *Server) clickCondition() httpapi.ClickHealth {
+	p, fresh := &s.clicks, s.clicks.fold.Freshness()
+	return httpapi.ClickHealth{
+		Captured: p.capture.Stats().Clicks, Counted: p.fold.Stats().Events, Dropped: p.ring.Dropped(), Lost: p.log.Stats().LostClicks,
+		UpdatedAt: moment(fresh.Updated), CompleteUntil: moment(fresh.Complete),
+	}
+}
+
+// moment returns a time as the API has it; nil for none.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC().Truncate(time.Millisecond))
+}
+
+func (s *Server) listConditions() []httpapi.ListHealth {
+	all := []httpapi.ListHealth{}
+	add := func(name string, named []string, stats func() abuse.Stats) {
+		if len(named) == 0 {
+			return
+		}
+		of := stats()
+		all = append(all, httpapi.ListHealth{Name: name, Entries: of.Entries, Strange: of.Strange, Unusable: of.Unusable, OldestAt: moment(of.Oldest)})
+	}
+	if b := s.ready.blocked; b != nil {
+		add("blocklists", s.config.Blocklists, b.Stats)
+		add("allowlists", s.config.Allowlists, b.AllowStats)
+	}
+	if w := s.ready.words; w != nil {
+		add("reserved_words", s.config.ReservedWords, w.ReservedStats)
+		add("refused_words", s.config.RefusedWords, w.RefusedStats)
+	}
+	return all
+}
+
+// concerns says what of a condition an operator should look at, the gravest first.
+func concerns(h *httpapi.Health) []httpapi.Concern {
+	grave, others := []httpapi.Concern{}, []httpapi.Concern(nil)
+	add := func(name string, is bool, text string, args ...any) {
+		c := httpapi.Concern{Name: name, Grave: is, Text: fmt.Sprintf(text, args...)}
+		if is {
+			grave = append(grave, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	if h.Status != healthy {
+		add("not-ready", true, "The server wants no traffic: it is %s.", h.Status)
+	}
+	if free := h.Disk.FreeBytes; free != nil && *free < littleRoom {
+		add("disk", *free < leastRoom, "%d MiB are free on the disk of the data folder.", *free>>20)
+	}
+	if n := h.Clicks.Dropped; n > 0 {
+		add("clicks-dropped", true, "%d clicks are in no statistics: the memory for them was full.", n)
+	}
+	if n := h.Clicks.Lost; n > 0 {
+		add("clicks-lost", true, "%d clicks are in no statistics: the click log was full before they were counted.", n)
+	}
+	since := h.StartedAt
+	if h.Clicks.UpdatedAt != nil {
+		since = *h.Clicks.UpdatedAt
+	}
+	if age := h.At.Sub(since); age > behind {
+		add("statistics-behind", age > farBehind, "The statistics are %s behind.", age.Round(time.Second))
+	}
+	for _, l := range h.Lists {
+		if l.Unusable > 0 {
+			add("list-unusable", true, "The newest version of %d of the %s cannot be used; the log says why.", l.Unusable, l.Name)
+		}
+	}
+	if ends := h.CertificateExpiresAt; ends != nil && ends.Sub(h.At) < endsSoon {
+		add("certificate", ends.Sub(h.At) < endsNow, "The certificate ends on %s.", ends.Format(time.DateOnly))
+	}
+	if n := h.Reviews.Overdue; n > 0 {
+		add("reviews-overdue", false, "%d reviews have waited too long.", n)
+	}
+	if !h.Search.Complete {
+		add("search-incomplete", false, "The search does not know every link yet.")
+	}
+	return append(grave, others...)
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/httpapi"
+)
+
+// well is the condition of a server that nobody has to look at.
+func well() httpapi.Health {
+	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	return httpapi.Health{
+		Status: healthy, StartedAt: at.Add(-time.Hour), At: at, Disk: httpapi.DiskHealth{FreeBytes: new(uint64(50 << 30))},
+		Clicks: httpapi.ClickHealth{UpdatedAt: new(at.Add(-time.Second))}, Search: httpapi.SearchHealth{Complete: true},
+		Lists: []httpapi.ListHealth{{Name: "blocklists", Entries: 7}}, CertificateExpiresAt: new(at.Add(60 * 24 * time.Hour)),
+	}
+}
+
+func TestWhatAnOperatorShouldLookAtIsNamed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(*httpapi.Health)
+		want  map[string]bool // by name, whether it is grave
+	}{
+		"nothing":            {func(*httpapi.Health) {}, map[string]bool{}},
+		"unknown room":       {func(h *httpapi.Health) { h.Disk.FreeBytes = nil }, map[string]bool{}},
+		"no certificate":     {func(h *httpapi.Health) { h.CertificateExpiresAt = nil }, map[string]bool{}},
+		"just started":       {func(h *httpapi.Health) { h.Clicks.UpdatedAt, h.StartedAt = nil, h.At.Add(-time.Second) }, map[string]bool{}},
+		"draining":           {func(h *httpapi.Health) { h.Status = "draining" }, map[string]bool{"not-ready": true}},
+		"little room":        {func(h *httpapi.Health) { *h.Disk.FreeBytes = 500 << 20 }, map[string]bool{"disk": false}},
+		"no room":            {func(h *httpapi.Health) { *h.Disk.FreeBytes = 0 }, map[string]bool{"disk": true}},
+		"dropped and lost":   {func(h *httpapi.Health) { h.Clicks.Dropped, h.Clicks.Lost = 1, 2 }, map[string]bool{"clicks-dropped": true, "clicks-lost": true}},
+		"statistics behind":  {func(h *httpapi.Health) { *h.Clicks.UpdatedAt = h.At.Add(-20 * time.Second) }, map[string]bool{"statistics-behind": false}},
+		"never caught up":    {func(h *httpapi.Health) { h.Clicks.UpdatedAt = nil }, map[string]bool{"statistics-behind": true}},
+		"a damaged list":     {func(h *httpapi.Health) { h.Lists[0].Unusable = 1 }, map[string]bool{"list-unusable": true}},
+		"certificate soon":   {func(h *httpapi.Health) { *h.CertificateExpiresAt = h.At.Add(10 * 24 * time.Hour) }, map[string]bool{"certificate": false}},
+		"certificate ended":  {func(h *httpapi.Health) { *h.CertificateExpiresAt = h.At.Add(-time.Hour) }, map[string]bool{"certificate": true}},
+		"overdue":            {func(h *httpapi.Health) { h.Reviews.Overdue = 3 }, map[string]bool{"reviews-overdue": false}},
+		"searching in parts": {func(h *httpapi.Health) { h.Search.Complete = false }, map[string]bool{"search-incomplete": false}},
+	} {
+		h := well()
+		tt.spoil(&h)
+		got := map[string]bool{}
+		for _, c := range concerns(&h) {
+			got[c.Name] = c.Grave
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	h := well()
+	h.Search.Complete, h.Clicks.Lost = false, 1
+	if all := concerns(&h); len(all) != 2 || !all[0].Grave {
+		t.Errorf("the gravest is not the first: %+v", all)
+	}
+}
