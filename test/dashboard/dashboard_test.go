@@ -46,14 +46,26 @@ func TestDashboardInABrowser(t *testing.T) {
 		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Key: curttest.Key,
 		Links: seeded, Hostile: hostile + "\u202Egpj.exe", Spelled: hostile + "[U+202E]gpj.exe",
 	}
-	if a, err := s.MustDial(t).Do("GET", "/app/", nil, ""); err != nil || a.Status != http.StatusOK {
-		curttest.Need(t, fmt.Sprintf("a binary with its dashboard (make build, with Node.js): /app/ answers %d, %v", a.Status, err))
-	}
+	needDashboard(t, s)
 	began := time.Now()
 	seed(t, s, &p)
 	t.Logf("%d links are there after %v", p.Links, time.Since(began).Round(time.Millisecond))
+	drive(t, "drive.mjs", p)
+}
+
+// needDashboard fails the test where the binary has no dashboard.
+func needDashboard(t *testing.T, s *curttest.Server) {
+	t.Helper()
+	if a, err := s.MustDial(t).Do("GET", "/app/", nil, ""); err != nil || a.Status != http.StatusOK {
+		curttest.Need(t, fmt.Sprintf("a binary with its dashboard (make build, with Node.js): /app/ answers %d, %v", a.Status, err))
+	}
+}
+
+// drive runs a script, in which everybody gets to their end.
+func drive(t *testing.T, script string, p any) {
+	t.Helper()
 	var r report
-	browser.Run(t, "drive.mjs", p, &r)
+	browser.Run(t, script, p, &r)
 	for _, f := range r.Faults {
 		t.Error(f)
 	}

@@ -39,6 +39,16 @@ export async function stage (plan) {
       await judge(page, where, way.scheme, found.faults)
       await picture(page, plan.pictures, where, options)
     }
+    // both looks in both themes, and waits for no colour that is on its way.
+    look.both = async (what, options) => {
+      for (const scheme of ['dark', 'light']) {
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+        const where = `${what}, ${scheme}, ${way.name}`
+        await judge(page, where, scheme, found.faults, scheme === 'dark' ? ['color-contrast'] : undefined) // all else is the same in both
+        await picture(page, plan.pictures, where, options)
+      }
+      await page.emulateMedia({ colorScheme: way.scheme, reducedMotion: null })
+    }
     const began = Date.now()
     try {
       await page.goto(plan.base + (way.path ?? '/app/'))
@@ -55,8 +65,8 @@ export async function stage (plan) {
   }
 
   // enter shows the key; what follows waits for what its screen shows.
-  async function enter (page) {
-    await page.getByLabel('API key').fill(plan.key)
+  async function enter (page, key = plan.key) {
+    await page.getByLabel('API key').fill(key)
     await page.keyboard.press('Enter')
   }
 

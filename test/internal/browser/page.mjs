@@ -27,15 +27,16 @@ export function listen (page, where, faults) {
 }
 
 // judge finds what keeps people from a page: faults of accessibility, a page that is
-// wider than its window, the ground of the other scheme. It returns the title.
-export async function judge (page, where, scheme, faults) {
+// wider than its window, the ground of the other scheme. It returns the title. only names
+// the rules, where not all of them are asked.
+export async function judge (page, where, scheme, faults, only = rules) {
   await page.evaluate(axe)
   const seen = await page.evaluate(async tags => ({
     violations: (await globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] })).violations,
     title: document.title,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     ground: getComputedStyle(document.body).backgroundColor
-  }), rules)
+  }), only)
   for (const v of seen.violations) {
     for (const n of v.nodes) faults.push(`${where}: ${v.id}: ${v.help}: ${n.html} ${n.failureSummary}`)
   }

@@ -6,19 +6,19 @@ export type Preset = 'keep' | 'never' | 'hour' | 'day' | 'week' | 'month' | 'ton
 export type Redirect = 301 | 302 | 307 | 308
 
 export interface Draft {
-  url: string; alias: string; title: string; tags: string[]
-  preset: Preset; expiresAt: string
+  url: string; alias: string; domain: string; title: string; tags: string[] // domain: '' is the default one
+  preset: Preset; expiresAt: string; startsAt: string
   redirect: Redirect; maxClicks: string; fallback: string; forward: boolean; index: boolean
 }
 
 export function blank(url = ''): Draft {
-  return { url, alias: '', title: '', tags: [], preset: 'never', expiresAt: '', redirect: 302, maxClicks: '', fallback: '', forward: false, index: false }
+  return { url, alias: '', domain: '', title: '', tags: [], preset: 'never', expiresAt: '', startsAt: '', redirect: 302, maxClicks: '', fallback: '', forward: false, index: false }
 }
 
 export function draftOf(l: Link): Draft {
   return {
-    url: l.long_url, alias: l.short_code, title: l.title ?? '', tags: l.tags,
-    preset: l.expires_at ? 'keep' : 'never', expiresAt: l.expires_at ? local(new Date(l.expires_at)) : '',
+    url: l.long_url, alias: l.short_code, domain: l.domain, title: l.title ?? '', tags: l.tags,
+    preset: l.expires_at ? 'keep' : 'never', expiresAt: l.expires_at ? local(new Date(l.expires_at)) : '', startsAt: l.starts_at ? local(new Date(l.starts_at)) : '',
     redirect: l.redirect_status, maxClicks: l.max_clicks === null ? '' : String(l.max_clicks), fallback: l.fallback_url ?? '',
     forward: l.forward_query, index: !l.noindex
   }
@@ -66,7 +66,7 @@ export function withUTM(url: string, name: UTM, value: string): string {
   return u.href
 }
 
-export type Field = 'long_url' | 'custom_alias' | 'title' | 'tags' | 'expires_at' | 'max_clicks' | 'fallback_url'
+export type Field = 'long_url' | 'custom_alias' | 'title' | 'tags' | 'domain' | 'starts_at' | 'expires_at' | 'max_clicks' | 'fallback_url'
 export type Mistake = 'required' | 'number' | 'date'
 
 // mistakes finds what need not be sent to be known as wrong.
@@ -83,10 +83,12 @@ const optional = (s: string): string | null => s.trim() === '' ? null : s.trim()
 export function toCreate(d: Draft, now: Date): LinkCreate {
   const body: LinkCreate = { long_url: address(d.url) }
   if (d.alias.trim() !== '') body.custom_alias = d.alias.trim()
+  if (d.domain !== '') body.domain = d.domain
   if (d.title.trim() !== '') body.title = d.title.trim()
   if (d.tags.length > 0) body.tags = d.tags
   const until = ends(d, now)
   if (until) body.expires_at = until.toISOString()
+  if (d.startsAt !== '') body.starts_at = new Date(d.startsAt).toISOString()
   if (d.redirect !== 302) body.redirect_status = d.redirect
   if (d.maxClicks.trim() !== '') body.max_clicks = Number(d.maxClicks)
   if (d.fallback.trim() !== '') body.fallback_url = address(d.fallback)
@@ -104,6 +106,7 @@ export function toChange(d: Draft, l: Link, now: Date): LinkChange {
   if (d.tags.join('\n') !== was.tags.join('\n')) change.tags = d.tags
   const until = ends(d, now)
   if (until !== undefined && (until !== null || l.expires_at !== null)) change.expires_at = until && until.toISOString()
+  if (d.startsAt !== was.startsAt) change.starts_at = d.startsAt === '' ? null : new Date(d.startsAt).toISOString()
   if (d.redirect !== was.redirect) change.redirect_status = d.redirect
   if (d.maxClicks !== was.maxClicks) change.max_clicks = d.maxClicks.trim() === '' ? null : Number(d.maxClicks)
   if (d.fallback !== was.fallback) change.fallback_url = d.fallback.trim() === '' ? null : address(d.fallback)

@@ -44,3 +44,16 @@ const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 export const time = (at: Date): string => clock.format(at)
 export const monthDay = (at: Date): string => near.format(at)
 export const exactTime = (at: string): string => seconds.format(new Date(at))
+
+// span says how long something takes, in its largest unit; size how large something is.
+export function span(seconds: number): string {
+  const [n, unit] = seconds < 90 ? [seconds, 'second'] : seconds < 5400 ? [seconds / 60, 'minute'] : seconds < 48 * 3600 ? [seconds / 3600, 'hour'] : [seconds / 86400, 'day']
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long', maximumFractionDigits: 0 }).format(Math.max(0, Math.round(n)))
+}
+
+export function size(bytes: number): string {
+  const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
+  let n = bytes, i = 0
+  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit: units[i]!, unitDisplay: i === 0 ? 'long' : 'short', maximumFractionDigits: n < 10 && i > 0 ? 1 : 0 }).format(n)
+}

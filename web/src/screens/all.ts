@@ -2,6 +2,7 @@
 // the navigation either.
 import type { Component } from 'svelte'
 import type { API } from '../api/client'
+import { session, type Scope } from '../lib/session.svelte'
 import { en } from '../text/en'
 
 // Props are what a screen is given: path is what follows its name in the address.
@@ -9,22 +10,31 @@ export interface Props { api: API, path: string[] }
 
 interface Screen {
   text: string // in the navigation
+  scopes: Scope[] // whoever carries one of them is shown it
   load: () => Promise<{ default: Component<Props> }>
 }
 
-export const first = 'links'
-
 export const screens: Record<string, Screen> = {
-  links: { text: en.nav.links, load: () => import('./LinksScreen.svelte') },
-  clicks: { text: en.nav.clicks, load: () => import('./ClicksScreen.svelte') }
+  links: { text: en.nav.links, scopes: ['links:read'], load: () => import('./LinksScreen.svelte') },
+  clicks: { text: en.nav.clicks, scopes: ['stats:read'], load: () => import('./ClicksScreen.svelte') },
+  transfer: { text: en.nav.transfer, scopes: ['links:read', 'links:write'], load: () => import('./TransferScreen.svelte') },
+  keys: { text: en.nav.keys, scopes: ['admin'], load: () => import('./KeysScreen.svelte') },
+  safety: { text: en.nav.safety, scopes: ['admin'], load: () => import('./SafetyScreen.svelte') },
+  health: { text: en.nav.health, scopes: ['admin'], load: () => import('./HealthScreen.svelte') }
 }
 
 // one is the screen of one link: /links/CODE, and /links/DOMAIN/CODE beyond the default domain.
-const one: Screen = { text: en.nav.links, load: () => import('./LinkScreen.svelte') }
+const one: Screen = { text: en.nav.links, scopes: ['links:read'], load: () => import('./LinkScreen.svelte') }
 
-// find returns what an address opens.
+const may = (s: Screen): boolean => !session.self || s.scopes.some(scope => session.may(scope))
+
+// shown are the screens that the key may see; the first of them is opened first.
+export const shown = (): [string, Screen][] => Object.entries(screens).filter(([, s]) => may(s))
+export const first = (): string => shown()[0]?.[0] ?? 'links'
+
+// find returns what an address opens. Before anybody has shown a key that is any screen.
 export function find(path: string[]): Screen | undefined {
-  const name = path[0] ?? first
-  if (name === first && path.length > 1) return path.length <= 3 ? one : undefined
-  return Object.hasOwn(screens, name) ? screens[name] : undefined
+  const name = path[0] ?? first()
+  const found = name === 'links' && path.length > 1 ? (path.length <= 3 ? one : undefined) : Object.hasOwn(screens, name) ? screens[name] : undefined
+  return found && may(found) ? found : undefined
 }

@@ -2,9 +2,12 @@
 // a number or a name is a function.
 import type { State } from '../api/client'
 import { number } from '../lib/format'
-
-const plural = new Intl.PluralRules('en')
-const many = (n: number, one: string, other: string) => `${number(n)} ${plural.select(n) === 'one' ? one : other}`
+import { sheetMore, utm } from './form'
+import { health } from './health'
+import { apiKeys } from './keys'
+import { many } from './plural'
+import { safety } from './safety'
+import { transfer } from './transfer'
 
 const states: Record<State, string> = {
   live: 'Live', not_yet: 'Not yet', expired: 'Expired', exhausted: 'Used up', disabled: 'Off', deleted: 'Deleted',
@@ -12,7 +15,7 @@ const states: Record<State, string> = {
 }
 
 export const en = {
-  app: { name: 'curt', shortcuts: 'Keyboard shortcuts', signOut: 'Sign out', close: 'Close', again: 'Try again', notices: 'Notifications', cancel: 'Cancel' },
+  app: { name: 'curt', shortcuts: 'Keyboard shortcuts', signOut: 'Sign out', close: 'Close', again: 'Try again', notices: 'Notifications', cancel: 'Cancel', loading: 'Loading' },
   nav: {
     label: 'Screens', links: 'Links', clicks: 'All clicks', transfer: 'Import and export', keys: 'Keys', safety: 'Safety', health: 'Health',
     noneTitle: 'There is no such screen', noneText: 'The address may have been mistyped, or belong to another version.', failedTitle: 'This screen could not be loaded'
@@ -25,9 +28,9 @@ export const en = {
     button: 'Sign in',
     ended: 'The key is no longer valid. Sign in with another one.',
     wrong: 'This is no key of this server, or none any more.',
-    scope: 'This key may not read links. Use one with the scope links:read.',
+    scope: 'This key may do nothing here. Use one with the scope links:read.',
     first: 'Where to find one',
-    firstText: 'The first start of the server writes its admin key into the file admin.key of its data folder. An admin makes further keys with the API.',
+    firstText: 'The first start of the server writes its admin key into the file admin.key of its data folder. An admin makes further keys on the screen Keys.',
     elsewhere: 'Start page'
   },
   links: {
@@ -85,7 +88,9 @@ export const en = {
     lasts: 'Ends', after: { 86400: 'After one day', 604800: 'After one week', 2592000: 'After 30 days', 31536000: 'After one year' }, make: 'Make an address', made: 'The address is shown this once', ends: (at: string) => `It ends ${at}.`,
     end: 'End all addresses', endText: 'Every address that was made for this link stops at once.', ended: 'Nothing of the link is shared any more'
   },
+  transfer, apiKeys, safety, health, utm,
   sheet: {
+    ...sheetMore,
     create: 'New link', edit: (code: string) => `Edit ${code}`, made: 'Your link is ready',
     url: 'Destination', urlHint: 'The address where visitors arrive.',
     alias: 'Short code', aliasHint: '3 to 64 letters, digits, - and _. Leave it empty for a random one.', aliasFree: (url: string) => `${url} is free.`,
@@ -113,7 +118,7 @@ export const en = {
     refused: 'Refused', made: 'Made', line: 'Address', outcome: 'What became of it', copyAll: 'Copy all short links', back: 'Correct the refused ones'
   },
   chosen: {
-    label: 'Selected links', count: (n: number) => `${number(n)} selected`, clear: 'Clear selection', copy: 'Copy', tag: 'Add tags', on: 'Turn on', off: 'Turn off', remove: 'Delete',
+    label: 'Selected links', count: (n: number) => `${number(n)} selected`, clear: 'Clear selection', copy: 'Copy', save: 'Export', tag: 'Add tags', on: 'Turn on', off: 'Turn off', remove: 'Delete',
     tagTitle: (n: number) => `Tag ${many(n, 'link', 'links')}`, tagButton: 'Add tags', tagRequired: 'Enter a tag.',
     removeTitle: (n: number) => `Delete ${many(n, 'link', 'links')}?`, removeText: 'Visitors will no longer arrive, and the codes can never be used again. This cannot be undone.',
     done: (n: number) => `${many(n, 'link', 'links')} changed`, removed: (n: number) => `${many(n, 'link', 'links')} deleted`,
@@ -131,7 +136,7 @@ export const en = {
   },
   failure: {
     offline: 'You are offline. What was loaded stays here.', unreachable: 'The server cannot be reached.',
-    scope: 'This key may not do that.', gone: 'The link is gone.',
-    server: (id?: string) => id ? `The server failed (${id}).` : 'The server failed.', title: 'Links could not be loaded'
+    scope: 'This key may not do that.', gone: 'It is not there any more.',
+    server: (id?: string) => id ? `The server failed (${id}).` : 'The server failed.', title: 'Links could not be loaded', loading: 'This could not be loaded'
   }
 }

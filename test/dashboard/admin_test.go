@@ -1,0 +1,33 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"curt/test/internal/browser"
+	"curt/test/internal/curttest"
+)
+
+// adminPlan is what admin.mjs is told to do.
+type adminPlan struct {
+	Program  string `json:"program"`
+	Pictures string `json:"pictures,omitempty"`
+	Base     string `json:"base"`
+	Second   string `json:"second"` // a further domain
+	Key      string `json:"key"`
+	Markup   string `json:"markup"`  // what a stranger may leave everywhere
+	Hostile  string `json:"hostile"` // and where any sign may stand
+	Spelled  string `json:"spelled"`
+}
+
+// TestOperatorsUseTheDashboard drives the screens about more than links: files come in and
+// go out, keys are made and revoked, cases are decided, bans are made and lifted.
+func TestOperatorsUseTheDashboard(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DOMAINS=go.example", "CURT_REPORT_LIMIT=off"}})
+	_, port, _ := strings.Cut(s.Addr, ":")
+	needDashboard(t, s)
+	drive(t, "admin.mjs", adminPlan{
+		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Second: "go.example", Key: curttest.Key,
+		Markup: hostile, Hostile: hostile + "\u202Egpj.exe", Spelled: hostile + "[U+202E]gpj.exe",
+	})
+}
