@@ -39,6 +39,10 @@ const (
 		host = CASE old.workspace WHEN '' THEN excluded.host ELSE old.host END,
 		sources = old.sources | excluded.sources, score = greatest(old.score, excluded.score)
 	RETURNING id`
+	// What an entry says that a decision has overtaken belongs to the case that it closed.
+	sqlJoinLater = `UPDATE cases SET workspace = CASE workspace WHEN '' THEN $3 ELSE workspace END,
+	host = CASE workspace WHEN '' THEN $4 ELSE host END, sources = sources | $5, score = greatest(score, $6)
+	WHERE id = (SELECT id FROM cases WHERE link = $1 AND closed <> 0 AND sequence > $2 ORDER BY sequence LIMIT 1) RETURNING id`
 	sqlCloseCase = `UPDATE cases SET closed = $2, decided_by = $3, decided = $4, sequence = $5 WHERE id = $1`
 	sqlCountCase = `UPDATE cases SET reports = reports + 1, by_category[$2::int] = by_category[$2::int] + 1,
 	first = CASE first WHEN 0 THEN $3 ELSE first END, last = $3 WHERE id = $1`
@@ -95,9 +99,20 @@ func oneCase(ctx context.Context, q querier, query string, id link.ID) (c modera
 	return c, found, err
 }
 
-// joinCase opens a case or joins the open one, and returns its id.
+// joinCase opens a case or joins the one that it belongs to, and returns its id.
 func joinCase(ctx context.Context, t pgx.Tx, o *moderation.Opening) (link.ID, error) {
 	var id pgtype.UUID
+	if o.Sequence > 0 {
+		// Whoever closes the open case now is waited for, and then seen.
+		if _, _, err := oneCase(ctx, t, sqlOpenCase, o.Link.ID); err != nil {
+			return link.ID{}, err
+		}
+		joined, err := one(ctx, t, func(row pgx.Row) error { return row.Scan(&id) }, sqlJoinLater,
+			uuid(o.Link.ID), int64(o.Sequence), string(o.Facts.Workspace), o.Facts.Host, int16(o.Source), int16(o.Score))
+		if err != nil || joined {
+			return id.Bytes, err
+		}
+	}
 	err := t.QueryRow(ctx, sqlJoinCase, uuid(o.ID), uuid(o.Link.ID), string(o.Link.Key.Domain), string(o.Link.Key.Code),
 		string(o.Facts.Workspace), o.Facts.Host, int16(o.Source), int16(o.Score), millis(o.At), millis(o.Due)).Scan(&id)
 	return id.Bytes, err

@@ -15,7 +15,7 @@ func Statements() map[string]string {
 		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "workspace keys": sqlWorkspaceKeys, "share": sqlShare,
 		"last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries, "entries of": sqlEntriesOf,
 		"entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "standing": sqlStanding, "bans": sqlBans,
-		"open case": sqlOpenCase, "case": sqlCase, "link case": sqlLinkCase, "taken case": sqlTakenCase, "pending cases": sqlPendingCases,
+		"open case": sqlOpenCase, "case": sqlCase, "link case": sqlLinkCase, "taken case": sqlTakenCase, "join later": sqlJoinLater, "pending cases": sqlPendingCases,
 		"notes": sqlNotes, "count network": sqlCountNetwork, "link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal,
 		"forget notes": sqlForgetNotes, "forget appeals": sqlForgetAppeals,
 	}
