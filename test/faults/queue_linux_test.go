@@ -100,7 +100,7 @@ func (q *suspects) queue(api *client.Client) (all, open map[string]int) {
 func TestKillsAroundTheQueue(t *testing.T) {
 	data := t.TempDir()
 	q := &suspects{t: t, made: map[string]bool{}, decided: map[string]bool{}}
-	for round := range rounds(12, 200) {
+	for round := range rounds(8, 200) {
 		s, api := q.serve(data)
 		var all sync.WaitGroup
 		for who := range 3 {
