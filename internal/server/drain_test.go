@@ -13,6 +13,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/config"
+	"curt/internal/link"
 )
 
 // draining starts a server with nothing but a handler, and returns its address.
@@ -99,4 +100,40 @@ func TestDrainCutsOffAtTheLimit(t *testing.T) {
 	}
 	<-started
 	s.drain(t.Context()) // returns although the request never ends; the test's own time limit is the proof
+}
+
+func TestDrainEndsStreams(t *testing.T) {
+	live := analytics.NewLive(nil)
+	s, addr := draining(t, config.Config{DrainLimit: time.Minute}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		watch, err := live.Watch(link.Key{}, "")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer watch.Close()
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		<-watch.Ended()
+	}))
+	s.live = live
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	s.drain(t.Context())
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Errorf("the stream was cut off: %v", err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %s", d)
+	}
 }

@@ -1,5 +1,5 @@
 // The list of links: signing in, making, finding, changing and deleting them.
-import { want } from '../internal/browser/page.mjs'
+import { desk, want } from '../internal/browser/page.mjs'
 import { cells, darkDesk, darkPhone, lightDesk, lightPhone, notice, paste, rows, search } from './person.mjs'
 
 export async function links ({ plan, found, person, signIn }) {
@@ -149,7 +149,7 @@ export async function links ({ plan, found, person, signIn }) {
     const n = await rows(page).count()
     await page.getByLabel('Select all').check()
     await page.getByText(`${n} selected`).waitFor()
-    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight)) // from where the bar covers no row
+    await page.setViewportSize({ width: desk.width, height: 1400 }) // where the bar covers no row
     await look('chosen')
     await page.getByRole('button', { name: 'Add tags' }).click()
     await page.getByLabel('Tags').fill('picked')

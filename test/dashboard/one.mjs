@@ -45,7 +45,20 @@ const count = page => page.getByRole('main').locator('output')
 const counted = async (page, n) => page.waitForFunction(n => document.querySelector('main output')?.textContent.replace(/\D/g, '') === String(n), n)
 const chart = page => page.locator('.drawing path.people').first().waitFor({ state: 'attached' })
 
+// shifts is how much of a page moved by itself since it was opened, as browsers count it.
+const shifts = page => page.evaluate(() => new Promise(resolve => {
+  let sum = 0
+  new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) sum += e.value }).observe({ type: 'layout-shift', buffered: true })
+  setTimeout(() => resolve(sum), 200)
+}))
+
 export async function one ({ plan, found, person, enter, signIn, ask }) {
+  async function still (page, what) {
+    const moved = await shifts(page)
+    found.figures.push(`${what}: ${moved.toFixed(3)} of the page moved by itself`)
+    want('what moved is little', moved < 0.05, true)
+  }
+
   await ask('/api/v1/links', { method: 'POST', body: JSON.stringify({ long_url: 'https://example.com/one?q=%3Cb%3E', custom_alias: 'one-link', title: plan.hostile, tags: ['spring', plan.hostile.slice(0, 30)] }) })
   await crowd(plan, 'one-link', 180)
   await click(plan, 'no-link-has-this-code')
@@ -56,6 +69,7 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
       await chart(page)
       await page.getByText('Live', { exact: true }).first().waitFor()
       await page.getByRole('region', { name: 'Single clicks' }).waitFor()
+      await still(page, 'one link, ' + way.name)
       await look('one link', { fullPage: true })
       want('a script of a stranger', await page.evaluate(() => document.querySelector('main script, main img[src="x"]') === null), true)
       await page.getByRole('button', { name: 'Share statistics' }).click()
@@ -171,6 +185,7 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
       await page.getByText('Live', { exact: true }).first().waitFor()
       await page.getByText(/requests? for codes that no link has/).waitFor()
       await page.getByRole('link', { name: 'one-link' }).waitFor()
+      await still(page, 'all clicks, ' + way.name)
       await look('all clicks', { fullPage: true })
       const n = Number((await count(page).innerText()).replace(/\D/g, ''))
       const began = Date.now()

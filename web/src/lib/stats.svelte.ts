@@ -51,7 +51,7 @@ export class Stats {
     try {
       const [now, then] = await Promise.all([
         this.#ask({ ...query(window), dimensions: dimensions.join(), top }, signal),
-        compared ? this.#ask(query(before(window)), signal).catch(missing) : undefined
+        compared ? this.#ask(query(before(window)), signal).then(a => reaches(a, before(window)), missing) : undefined
       ])
       if (signal.aborted) return
       this.shown = { window, now, before: then }
@@ -64,6 +64,12 @@ export class Stats {
   }
 
   stop() { this.#going?.abort() }
+}
+
+// reaches drops what filters could not count from the period's beginning on: single clicks
+// are kept for a while.
+function reaches(a: Answer, window: Window): Answer | undefined {
+  return a.filtered_from && Date.parse(a.filtered_from) > window.from.getTime() ? undefined : a
 }
 
 // missing is for a period before that is no longer kept: there is no comparison then.
