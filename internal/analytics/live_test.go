@@ -3,6 +3,7 @@ package analytics_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +16,24 @@ import (
 type counted struct {
 	analytics.Reader
 
-	now   uint64
+	mu    sync.Mutex
+	now   uint64 // these are guarded by mu
 	err   error
 	asked int
 	keys  int
 }
 
+// says has it answer otherwise, and returns how often it was asked, and for how many keys.
+func (c *counted) says(now uint64, err error) (asked, keys int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.err = now, err
+	return c.asked, c.keys
+}
+
 func (c *counted) Clicks(_ context.Context, keys []link.Key) ([]uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.asked++
 	c.keys = len(keys)
 	counts := make([]uint64, len(keys))
@@ -48,13 +60,13 @@ func TestEverybodyWhoWatchesIsTold(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- l.Run(ctx) }()
 		time.Sleep(time.Hour)
-		if counts.asked != 0 {
-			t.Errorf("asked %d times while nobody watched", counts.asked)
+		if asked, _ := counts.says(1, nil); asked != 0 {
+			t.Errorf("asked %d times while nobody watched", asked)
 		}
 		a, b, other := watch(t, l, "a", "x"), watch(t, l, "a", "y"), watch(t, l, "b", "x")
 		synctest.Wait()
 		began := time.Now()
-		counts.now = 7
+		counts.says(7, nil)
 		for _, w := range []*analytics.Watch{a, b, other} {
 			for n := range w.Counts() {
 				if n == 7 {
@@ -65,18 +77,16 @@ func TestEverybodyWhoWatchesIsTold(t *testing.T) {
 		if took := time.Since(began); took > 1500*time.Millisecond {
 			t.Errorf("told after %v", took)
 		}
-		if counts.keys != 2 {
-			t.Errorf("%d keys in one question, want 2", counts.keys)
+		if _, keys := counts.says(7, errors.New("the disk is away")); keys != 2 {
+			t.Errorf("%d keys in one question, want 2", keys)
 		}
-
-		counts.err = errors.New("the disk is away")
 		time.Sleep(3 * time.Second)
 		select {
 		case n := <-a.Counts():
 			t.Errorf("told %d of what could not be read", n)
 		default:
 		}
-		counts.err, counts.now = nil, 9
+		counts.says(9, nil)
 		time.Sleep(3 * time.Second)
 		if n := <-a.Counts(); n != 9 { // the newest, not the first that was missed
 			t.Errorf("told %d", n)
@@ -86,10 +96,10 @@ func TestEverybodyWhoWatchesIsTold(t *testing.T) {
 		a.Close()
 		b.Close()
 		other.Close()
-		before := counts.asked
+		before, _ := counts.says(9, nil)
 		time.Sleep(time.Hour)
-		if counts.asked > before+1 {
-			t.Errorf("asked %d times after everybody had gone", counts.asked-before)
+		if after, _ := counts.says(9, nil); after > before+1 {
+			t.Errorf("asked %d times after everybody had gone", after-before)
 		}
 		l.Close()
 		l.Close()
