@@ -38,7 +38,7 @@ web: ## the dashboard, into internal/web/dist
 	@scripts/web
 
 test: build ## everything that must pass before a change lands
-	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish initdb
+	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish initdb pgbouncer
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	@scripts/unpack promtool caddy || [ -z "$$CI" ]
 	@{ scripts/need chromium node && scripts/npm test/web; } || [ -z "$$CI" ]
@@ -88,7 +88,7 @@ release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/d
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 
 soak: build ## the long forms of the fault tests
-	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium initdb
+	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium initdb pgbouncer
 	@scripts/npm test/web
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
 	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...

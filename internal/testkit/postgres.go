@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/url"
@@ -31,20 +32,31 @@ type PostgresConfig struct {
 // StartPostgres starts a server that ends with the test.
 func StartPostgres(t testing.TB, config PostgresConfig) *Postgres {
 	t.Helper()
-	base, err := os.MkdirTemp("", "curt-postgres-") //nolint:usetesting // t.TempDir may lie where another user cannot go
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	if err := os.Chmod(base, 0o711); err != nil { //nolint:gosec // the server's user goes through it
-		t.Fatal(err)
-	}
-	port, fsync := freePort(t), "off"
+	fsync := "off"
 	if config.Fsync {
 		fsync = "on"
 	}
+	return begin(t, "postgres", fsync)
+}
+
+// StartPgBouncer puts PgBouncer in transaction mode before a server. What it returns has
+// the databases of the server, and their URLs lead through the pooler.
+func StartPgBouncer(t testing.TB, server *Postgres) *Postgres {
+	t.Helper()
+	_, port, err := net.SplitHostPort(server.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return begin(t, "pgbouncer", port)
+}
+
+// begin starts a service in a folder that goes with it. The folder is not t.TempDir's,
+// where the user that the service runs as may not go.
+func begin(t testing.TB, service, how string) *Postgres {
+	t.Helper()
+	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), freePort(t)
 	p := &Postgres{address: net.JoinHostPort("127.0.0.1", port)}
-	p.Pid = start(t, "postgres", filepath.Join(base, "server"), port, fsync)
+	p.Pid = start(t, service, dir, port, how)
 	return p
 }
 
@@ -54,16 +66,16 @@ func (p *Postgres) URL(database string) string {
 }
 
 // Database makes an empty database and returns its URL.
-func (p *Postgres) Database(t testing.TB) string { return p.Copy(t, "template1") }
+func (p *Postgres) Database(t testing.TB) string { return p.URL(p.Copy(t, "template1")) }
 
 // Copy makes a database that holds what another one does, which nobody may be using,
-// and returns its URL. It takes about 30 ms where migrations would take several times
+// and returns its name. It takes about 30 ms where migrations would take several times
 // that.
 func (p *Postgres) Copy(t testing.TB, template string) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d", p.made.Add(1))
 	p.Exec(t, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy", pgx.Identifier{name}.Sanitize(), pgx.Identifier{template}.Sanitize()))
-	return p.URL(name)
+	return name
 }
 
 // Exec runs a statement as the owner of the server.

@@ -101,7 +101,7 @@ func changesInOrder(t *testing.T, d *databases) {
 
 // Only one process at a time has a database that it wants to itself.
 func holders(t *testing.T, d *databases) {
-	url := d.server.Copy(t, template)
+	url := d.front.URL(d.server.Copy(t, template))
 	open := func(ctx context.Context, name string) (*postgres.Links, error) {
 		return postgres.OpenLinks(ctx, postgres.LinksConfig{URL: url, Holder: name})
 	}
@@ -135,7 +135,7 @@ func holders(t *testing.T, d *databases) {
 
 // A server that acknowledges what it may lose is refused, and so is a wrong address.
 func unfit(t *testing.T, d *databases) {
-	url := d.server.Copy(t, template)
+	url := d.server.URL(d.server.Copy(t, template))
 	exec(t, url, "CREATE ROLE careless LOGIN SUPERUSER; ALTER ROLE careless SET synchronous_commit = off")
 	url = strings.Replace(url, "curt@", "careless@", 1)
 	for _, wrong := range []string{url, d.server.URL("nowhere"), "postgres://x:y@127.0.0.1:1x/z"} {

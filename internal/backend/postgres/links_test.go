@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -16,7 +18,8 @@ import (
 // handles.
 type databases struct {
 	server *testkit.Postgres
-	urls   sync.Map // by store
+	front  *testkit.Postgres // what the stores connect to: the server, or a pooler before it
+	urls   sync.Map          // by store
 }
 
 // template is the database that all others are copied from: it has the schema.
@@ -25,6 +28,7 @@ const template = "template_curt"
 func newDatabases(t *testing.T) *databases {
 	t.Helper()
 	d := &databases{server: testkit.StartPostgres(t, testkit.PostgresConfig{})}
+	d.front = d.server
 	d.server.Exec(t, "CREATE DATABASE "+template)
 	s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: d.server.URL(template)})
 	if err != nil {
@@ -51,7 +55,9 @@ func (d *databases) open(t testing.TB, url string) *postgres.Links {
 	return s
 }
 
-func (d *databases) fresh(t testing.TB) *postgres.Links { return d.open(t, d.server.Copy(t, template)) }
+func (d *databases) fresh(t testing.TB) *postgres.Links {
+	return d.open(t, d.front.URL(d.server.Copy(t, template)))
+}
 
 func (d *databases) again(t testing.TB, s any) *postgres.Links {
 	url, _ := d.urls.Load(s)
@@ -66,6 +72,26 @@ func (d *databases) links() linktest.Harness {
 	}
 }
 
+// pooled runs what would notice that statements of one process end up on many connections
+// of the server, and those of many on one: all operations against the model, and many
+// callers at once. CURT_TEST_LONG runs the whole suite so.
+func pooled(t *testing.T, direct *databases) {
+	d := &databases{server: direct.server, front: testkit.StartPgBouncer(t, direct.server)}
+	if os.Getenv("CURT_TEST_LONG") != "" {
+		linktest.Run(t, d.links())
+		accounts(t, d)
+		return
+	}
+	random := rand.New(rand.NewPCG(7, 1))
+	script := make([]byte, 1200)
+	for i := range script {
+		script[i] = byte(random.Uint32())
+	}
+	t.Run("model", func(t *testing.T) { linktest.ModelRun(t, d.links(), script) })
+	t.Run("changes", func(t *testing.T) { changesInOrder(t, d) })
+	t.Run("holders", func(t *testing.T) { holders(t, d) })
+}
+
 // TestPostgres runs every suite against one server, which takes longer to start than any
 // of them to run.
 func TestPostgres(t *testing.T) {
@@ -77,6 +103,7 @@ func TestPostgres(t *testing.T) {
 			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return d.again(t, l) })
 	})
 	accounts(t, d)
+	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
 	for name, prove := range map[string]func(*testing.T, *databases){
 		"what cannot be stored is refused alone":       badRows,
 		"changes are numbered in the order of commits": changesInOrder,
