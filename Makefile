@@ -7,7 +7,7 @@ RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Packages that never run SQLite in a hot loop are tested under the race detector.
 RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
-             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... \
+             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... ./internal/moderation/... ./internal/review/... \
              ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/web/... ./internal/weburl/...
 PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 # Tests that show nothing about races and take many times longer under their detector:
