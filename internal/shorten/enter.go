@@ -70,11 +70,10 @@ func (c *Creator) enter(ctx context.Context, now time.Time, proposals ...*propos
 		if !p.unclean() {
 			continue
 		}
-		stands, err := c.journal.Standing(ctx, p.ID)
+		stands, err := c.decided(ctx, &p.Link)
 		switch {
-		case errors.Is(err, moderation.ErrNotFound):
 		case err != nil:
-			return fmt.Errorf("%w: read the journal about %s: %w", link.ErrUnavailable, p.Key, err)
+			return err
 		case stands.Entity == moderation.OfLink(p.Key):
 			p.Safety = stands.Safety
 			continue

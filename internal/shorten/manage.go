@@ -118,7 +118,7 @@ func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k 
 		}
 		l.Updated = later(now, l.Updated)
 		return nil
-	}, func(l link.Link) (link.Link, error) { return c.relieve(ctx, now, l, r) })
+	})
 }
 
 // Delete leaves a tombstone: the content is erased, the code never used again.
@@ -127,7 +127,7 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 	_, err := c.replace(ctx, who, k, match, func(l *link.Link) error {
 		*l = l.Tombstone(later(now, l.Updated))
 		return nil
-	}, nil)
+	})
 	return err
 }
 
@@ -135,9 +135,8 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 var errUnchanged = errors.New("nothing to change")
 
 // replace changes a link that the caller sees and announces the new version. Changes
-// of one key take turns, so that of many at once the last wins and none loses. What is
-// to follow the change follows in the same turn; nil = nothing.
-func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error, then func(link.Link) (link.Link, error)) (link.Link, error) {
+// of one key take turns, so that of many at once the last wins and none loses.
+func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
 	if err := authorise(who, auth.LinksWrite); err != nil {
 		return link.Link{}, err
 	}
@@ -167,9 +166,6 @@ func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, matc
 		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
 	}
 	c.announce(link.Change{Key: stored.Key, Version: stored.Version})
-	if then != nil {
-		return then(stored)
-	}
 	return stored, nil
 }
 

@@ -85,44 +85,55 @@ func TestAChangeIsEnteredOnce(t *testing.T) {
 	wantEntry(t, j, 1, changed, "long_url")
 }
 
-// A link that is led to better places loses the policy's own warning, and no other.
-func TestALinkThatLeadsElsewhereIsRelieved(t *testing.T) {
+// Whoever may change a link does not lift what stands of it: not what the policy said of
+// where it led, and not what was reported.
+func TestNoChangeBettersALinksSafety(t *testing.T) {
 	b, _, j := newCourt(t)
-	update := func(l link.Link, fields shorten.Fields) link.Link {
-		t.Helper()
-		changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &shorten.Change{Fields: fields})
-		if err != nil {
+	warned := b.mustCreate(t, admin(), leading("https://quarantined.example/", "https://warn.example/"))
+	reported := b.mustCreate(t, admin(), to("https://example.com/"))
+	for _, safety := range []link.Safety{link.Quarantined, link.Blocked} {
+		if _, err := j.Append(t.Context(), moderation.Entry{
+			At: noon(), Entity: moderation.OfLink(reported.Key), Link: reported.ID, Action: moderation.ActionDecide, Safety: safety, Actor: moderation.ActorPolicy,
+		}); err != nil {
 			t.Fatal(err)
 		}
-		return changed
+		if l, err := j.Settle(t.Context(), noon(), reported.Key); err != nil || l.Safety != safety {
+			t.Fatal(l.Safety, err)
+		}
+		for _, l := range []link.Link{warned, reported} {
+			stood, err := b.store.Get(t.Context(), l.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, c := range map[string]shorten.Change{
+				"off":          {Status: shorten.Value(link.Disabled)},
+				"on":           {Status: shorten.Value(link.Active)},
+				"a fragment":   {Fields: shorten.Fields{LongURL: shorten.Value("https://example.com/#x")}},
+				"elsewhere":    {Fields: shorten.Fields{LongURL: shorten.Value("https://good.example/")}},
+				"less bad":     {Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}},
+				"the fallback": {Fields: shorten.Fields{Fallback: shorten.Value("https://good.example/")}},
+			} {
+				n := len(j.all())
+				if changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &c); err != nil || changed.Safety != stood.Safety || len(j.all()) != n {
+					t.Errorf("%s: %v was %v, %v, %d entries more", name, changed.Safety, stood.Safety, err, len(j.all())-n)
+				}
+			}
+		}
 	}
-	l := b.mustCreate(t, admin(), leading("https://quarantined.example/", "https://warn.example/"))
-	if l = update(l, shorten.Fields{Fallback: shorten.Value("https://good.example/")}); l.Safety != link.Quarantined || len(j.all()) != 1 {
-		t.Fatalf("half of it leads elsewhere: %v, %d entries", l.Safety, len(j.all()))
-	}
-	if l = update(l, shorten.Fields{LongURL: shorten.Value("https://warn.example/")}); l.Safety != link.Warn {
-		t.Fatalf("to something less bad: %v", l.Safety)
-	}
-	wantEntry(t, j, 2, l, "long_url")
-	if l = update(l, shorten.Fields{LongURL: shorten.Value("https://example.com/")}); l.Safety != link.Clean || len(j.all()) != 3 {
-		t.Fatalf("to something good: %v, %d entries", l.Safety, len(j.all()))
-	}
-	if e := j.all()[2]; e.Safety != link.Clean || e.Actor != moderation.ActorPolicy || e.Link != l.ID || e.Evidence.Body != "[]" {
-		t.Errorf("%+v", e)
-	}
-	if l = update(l, shorten.Fields{LongURL: shorten.Value("https://quarantined.example/")}); l.Safety != link.Quarantined {
-		t.Fatalf("and back: %v", l.Safety)
-	}
-	said := j.all()[3]
-	said.Actor, said.Safety = "a-person", link.Warn
-	if _, err := j.Append(t.Context(), said); err != nil {
+}
+
+// What is on the journal, and about to reach the link, is not put off by something milder.
+func TestAChangeDoesNotOvertakeAGraverDecision(t *testing.T) {
+	b, _, j := newCourt(t)
+	l := b.mustCreate(t, admin(), to("https://example.com/"))
+	if _, err := j.Append(t.Context(), moderation.Entry{
+		At: noon(), Entity: moderation.OfLink(l.Key), Link: l.ID, Action: moderation.ActionDecide, Safety: link.Quarantined, Actor: moderation.ActorPolicy,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if l, _ = j.Settle(t.Context(), noon(), l.Key); l.Safety != link.Warn {
-		t.Fatal(l.Safety)
-	}
-	if l = update(l, shorten.Fields{LongURL: shorten.Value("https://example.com/")}); l.Safety != link.Warn || len(j.all()) != 5 {
-		t.Errorf("what a person decided became %v, %d entries", l.Safety, len(j.all()))
+	changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}})
+	if err != nil || changed.Safety != link.Quarantined || len(j.all()) != 1 {
+		t.Errorf("%v, %v, %d entries", changed.Safety, err, len(j.all()))
 	}
 }
 

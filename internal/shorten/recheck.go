@@ -135,11 +135,11 @@ func (c *Creator) recheck(ctx context.Context, now time.Time, l *link.Link) erro
 	if current.Status != link.Active || worst.Safety <= current.Safety {
 		return nil
 	}
-	stands, err := c.journal.Standing(ctx, current.ID)
+	stands, err := c.decided(ctx, &current)
 	switch {
-	case err != nil && !errors.Is(err, moderation.ErrNotFound):
-		return wrap("judge again", err)
-	case err == nil && stands.Actor != moderation.ActorPolicy:
+	case err != nil:
+		return err
+	case stands.Actor != "" && stands.Actor != moderation.ActorPolicy, stands.Safety >= worst.Safety:
 		return nil
 	}
 	if err := c.writeDown(ctx, now, &proposal{current, worst}); err != nil {
