@@ -178,9 +178,14 @@ func (c *Client) EraseEntry(ctx context.Context, sequence uint64, reason string)
 }
 
 // RebuildSafety lets the server look at every link and give it the safety that the
-// journal says, behind the answer.
-func (c *Client) RebuildSafety(ctx context.Context) error {
-	return c.call(ctx, http.MethodPost, journalPath+"/rebuild", nil, nil, nil)
+// journal says, behind the answer. A journal that was changed behind the server's back is
+// refused, unless force is set.
+func (c *Client) RebuildSafety(ctx context.Context, force bool) error {
+	q := url.Values{}
+	if force {
+		q.Set("force", "true")
+	}
+	return c.call(ctx, http.MethodPost, journalPath+"/rebuild", q, nil, nil)
 }
 
 // pageQuery returns the parameters that are not empty, and a limit unless it is 0.

@@ -44,7 +44,7 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"lift-ban":      func() error { return c.LiftBan(ctx, 1, "why") },
 		"list-journal":  func() error { _, err := c.Journal(ctx, client.JournalQuery{}); return err },
 		"erase-entry":   func() error { _, err := c.EraseEntry(ctx, 1, "why"); return err },
-		"rebuild-links": func() error { return c.RebuildSafety(ctx) },
+		"rebuild-links": func() error { return c.RebuildSafety(ctx, false) },
 		"get-self":      func() error { _, err := c.Self(ctx); return err },
 		"get-health":    func() error { _, err := c.Health(ctx); return err },
 		"revoke-key":    func() error { return c.RevokeKey(ctx, "x") },

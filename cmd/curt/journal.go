@@ -68,7 +68,11 @@ func (c *journalEraseCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-type journalRebuildCmd struct{ api }
+type journalRebuildCmd struct {
+	api
+
+	Force bool `help:"Follow the journal though it was changed, or lacks entries."`
+}
 
 // Run asks for the rebuild, which goes on behind the answer.
 func (c *journalRebuildCmd) Run(ctx context.Context, t terminal) error {
@@ -76,7 +80,7 @@ func (c *journalRebuildCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := api.RebuildSafety(ctx); err != nil {
+	if err := api.RebuildSafety(ctx, c.Force); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
 	t.note("the server compares every link with the journal")

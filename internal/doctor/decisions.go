@@ -20,6 +20,9 @@ type verdicts struct {
 	oneGraver      link.Key
 }
 
+// tampered is the advice about a journal that is not what the server wrote.
+const tampered = "find out who can write curt.db beside the server; " + restore + ", which takes back what was decided since"
+
 // decisions verifies the journal, as far as there is time, and returns what compares links
 // with it; nil where that would say nothing.
 func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdicts {
@@ -52,7 +55,7 @@ func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdic
 			last.Sequence, newest, e.Within)
 		return nil
 	case errors.Is(err, moderation.ErrBroken):
-		e.fail("decisions", "find out who can write curt.db beside the server; "+restore+", which takes back what was decided since",
+		e.fail("decisions", tampered,
 			"%v: somebody changed it behind the server's back; it holds up to entry %d", err, last.Sequence)
 		return nil
 	case err != nil:
@@ -65,9 +68,12 @@ func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdic
 			last.Sequence, v.replay.Bans(), last.At.Format("2006-01-02 15:04"), hex.EncodeToString(last.Hash[:]))
 	}
 	p, err := s.Progress(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		e.fail("decisions", restore, "how much of the journal took effect cannot be read: %v", err)
 		return nil
+	case p.Applied > last.Sequence:
+		e.fail("decisions", tampered, "entries %d to %d took effect and are gone: somebody cut the journal off", last.Sequence+1, p.Applied)
 	}
 	v.pending = p.Applied < last.Sequence || len(p.Walks) > 0
 	return v
@@ -97,10 +103,10 @@ func (e *examination) compared(v *verdicts, part bool) {
 	case v.milder+v.graver > 0 && v.pending:
 		e.warn("decisions", "start the server, which sees to it",
 			"%d links are not yet as the journal says, among them %s", v.milder+v.graver, v.one())
-	case v.milder > 0:
+	case v.milder > 0 && v.graver == 0:
 		e.fail("decisions", rebuild, "%d links are let through that the journal stops or warns of, among them %s", v.milder, v.oneMilder)
-	case v.graver > 0:
-		e.warn("decisions", rebuild, "%d links are stopped or warned of, and the journal does not say why, among them %s", v.graver, v.oneGraver)
+	case v.graver > 0: // first: a rebuild would let them through
+		e.fail("decisions", tampered, "%d links are stopped or warned of, and the journal does not say why, among them %s: entries are gone, or somebody changed the links", v.graver, v.oneGraver)
 	case part:
 		e.ok("decisions", "every link that was read is as the journal says")
 	default:

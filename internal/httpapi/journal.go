@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -78,8 +79,10 @@ func (a *api) journalOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: journalPath + "/rebuild", OperationID: "rebuild-links", Summary: "Give every link the safety that the journal says",
-				Description: "For links that were changed behind this service's back, as curt doctor tells. It goes on behind the answer, and after a restart.",
-				Responses:   d.answers(202, "The links are being looked at.", nil, nil),
+				Description: "For links that were changed behind this service's back, as curt doctor tells. The journal is read first: one that was " +
+					"changed, or lacks entries that took effect, is answered with 409 and changes no link. It goes on behind the answer, and after a restart.",
+				Parameters: []*huma.Param{queryParam("force", "Whether to follow a journal that would be refused, unread.", &huma.Schema{Type: huma.TypeBoolean, Default: false})},
+				Responses:  d.answers(202, "The links are being looked at.", nil, nil, 409),
 			},
 			scope: auth.Admin, serve: (*call).rebuildLinks,
 		},
@@ -237,7 +240,17 @@ func (c *call) eraseEntry() error {
 }
 
 func (c *call) rebuildLinks() error {
-	c.api.moderator.Rebuild()
+	force := c.query.Get("force")
+	if force != "" && force != "true" && force != "false" {
+		return badField("force", "want true or false")
+	}
+	err := c.api.moderator.Rebuild(c.r.Context(), force == "true")
+	if errors.Is(err, moderation.ErrBroken) { // which entry, is for whoever may ask for this
+		return &refusal{kind: kindBroken(), detail: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
 	commonHeaders(c.w.Header())
 	c.w.WriteHeader(http.StatusAccepted)
 	return nil

@@ -100,6 +100,17 @@ func TestBansAreListedFoundAndLifted(t *testing.T) {
 	}
 }
 
+// A journal that was emptied frees no link, unless somebody insists.
+func TestARebuildTellsThatTheJournalIsNotAsItWas(t *testing.T) {
+	s := newService(t)
+	rebuild := journalPath + "/rebuild"
+	if p := s.do(t, "admin", http.MethodPost, rebuild, "").want(t, http.StatusConflict).problem(t); p["type"] != "/problems/journal-broken" || !strings.Contains(fmt.Sprint(p["detail"]), "no entry") {
+		t.Errorf("%v", p)
+	}
+	s.do(t, "admin", http.MethodPost, rebuild+"?force=perhaps", "").want(t, http.StatusBadRequest)
+	s.do(t, "admin", http.MethodPost, rebuild+"?force=true", "").want(t, http.StatusAccepted)
+}
+
 // What a ban means is refused from its answer on, as long as it stands.
 func TestABanRefusesCreatesAndChanges(t *testing.T) {
 	for body, kind := range map[string]string{

@@ -51,6 +51,7 @@ func kindMedia() kind   { return kind{"unsupported-media-type", 415, "The body i
 func kindOrigin() kind  { return kind{"cross-site", 403, "Cross-site requests may not change anything"} }
 func kindHost() kind    { return kind{"misdirected", 421, "This host is another's"} }
 func kindLimited() kind { return kind{"rate-limited", 429, "Too many requests"} }
+func kindBroken() kind  { return kind{"journal-broken", 409, "The journal is not as it was written"} }
 func kindServer() kind  { return kind{"internal", 500, "The server failed"} }
 
 // mapping says which problem an error is. detail is for the public; errors with a

@@ -339,7 +339,9 @@ func TestRebuild(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.Rebuild()
+	if err := d.Rebuild(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
 	d.run(t)
 	for i, k := range keys {
 		d.safety(t, k, want[i])

@@ -47,17 +47,22 @@ const verifyPage = 1000
 // Verify reads the whole journal and returns its last entry, the zero one where there is
 // none. Each entry is given to each, unless that is nil, once it is known to be in its
 // place in the chain. ErrBroken when one is missing, changed or out of order, or when a
-// text that stands beside it is another than was committed to.
+// text that stands beside it is another than was committed to, or is gone and no later
+// entry says that it was erased; then the Sequence of last is that of the entry before.
 //
 // Whoever can write the journal can write another from its beginning: that it is the same
 // journal as before is known to those who kept a hash of it.
 func Verify(ctx context.Context, r Reader, each func(*Entry)) (last Entry, err error) {
+	texts := newErasures()
 	for {
 		page, err := r.Read(ctx, last.Sequence, verifyPage)
 		if err != nil {
 			return last, fmt.Errorf("verify the journal behind %d: %w", last.Sequence, err)
 		}
 		if len(page) == 0 {
+			if sequence, robbed := texts.unexplained(); robbed {
+				return Entry{Sequence: sequence - 1}, fmt.Errorf("%w: no entry says that the texts of entry %d were erased", ErrBroken, sequence)
+			}
 			return last, nil
 		}
 		for i := range page {
@@ -65,7 +70,7 @@ func Verify(ctx context.Context, r Reader, each func(*Entry)) (last Entry, err e
 			if what := e.misfit(&last); what != "" {
 				return last, fmt.Errorf("%w: %s of entry %d", ErrBroken, what, last.Sequence+1)
 			}
-			if each != nil {
+			if texts.take(e); each != nil {
 				each(e)
 			}
 			last = *e

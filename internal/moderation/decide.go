@@ -166,7 +166,7 @@ func (m *Moderator) Erase(ctx context.Context, now time.Time, actor string, sequ
 		return Entry{}, fmt.Errorf("erase entry %d: %w", sequence, ErrNotFound)
 	}
 	by := Entry{At: instant(now), Entity: found[0].Entity, Link: found[0].Link, Action: ActionErase, Safety: link.Clean, Actor: actor}
-	if err := m.fill(&by, fmt.Sprintf("entry %d: %s", sequence, reason), ""); err != nil {
+	if err := m.fill(&by, fmt.Sprintf(erasedText, sequence)+reason, ""); err != nil {
 		return Entry{}, err
 	}
 	// The number stands in front of the reason, which may have to be shorter for it.

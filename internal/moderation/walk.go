@@ -120,8 +120,31 @@ func (m *Moderator) settlePage(ctx context.Context, w *Walk, links []link.Link) 
 }
 
 // Rebuild lets Run look at every link, and give it the safety that the journal says:
-// whatever has been done to the links by hand, the journal alone decides.
-func (m *Moderator) Rebuild() {
+// whatever has been done to the links by hand, the journal alone decides. It reads the
+// journal first, and refuses with ErrBroken when that is not what was written: when the
+// chain does not hold, when entries that took effect are gone, or when there are none.
+// Anyway is for those who know why, and reads nothing.
+func (m *Moderator) Rebuild(ctx context.Context, anyway bool) error {
+	if !anyway {
+		if err := m.trust(ctx); err != nil {
+			return fmt.Errorf("rebuild: %w", err)
+		}
+	}
 	m.rebuild.Store(true)
 	m.poke()
+	return nil
+}
+
+// trust returns nil if the journal is one to follow.
+func (m *Moderator) trust(ctx context.Context) error {
+	applied := m.applied() // before the journal is read, which grows
+	switch last, err := Verify(ctx, m.cfg.Journal, nil); {
+	case err != nil:
+		return err
+	case last.Sequence < applied:
+		return fmt.Errorf("%w: entries %d to %d took effect and are gone", ErrBroken, last.Sequence+1, applied)
+	case last.Sequence == 0:
+		return fmt.Errorf("%w: it has no entry", ErrBroken)
+	}
+	return nil
 }

@@ -180,6 +180,13 @@ func (m *Memory) Spoil(sequence uint64, f func(*moderation.Entry)) {
 	f(&m.entries[sequence-1])
 }
 
+// Cut takes all entries behind one away, behind the journal's back.
+func (m *Memory) Cut(last uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries = m.entries[:last]
+}
+
 // Progress implements moderation.ProgressStore.
 func (m *Memory) Progress(ctx context.Context) (moderation.Progress, error) {
 	leave, err := m.enter(ctx)
