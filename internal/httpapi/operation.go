@@ -197,6 +197,7 @@ func (c *call) json(status int, v any) error {
 	}
 	h := c.w.Header()
 	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))} // net/http says it of short answers only
 	commonHeaders(h)
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(text) // the client is gone: nobody is left to tell
