@@ -1,5 +1,6 @@
 // The list of links: pages by cursor, and changes that show before they are answered.
 import { aborted, taken, type API, type Link, type LinkChange } from '../api/client'
+import { choice } from './choice'
 import { stateOf } from './state'
 
 export interface Question { q: string; tag: string; state: string; sort: string }
@@ -97,14 +98,7 @@ export class Links {
   }
 
   // choose adds rows to the choice, or takes them out.
-  choose(ids: string[], on: boolean) {
-    const next = new Set(this.chosen)
-    for (const id of ids) {
-      if (on) next.add(id)
-      else next.delete(id)
-    }
-    this.chosen = next
-  }
+  choose(ids: string[], on: boolean) { this.chosen = choice(this.chosen, ids, on) }
 
   put(l: Link) { this.rows = this.rows.map(r => r.id === l.id ? l : r) }
 

@@ -3,6 +3,7 @@
 import { taken, type API, type Review } from '../api/client'
 import { en } from '../text/en'
 import type { SafetyName } from '../text/safety'
+import { choice } from './choice'
 import { Pages } from './pages.svelte'
 
 export interface Filters { state: string, source: string, category: string, min_score: string, host: string, overdue: string, sort: string }
@@ -41,14 +42,7 @@ export class Reviews {
 
   refresh(): Promise<void> { return this.list.quietly(idOf, () => this.changes) }
 
-  choose(ids: string[], on: boolean) {
-    const next = new Set(this.chosen)
-    for (const id of ids) {
-      if (on) next.add(id)
-      else next.delete(id)
-    }
-    this.chosen = next
-  }
+  choose(ids: string[], on: boolean) { this.chosen = choice(this.chosen, ids, on) }
 
   // decide says the same of many links. Rows leave the queue before the answer is there.
   async decide(rows: Review[], safety: SafetyName, reason: string): Promise<Decided> {
