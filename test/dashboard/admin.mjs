@@ -194,6 +194,7 @@ await person('sees what the key may do, and nothing else', lightPhone, async (pa
   await page.locator('.body .row input').first().check()
   want('deleting links', await page.getByRole('button', { name: 'Delete' }).count(), 0)
   await open(page, 'Import and export')
+  await page.getByRole('navigation', { name: 'Import or export' }).waitFor()
   want('parts', (await page.getByRole('navigation', { name: 'Import or export' }).getByRole('link').allInnerTexts()).join(), 'Export')
 })
 
