@@ -62,7 +62,8 @@ type files struct {
 	log   *slog.Logger
 	work  func() (done func())
 
-	mu sync.Mutex // held while files are read
+	mu       sync.Mutex // held while files are read
+	onChange []func()   // guarded by mu
 }
 
 // list is one file.
@@ -197,6 +198,14 @@ func (f *files) Reload(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// OnChange has tell called, which must not block, each time that another version of a
+// file is in use.
+func (f *files) OnChange(tell func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onChange = append(f.onChange, tell)
+}
+
 // load reads one file and puts it in the place of its last version; mu is held.
 func (f *files) load(ctx context.Context, l *list) error {
 	defer f.work()()
@@ -224,6 +233,9 @@ func (f *files) load(ctx context.Context, l *list) error {
 	h.changed = of.changed
 	l.holds.Store(&h)
 	l.reloads.Add(1)
+	for _, tell := range f.onChange {
+		tell()
+	}
 	if h.strange.n > 0 {
 		f.log.WarnContext(ctx, "lines of a list are not understood and have no effect", slog.String("list", l.what), slog.String("file", l.path),
 			slog.Int("lines", h.strange.n), slog.Int("first", h.strange.first))

@@ -47,4 +47,10 @@ func (s *Server) recheck(creator *shorten.Creator) {
 		return reloads
 	}
 	s.again = creator.NewRechecker(cfg)
+	if lists := s.ready.blocked; lists != nil {
+		lists.OnChange(s.again.Poke)
+	}
+	if files := s.ready.sources; files != nil {
+		files.OnChange(s.again.Poke)
+	}
 }

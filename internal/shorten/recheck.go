@@ -25,7 +25,7 @@ const (
 type RecheckConfig struct {
 	Every time.Duration // between the beginnings of two rounds, more than 0
 	// Edition changes when what is known about destinations does, as when a list was read
-	// anew; then a round begins at once. Nil = it never does.
+	// anew; then a round begins: at once by Poke. Nil = it never does.
 	Edition func() uint64
 	// Work is called by what computes for long, which calls done when it rests; nil = it
 	// is nobody's business.
@@ -39,6 +39,7 @@ type RecheckConfig struct {
 type Rechecker struct {
 	creator *Creator
 	cfg     RecheckConfig
+	poked   chan struct{} // capacity 1: the edition may be another
 }
 
 // NewRechecker returns a Rechecker of the links that c makes.
@@ -52,7 +53,16 @@ func (c *Creator) NewRechecker(cfg RecheckConfig) *Rechecker {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Rechecker{c, cfg}
+	return &Rechecker{c, cfg, make(chan struct{}, 1)}
+}
+
+// Poke has the edition looked at now. During a round it is looked at behind it. It never
+// blocks.
+func (r *Rechecker) Poke() {
+	select {
+	case r.poked <- struct{}{}:
+	default: // it was said already
+	}
 }
 
 // Run goes through all links again and again, the newest first, until ctx ends; then it
@@ -64,22 +74,25 @@ func (r *Rechecker) Run(ctx context.Context) error {
 	var began time.Time
 	var edition uint64
 	for {
+		var now time.Time
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
-			known := r.cfg.Edition()
-			if !began.IsZero() && known == edition && now.Sub(began) < r.cfg.Every {
-				continue
-			}
-			if err := r.round(ctx); err != nil {
-				if ctx.Err() == nil {
-					r.cfg.Log.ErrorContext(ctx, "links cannot be judged again; trying again", slog.Any("err", err))
-				}
-				continue
-			}
-			began, edition = now, known
+		case <-r.poked:
+			now = time.Now()
+		case now = <-tick.C:
 		}
+		known := r.cfg.Edition()
+		if !began.IsZero() && known == edition && now.Sub(began) < r.cfg.Every {
+			continue
+		}
+		if err := r.round(ctx); err != nil {
+			if ctx.Err() == nil {
+				r.cfg.Log.ErrorContext(ctx, "links cannot be judged again; trying again", slog.Any("err", err))
+			}
+			continue
+		}
+		began, edition = now, known
 	}
 }
 

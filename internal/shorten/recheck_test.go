@@ -79,3 +79,33 @@ func TestLinksAreJudgedAgain(t *testing.T) {
 		}
 	})
 }
+
+// Nobody waits for a turn of the clock when a list was read anew.
+func TestLinksAreJudgedAgainAtOnceWhenAListChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var edition atomic.Uint64
+		b, _, _ := newCourt(t)
+		b.mustCreate(t, admin(), to("https://example.com/"))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		r := b.NewRechecker(shorten.RecheckConfig{Every: 24 * time.Hour, Edition: edition.Load})
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Hour + time.Second) // between two looks
+		began := time.Now()
+		r.Poke() // without a change it is none
+		synctest.Wait()
+		if n := b.counter(t, "curt_links_rechecked_total"); n != 1 {
+			t.Errorf("judged %v times without a reason", n)
+		}
+		edition.Add(1)
+		r.Poke()
+		synctest.Wait()
+		if n := b.counter(t, "curt_links_rechecked_total"); n != 2 || time.Since(began) > 0 {
+			t.Errorf("judged %v times after %v", n, time.Since(began))
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
