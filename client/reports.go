@@ -44,7 +44,9 @@ type Appeal struct {
 	State      string     `json:"state"` // open or answered
 	CreatedAt  time.Time  `json:"created_at"`
 	AnsweredAt *time.Time `json:"answered_at"`
-	Safety     string     `json:"safety"` // what was decided; "" while it is open
+	Safety     string     `json:"safety"`      // what was decided; "" while it is open
+	LinkSafety string     `json:"link_safety"` // what holds now; "" = the link was deleted
+	Banned     bool       `json:"banned"`      // a ban holds the link to more than was decided
 	Answer     string     `json:"answer"`
 }
 

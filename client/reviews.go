@@ -131,6 +131,7 @@ type Decided struct {
 	Sequence *uint64  `json:"sequence"` // of the journal's entry; nil = nothing was decided
 	Closed   bool     `json:"closed"`   // the link was under review, and is no more
 	Link     *Link    `json:"link"`     // as it is now
+	HeldBy   *Ban     `json:"held_by"`  // the ban that holds the link to more than was decided; nil = none
 	Problem  *Problem `json:"problem"`
 }
 

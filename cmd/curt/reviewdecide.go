@@ -123,6 +123,10 @@ func sayDecided(t terminal, code string, d *client.Decided) bool {
 		t.complain(fmt.Errorf("decide about %s: %w", code, errors.New("the answer says nothing about it")))
 		return false
 	}
+	if b := d.HeldBy; b != nil {
+		t.note("%s %s: a ban stands above this decision; curt ban lift %d ends that of %s:%s", d.Link.Safety, d.Link.ShortURL, b.Sequence, b.Kind, b.Name)
+		return true
+	}
 	t.note("%s %s", d.Link.Safety, d.Link.ShortURL)
 	return true
 }

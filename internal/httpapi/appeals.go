@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"curt/internal/auth"
-	"curt/internal/moderation"
+	"curt/internal/review"
 )
 
 const appealsPath = "/api/v1/appeals"
@@ -32,6 +32,8 @@ type Appeal struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	AnsweredAt *time.Time `json:"answered_at"`
 	Safety     *string    `json:"safety" enum:"clean,warn,quarantined,blocked,legal" doc:"What was decided; null while the appeal is open."`
+	LinkSafety *string    `json:"link_safety" enum:"clean,warn,quarantined,blocked,legal" doc:"What holds now: graver than what was decided while a ban means the link, and another where something else was decided since. Null: the link was deleted."`
+	Banned     bool       `json:"banned" doc:"A ban holds the link to more than was decided."`
 	Answer     *string    `json:"answer" doc:"A moderator's words; null: there are none, or they were erased."`
 }
 
@@ -78,8 +80,12 @@ func (a *api) appealOperations(d describer) []*operation {
 }
 
 // appealResource returns an appeal as the API shows it.
-func (s sites) appealResource(a *moderation.Appeal) Appeal {
-	shown := Appeal{ShortURL: s.shortURL(a.Link.Key), State: "open", CreatedAt: a.At}
+func (s sites) appealResource(a *review.Appealed) Appeal {
+	shown := Appeal{ShortURL: s.shortURL(a.Link.Key), State: "open", CreatedAt: a.At, Banned: a.Banned}
+	if a.Now != nil {
+		holds := a.Now.Safety.String()
+		shown.LinkSafety = &holds
+	}
 	if !a.IsOpen() {
 		safety := a.Safety.String()
 		shown.State, shown.AnsweredAt, shown.Safety, shown.Answer = "answered", &a.Answered, &safety, text(&a.Answer)

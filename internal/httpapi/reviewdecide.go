@@ -38,6 +38,7 @@ type Decided struct {
 	Sequence *uint64  `json:"sequence" doc:"Of the journal's entry; null: nothing was decided."`
 	Closed   bool     `json:"closed" doc:"The link was under review, and is no more."`
 	Link     *Link    `json:"link,omitzero" doc:"As it is now: a ban may hold it to more than was decided."`
+	HeldBy   *Ban     `json:"held_by,omitzero" doc:"The ban that holds the link to more than was decided; absent: none does."`
 	Problem  *Problem `json:"problem,omitzero"`
 }
 
@@ -132,6 +133,9 @@ func (c *call) decided(r *review.Ruled) Decided {
 	}
 	shown := c.api.sites.resource(&r.Link, c.now, c.clicks(c.r.Context(), r.Link.Key)[0])
 	d.Link = &shown
+	if r.Ban.Sequence != 0 {
+		d.HeldBy = &c.api.bans([]moderation.Ban{{Entry: r.Ban}})[0]
+	}
 	return d
 }
 

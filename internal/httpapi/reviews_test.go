@@ -165,6 +165,14 @@ func TestAppealsComeFirstAndAreAnsweredOnce(t *testing.T) {
 			t.Errorf("%s: %v", path, kind)
 		}
 	}
+	ban := s.do(t, "admin", http.MethodPost, "/api/v1/bans", `{"kind":"host","name":"example.com","safety":"quarantined","reason":"x"}`).want(t, http.StatusCreated).json(t)
+	if held := s.decide(t, "abc", "warn"); at(held, "held_by", "name") != "example.com" || at(held, "link", "safety") != "quarantined" {
+		t.Errorf("under a ban: %v", held)
+	}
+	if got := s.do(t, "", http.MethodGet, appeals+"/"+token, "").want(t, http.StatusOK).json(t); got["safety"] != "warn" || got["link_safety"] != "quarantined" || got["banned"] != true {
+		t.Errorf("the owner of a banned link reads %v", got)
+	}
+	s.do(t, "admin", http.MethodDelete, fmt.Sprintf("/api/v1/bans/%v", ban["sequence"]), "").want(t, http.StatusNoContent)
 	s.decide(t, "abc", "clean")
 	if kind := s.do(t, "acme", http.MethodPost, appeals, `{"code":"abc","reason":"again"}`).want(t, http.StatusConflict).problem(t)["type"]; kind != "/problems/nothing-to-appeal" {
 		t.Errorf("of a clean link: %v", kind)

@@ -120,13 +120,18 @@ func (s *banSet) bars(f *abuse.Facts) (worst Entry, barred bool) {
 // means returns the gravest safety that the bans want of a link; Clean where none means
 // it.
 func (s *banSet) means(l *link.Link) link.Safety {
-	safety := link.Clean
+	worst, _ := s.worst(l)
+	return max(link.Clean, worst.Safety)
+}
+
+// worst returns the gravest ban that means a link.
+func (s *banSet) worst(l *link.Link) (worst Entry, banned bool) {
 	s.each(l, func(b Entry, ok bool) {
-		if ok {
-			safety = max(safety, b.Safety)
+		if ok && (!banned || b.Safety > worst.Safety) {
+			worst, banned = b, true
 		}
 	})
-	return safety
+	return worst, banned
 }
 
 // each calls meet with every ban that may mean a link, and with whether it does. One that

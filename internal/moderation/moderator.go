@@ -129,6 +129,9 @@ func (m *Moderator) Enter() (leave func()) { return m.gate.enter() }
 // one. It asks memory only, allocates next to nothing and never waits for I/O.
 func (m *Moderator) Bars(f *abuse.Facts) (ban Entry, barred bool) { return m.bans.bars(f) }
 
+// BanOf returns the gravest ban that means a link, if there is one. It asks memory only.
+func (m *Moderator) BanOf(l *link.Link) (ban Entry, banned bool) { return m.bans.worst(l) }
+
 // Holds returns the safety that a link should have: that of its own standing decision or
 // of a ban that means it, whichever is graver.
 func (m *Moderator) Holds(ctx context.Context, l *link.Link) (link.Safety, error) {

@@ -91,23 +91,52 @@ func (d *Desk) newToken() (token string, sum moderation.Hash, err error) {
 	return token, sha256.Sum256([]byte(token)), nil
 }
 
+// Appealed is an appeal, with what holds of its link: that is not what was decided where
+// a ban means the link too, or where something else was decided since.
+type Appealed struct {
+	moderation.Appeal
+
+	Now    *link.Link // as it is; nil = deleted
+	Banned bool       // a ban holds the link to more than was decided
+}
+
+func (d *Desk) appealed(a moderation.Appeal, l *link.Link) Appealed {
+	seen := Appealed{Appeal: a, Now: l}
+	if l != nil && !a.IsOpen() {
+		seen.Banned = d.held(l, a.Safety).Sequence != 0
+	}
+	return seen
+}
+
 // AppealBy returns the appeal that a token was given for; moderation.ErrNoAppeal for
 // what is no token.
-func (d *Desk) AppealBy(ctx context.Context, token string) (moderation.Appeal, error) {
+func (d *Desk) AppealBy(ctx context.Context, token string) (Appealed, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenSize) {
-		return moderation.Appeal{}, moderation.ErrNoAppeal
+		return Appealed{}, moderation.ErrNoAppeal
 	}
-	return d.config.Appeals.By(ctx, sha256.Sum256([]byte(token)))
+	a, err := d.config.Appeals.By(ctx, sha256.Sum256([]byte(token)))
+	if err != nil {
+		return Appealed{}, err
+	}
+	l, err := d.linkOf(ctx, a.Link)
+	if err != nil {
+		return Appealed{}, err
+	}
+	return d.appealed(a, l), nil
 }
 
 // AppealOf returns the newest appeal for a link to whoever may read the link.
-func (d *Desk) AppealOf(ctx context.Context, who auth.Caller, k link.Key) (moderation.Appeal, error) {
+func (d *Desk) AppealOf(ctx context.Context, who auth.Caller, k link.Key) (Appealed, error) {
 	l, err := d.config.Links.Get(ctx, k)
 	switch {
 	case err != nil:
-		return moderation.Appeal{}, fmt.Errorf("get %s: %w", k, err)
+		return Appealed{}, fmt.Errorf("get %s: %w", k, err)
 	case l.Status == link.Deleted || !who.Sees(l.Workspace):
-		return moderation.Appeal{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
+		return Appealed{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
 	}
-	return d.config.Appeals.Of(ctx, l.ID)
+	a, err := d.config.Appeals.Of(ctx, l.ID)
+	if err != nil {
+		return Appealed{}, err
+	}
+	return d.appealed(a, &l), nil
 }

@@ -71,6 +71,36 @@ func TestAnAppealIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+func TestABanStandsAboveTheAnswerAndSaysSo(t *testing.T) {
+	o := newOffice(t)
+	o.put(t, "abc")
+	if _, err := o.Decide(t.Context(), noon(), admin(), []review.Ruling{{Key: key("abc"), Safety: link.Blocked, Reason: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	ban, err := o.moderator.Ban(t.Context(), noon(), "mod", moderation.Entity{Kind: moderation.KindDomain, Name: "evil.example"}, link.Quarantined, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := o.Appeal(t.Context(), noon(), owner(), key("abc"), "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := o.Answer(t.Context(), noon(), admin(), review.Ruling{Key: key("abc"), Safety: link.Clean, Reason: "You are right."})
+	if err != nil || done.Link.Safety != link.Quarantined || done.Ban.Sequence != ban.Entry.Sequence {
+		t.Errorf("the moderator is told %+v, %v", done, err)
+	}
+	seen, err := o.AppealBy(t.Context(), token)
+	if err != nil || seen.Safety != link.Clean || seen.Now == nil || seen.Now.Safety != link.Quarantined || !seen.Banned {
+		t.Errorf("the owner is told %+v, %v", seen, err)
+	}
+	if _, err := o.moderator.Lift(t.Context(), noon(), "mod", ban.Entry.Sequence, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if seen, err = o.AppealOf(t.Context(), owner(), key("abc")); err != nil || seen.Banned {
+		t.Errorf("without the ban %+v, %v", seen, err)
+	}
+}
+
 func TestWhoMayAppeal(t *testing.T) {
 	o := newOffice(t)
 	blocked := func(l *link.Link) { l.Safety = link.Blocked }

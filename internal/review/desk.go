@@ -30,6 +30,8 @@ type Journal interface {
 type Moderator interface {
 	// Bars returns the ban that stands against what was asked for.
 	Bars(f *abuse.Facts) (ban moderation.Entry, barred bool)
+	// BanOf returns the gravest ban that means a link.
+	BanOf(l *link.Link) (ban moderation.Entry, banned bool)
 	Decide(ctx context.Context, now time.Time, actor string, orders []moderation.Order) ([]moderation.Outcome, error)
 }
 

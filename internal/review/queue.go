@@ -28,7 +28,7 @@ type File struct {
 	Row
 
 	Notes   []moderation.Note
-	Appeal  *moderation.Appeal // the newest; nil = none
+	Appeal  *Appealed          // the newest; nil = none
 	History []moderation.Entry // the newest first
 }
 
@@ -44,6 +44,7 @@ type Ruling struct {
 type Ruled struct {
 	Entry  moderation.Entry
 	Link   link.Link        // as it is now
+	Ban    moderation.Entry // that holds the link to more than was decided; zero = none does
 	Closed *moderation.Case // nil = none was open
 	Err    error
 }
@@ -114,7 +115,8 @@ func (d *Desk) Show(ctx context.Context, who auth.Caller, k link.Key) (File, err
 	}
 	switch a, err := d.config.Appeals.Of(ctx, l.ID); {
 	case err == nil:
-		f.Appeal = &a
+		seen := d.appealed(a, f.Link)
+		f.Appeal = &seen
 	case !errors.Is(err, moderation.ErrNoAppeal):
 		return File{}, err
 	}
@@ -220,6 +222,9 @@ func (d *Desk) conclude(ctx context.Context, o *moderation.Outcome) Ruled {
 	if !ok { // nothing was decided
 		return done
 	}
+	if done.Err == nil {
+		done.Ban = d.held(&done.Link, done.Entry.Safety)
+	}
 	switch closed, err := d.config.Cases.Close(ctx, closing(&o.Entry, moderation.Ref{Key: k, ID: o.Entry.Link})); {
 	case err == nil:
 		d.metrics.decided(&closed)
@@ -228,6 +233,15 @@ func (d *Desk) conclude(ctx context.Context, o *moderation.Outcome) Ruled {
 		d.kick()
 	}
 	return done
+}
+
+// held returns the ban that holds a link to more than was decided about it; the zero
+// Entry when none does.
+func (d *Desk) held(l *link.Link, decided link.Safety) moderation.Entry {
+	if ban, banned := d.config.Moderator.BanOf(l); banned && ban.Safety > decided {
+		return ban
+	}
+	return moderation.Entry{}
 }
 
 // check refuses a ruling that nobody can carry out; field is what its reason is called.

@@ -131,7 +131,7 @@ func (h *Handler) showAppeal(w http.ResponseWriter, r *http.Request, page appeal
 	}
 	page.Title, page.Shown, page.At, page.Open = "Your appeal", h.ShortURL(a.Link.Key), a.At, a.IsOpen()
 	if !page.Open {
-		page.Outcome = outcome(a.Safety)
+		page.Outcome = became(&a)
 		for line := range strings.Lines(a.Answer) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
 				page.Answer = append(page.Answer, line)
@@ -139,6 +139,19 @@ func (h *Handler) showAppeal(w http.ResponseWriter, r *http.Request, page appeal
 		}
 	}
 	h.write(w, r, http.StatusOK, "appeal", page)
+}
+
+// became says what the answer to an appeal means to visitors today.
+func became(a *review.Appealed) string {
+	switch {
+	case a.Now == nil:
+		return "The link was deleted."
+	case a.Now.Safety == a.Safety:
+		return outcome(a.Safety)
+	case a.Banned:
+		return "The decision about this link itself was: " + a.Safety.String() + ". But a ban stands above that. " + outcome(a.Now.Safety)
+	}
+	return "The decision was: " + a.Safety.String() + ". Something else was decided since. " + outcome(a.Now.Safety)
 }
 
 // outcome says what a decision means to visitors.

@@ -240,6 +240,20 @@ func TestTheOwnerOfALinkMayAppeal(t *testing.T) {
 	if said := show(200); !strings.Contains(said, "The link works again.") || !strings.Contains(said, "You are right.") || !strings.Contains(said, "<b>Sorry.</b>") {
 		t.Errorf("answered: %s", said)
 	}
+	ban, err := s.mods.Ban(t.Context(), time.Now(), "mod", moderation.Entity{Kind: moderation.KindLink, Name: "/abc"}, link.Blocked, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := show(200); strings.Contains(said, "works again") || !strings.Contains(said, "a ban stands above that") || !strings.Contains(said, "stays blocked") {
+		t.Errorf("under a ban: %s", said)
+	}
+	if _, err := s.mods.Lift(t.Context(), time.Now(), "mod", ban.Entry.Sequence, "x"); err != nil {
+		t.Fatal(err)
+	}
+	s.decide(t, link.Warn)
+	if said := show(200); !strings.Contains(said, "Something else was decided since. Visitors of the link are warned.") {
+		t.Errorf("decided again: %s", said)
+	}
 	s.page(t, 404, "GET", "/appeal?token=AAAAAAAAAAAAAAAAAAAAAA", "")
 	s.page(t, 404, "GET", "/appeal?token=%22%3E", "")
 }
