@@ -72,9 +72,12 @@ func (PrivateAddress) Look(_ context.Context, _ time.Time, f *Facts) ([]Finding,
 
 // localName returns the domain of names that no public server answers for; "" = none.
 // RFC 6761 (localhost), RFC 6762 (local), RFC 8375 (home.arpa), and internal, which ICANN
-// keeps for private use (resolution of 29 July 2024).
+// keeps for private use (resolution of 29 July 2024); and those that RFC 6762, appendix G,
+// and routers have for the same, of which the root zone knows none.
 func localName(host string) string {
-	for _, name := range [...]string{"localhost", "local", "internal", "home.arpa"} {
+	for _, name := range [...]string{
+		"localhost", "local", "internal", "home.arpa", "localdomain", "lan", "home", "corp", "intranet", "private",
+	} {
 		if below, ok := strings.CutSuffix(host, name); ok && (below == "" || below[len(below)-1] == '.') {
 			return name
 		}

@@ -83,7 +83,7 @@ func TestPrivateAddresses(t *testing.T) {
 			"http://[::]/", "http://[::1]/", "http://[::ffff:10.0.0.1]/", "http://[::10.0.0.1]/", "http://[64:ff9b::a00:1]/", "http://[64:ff9b:1::1]/", "http://[2002:a00:1::]/",
 			"http://[100::1]/", "http://[2001::1]/", "http://[2001:db8::1]/", "http://[3fff::1]/", "http://[5f00::1]/", "http://[fc00::1]/", "http://[fd12::1]/",
 			"http://[fe80::1]/", "http://[fec0::1]/", "http://[ff02::1]/", "http://[4000::1]/",
-			"http://localhost/", "http://a.localhost/", "http://localhost./", "http://printer.local/", "http://db.internal/", "http://x.home.arpa/", "http://intranet/",
+			"http://localhost/", "http://a.localhost/", "http://localhost./", "http://printer.local/", "http://db.internal/", "http://x.home.arpa/", "http://nas.lan/", "http://wiki.corp/", "http://a.home./", "http://x.intranet/", "http://x.private/", "http://box.localdomain/", "http://intranet/",
 			"http://127.0.0.1.nip.io/", "http://app.10.0.0.1.nip.io./", "http://app-192-168-1-250.nip.io/", "http://magic-7f000001.nip.io/", "http://0A000001.nip.io/", "http://10-0-0-1.sslip.io/",
 			"http://www.192-168-0-1.sslip.io/", "http://--1.sslip.io/", "http://fd00--1.sslip.io/", "http://8.8.8.8.10.0.0.1.sslip.io/", "http://10.0.0.1.traefik.me/", "http://localtest.me/", "http://a.lvh.me/",
 		},
@@ -92,7 +92,7 @@ func TestPrivateAddresses(t *testing.T) {
 			"http://[2606:4700::1111]/", "http://[64:ff9b::808:808]/", "http://[2002:808:808::]/", "http://[2001:4860::8888]/", "http://[2001:20::1]/", "http://[::ffff:8.8.8.8]/",
 			"https://mylocal.example/", "https://notlocalhost.com/", "https://internal.example.com/", "https://example.com/10.0.0.1",
 			"http://8.8.8.8.nip.io/", "http://8-8-8-8.sslip.io/", "http://08080808.nip.io/", "https://nip.io/", "https://sslip.io/", "http://2606-4700--1111.sslip.io/", "http://10.0.0.nip.io/",
-			"http://10.0.0.1.example.com/", "http://127.0.0.1.notnip.io/", "http://mylocaltest.me/", "http://10.0.0.256.nip.io/",
+			"http://10.0.0.1.example.com/", "http://127.0.0.1.notnip.io/", "http://mylocaltest.me/", "http://mylan.example/", "http://corp.example/", "http://10.0.0.256.nip.io/",
 		})
 	if got := look(t, abuse.PrivateAddress{}, morning(), facts(t, "http://[64:ff9b::a00:1]/")); got != "10.0.0.1 is private (10.0.0.0/8, RFC 1918)" {
 		t.Errorf("the evidence is %q", got)
