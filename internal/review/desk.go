@@ -61,7 +61,7 @@ type Config struct {
 
 	// Due is how long a case may wait for a moderator; 0 = DefaultDue.
 	Due time.Duration
-	// Quarantine is how many networks have to report a link on one day of UTC for it to
+	// Quarantine is how many networks (an IPv4 /24, an IPv6 /48) have to report a link on one day of UTC for it to
 	// be quarantined until somebody has decided; 0 = reports alone stop nothing.
 	Quarantine int
 	// Retention is how long what strangers wrote is kept after the decision; 0 =

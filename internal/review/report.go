@@ -102,7 +102,8 @@ func (d *Desk) quarantine(ctx context.Context, now time.Time, l *link.Link, c *m
 	return nil
 }
 
-// network is the digest that stands for a network for a day. It has nothing in common
+// network is the digest that stands for a network for a day: a /24 or a /48, as one
+// person has several addresses of it. It has nothing in common
 // with the tags of that day's visitors. 0 when there is no key: the report counts, its
 // network does not.
 func (d *Desk) network(ctx context.Context, now time.Time, addr netip.Addr) uint64 {
@@ -115,7 +116,7 @@ func (d *Desk) network(ctx context.Context, now time.Time, addr netip.Addr) uint
 		return 0
 	}
 	h := hmac.New(sha256.New, key[:])
-	h.Write([]byte("report\x00" + ratelimit.ClientBucket(addr)))
+	h.Write([]byte("report\x00" + ratelimit.ClientSurroundings(addr).String()))
 	return max(1, binary.BigEndian.Uint64(h.Sum(nil)))
 }
 

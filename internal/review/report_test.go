@@ -137,14 +137,18 @@ func TestManyNetworksMayQuarantineUntilSomebodyLooked(t *testing.T) {
 	o.put(t, "abc")
 	report := func(network int, after time.Duration) {
 		t.Helper()
-		if err := o.Report(t.Context(), noon().Add(after), stranger(network), complaint("abc")); err != nil {
+		if err := o.Report(t.Context(), noon().Add(after), stranger(network<<8), complaint("abc")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 5 {
 		report(1, 0)
 	}
-	report(2, time.Minute)
+	for host := range 5 { // of one /24
+		if err := o.Report(t.Context(), noon(), stranger(2<<8|host), complaint("abc")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	report(3, 24*time.Hour) // another day
 	report(4, 24*time.Hour)
 	if o.safety(t, "abc") != link.Clean {
