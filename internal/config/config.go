@@ -40,7 +40,7 @@ type Config struct {
 	Weights        string        `env:"CURT_WEIGHTS" help:"Points that signals add, 0 to 100, as login_words=10,velocity=0. Unset: the table in docs/operations.md." empty:"none"`
 	Thresholds     string        `env:"CURT_THRESHOLDS" help:"Scores above which links are treated so, as warn=100,quarantine=60,block=85, which is the default; 100 is never." empty:"none"`
 	UnknownLimit   string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may ask for before it is answered 429, or off."`
-	Recheck        time.Duration `default:"24h" env:"CURT_RECHECK" help:"How often all links are judged again; a new version of a blocklist brings it forward. 0: never."`
+	Recheck        Days          `default:"24h" env:"CURT_RECHECK" help:"How often all links are judged again; a new version of a blocklist brings it forward. 0: never."`
 	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
@@ -58,11 +58,11 @@ type Config struct {
 	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
 	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
 
-	ReportLimit      string        `default:"10/h" env:"CURT_REPORT_LIMIT" help:"Reports of links that one address (IPv6: /64) may send, or off."`
-	AppealLimit      string        `default:"5/h" env:"CURT_APPEAL_LIMIT" help:"Appeals that one address (IPv6: /64) may send, or off."`
-	ReviewDue        time.Duration `default:"5m" env:"CURT_REVIEW_DUE" help:"How long a link may wait for a moderator before it is overdue."`
-	ReportQuarantine int           `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
-	ReportRetention  Days          `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
+	ReportLimit      string `default:"10/h" env:"CURT_REPORT_LIMIT" help:"Reports of links that one address (IPv6: /64) may send, or off."`
+	AppealLimit      string `default:"5/h" env:"CURT_APPEAL_LIMIT" help:"Appeals that one address (IPv6: /64) may send, or off."`
+	ReviewDue        Days   `default:"5m" env:"CURT_REVIEW_DUE" help:"How long a link may wait for a moderator before it is overdue."`
+	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks (IPv4 /24, IPv6 /48) that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
+	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
 
 	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too."`
 	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`

@@ -18,8 +18,8 @@ const (
 	maxCache       = 1 << 40
 	maxClickLog    = 1 << 50
 	maxWait        = 10 * time.Minute
-	maxDue         = 7 * 24 * time.Hour // what nobody looks at for a week is in no queue
-	maxRecheck     = 365 * 24 * time.Hour
+	maxDue         = Days(7 * 24 * time.Hour) // what nobody looks at for a week is in no queue
+	maxRecheck     = Days(365 * 24 * time.Hour)
 )
 
 // problems collects what is wrong.
@@ -170,8 +170,8 @@ func (c Config) numbers(p *problems) {
 	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > maxWait {
 		p.add("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
 	}
-	if c.Recheck != 0 && (c.Recheck < time.Second || c.Recheck > maxRecheck) {
-		p.add("CURT_RECHECK", c.Recheck, "want 1s to 8760h, or 0 for never")
+	if c.Recheck != 0 && (c.Recheck < Days(time.Second) || c.Recheck > maxRecheck) {
+		p.add("CURT_RECHECK", c.Recheck, "want 1s to 365d, or 0 for never")
 	}
 	if c.ClickLogMax < 128<<20 || c.ClickLogMax > maxClickLog {
 		p.add("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB (two segments) to 1024TiB")
@@ -179,8 +179,8 @@ func (c Config) numbers(p *problems) {
 	if c.RawRetention < Days(time.Second) {
 		p.add("CURT_RAW_RETENTION", c.RawRetention, "want 1s or more, such as 30d")
 	}
-	if c.ReviewDue < time.Second || c.ReviewDue > maxDue {
-		p.add("CURT_REVIEW_DUE", c.ReviewDue, "want 1s to 168h")
+	if c.ReviewDue < Days(time.Second) || c.ReviewDue > maxDue {
+		p.add("CURT_REVIEW_DUE", c.ReviewDue, "want 1s to 7d")
 	}
 	if c.ReportQuarantine < 0 || c.ReportQuarantine == 1 || c.ReportQuarantine > 1000 {
 		p.add("CURT_REPORT_QUARANTINE", c.ReportQuarantine, "want 0 (never) or 2 to 1000: one network alone stops no link")

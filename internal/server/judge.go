@@ -36,7 +36,7 @@ func (s *Server) recheck(creator *shorten.Creator) {
 	if s.config.Recheck == 0 {
 		return
 	}
-	cfg := shorten.RecheckConfig{Every: s.config.Recheck, Work: s.processors.work, Log: s.log}
+	cfg := shorten.RecheckConfig{Every: time.Duration(s.config.Recheck), Work: s.processors.work, Log: s.log}
 	cfg.Edition = func() (reloads uint64) {
 		if lists := s.ready.blocked; lists != nil {
 			reloads += lists.Stats().Reloads + lists.AllowStats().Reloads

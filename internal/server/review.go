@@ -14,7 +14,7 @@ func (s *Server) newDesk() (err error) {
 	s.desk, err = review.New(review.Config{
 		Cases: s.accounts.cases, Appeals: s.accounts.appeals, Journal: s.accounts.journal, Moderator: s.decides,
 		Links: s.links, DayKeys: s.links, Limits: ratelimit.NewMemory(), ReportLimit: s.ready.reports, AppealLimit: s.ready.appeals,
-		Due: s.config.ReviewDue, Quarantine: s.config.ReportQuarantine, Retention: time.Duration(s.config.ReportRetention),
+		Due: time.Duration(s.config.ReviewDue), Quarantine: s.config.ReportQuarantine, Retention: time.Duration(s.config.ReportRetention),
 		Random: rand.Reader, Log: s.log, Metrics: s.metrics.Registerer(),
 	})
 	return err

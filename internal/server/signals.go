@@ -6,6 +6,7 @@ import (
 
 	"curt/internal/abuse"
 	"curt/internal/config"
+	"curt/internal/link"
 )
 
 // policy reads what the findings of signals weigh, and what is done about the sum.
@@ -29,7 +30,23 @@ func policy(cfg config.Config) (abuse.Policy, error) {
 		}
 		p = next
 	}
-	return p, nil
+	return p, listsWork(cfg, p)
+}
+
+// listsWork refuses a policy that lets through as clean what stands on a blocklist:
+// nobody names a list for that, and nothing would show it.
+func listsWork(cfg config.Config, p abuse.Policy) error {
+	if len(cfg.Blocklists) == 0 || abuse.Decide(p, []abuse.Finding{{Signal: abuse.Listed}}).Safety > link.Clean {
+		return nil
+	}
+	wrong := &config.Error{
+		Setting: "CURT_THRESHOLDS", Value: cfg.Thresholds,
+		Want: fmt.Sprintf("what stands in CURT_BLOCKLISTS has %d points and would be clean; want a threshold below that, or no list", p.Weights[abuse.Listed]),
+	}
+	if p.Weights[abuse.Listed] < abuse.DefaultPolicy().Weights[abuse.Listed] {
+		wrong.Setting, wrong.Value = "CURT_WEIGHTS", cfg.Weights
+	}
+	return wrong
 }
 
 // signals makes what looks at links, but for lists. Those that remember begin empty.
