@@ -104,6 +104,7 @@ type Creator struct {
 	own       *weburl.Hosts
 	lists     *abuse.Blocklists // nil = none
 	words     *abuse.Words      // nil = none
+	imitated  map[string]struct{}
 	judge     func(context.Context, time.Time, *abuse.Facts) abuse.Decision
 	moderator Moderator
 	journal   Journal
@@ -131,7 +132,7 @@ func New(cfg Config) *Creator {
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
 		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
-		lists: cfg.Blocklists, words: cfg.Words, judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
+		lists: cfg.Blocklists, words: cfg.Words, imitated: imitated(), judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
 	}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)

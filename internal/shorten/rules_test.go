@@ -199,6 +199,9 @@ func TestAliases(t *testing.T) {
 			wantError(t, alias, create(alias), shorten.ErrReserved)
 		}
 	}
+	for _, alias := range []string{"adm1n", "ADMlN", "l0gin", "1ogin"} {
+		wantError(t, alias, create(alias), shorten.ErrReserved)
+	}
 	for _, short := range []string{"v1", "v2", "qr", "QR"} { // too short for an alias, kept all the same
 		if !shorten.Reserved(short) {
 			t.Errorf("%s is not reserved", short)

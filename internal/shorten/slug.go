@@ -1,6 +1,7 @@
 package shorten
 
 import (
+	"curt/internal/abuse"
 	"curt/internal/link"
 )
 
@@ -30,6 +31,9 @@ func CheckAlias(alias string) error {
 func (c *Creator) checkAlias(alias string) error {
 	if err := CheckAlias(alias); err != nil {
 		return err
+	}
+	if _, imitates := c.imitated[abuse.Skeleton(alias)]; imitates {
+		return ErrReserved
 	}
 	return c.unwanted(alias)
 }
@@ -73,4 +77,16 @@ func Reserved[T ~string | ~[]byte](code T) bool {
 		return true
 	}
 	return false
+}
+
+// imitated returns the skeletons of the reserved words by which a visitor believes to
+// speak with the service itself. Others may be imitated: they are paths, no promises.
+func imitated() map[string]struct{} {
+	all := map[string]struct{}{}
+	for _, word := range []string{
+		"admin", "login", "logout", "signup", "oauth", "auth", "report", "abuse", "appeal", "help", "about", "terms", "privacy", "status",
+	} {
+		all[abuse.Skeleton(word)] = struct{}{}
+	}
+	return all
 }
