@@ -66,6 +66,9 @@ func (c *banAddCmd) Run(ctx context.Context, t terminal) error {
 		return printJSON(t.out, &made)
 	}
 	t.note("banned %s:%s; curt ban lift %d ends it", made.Kind, made.Name, made.Sequence)
+	if made.Kind != "link" && made.Kind != "network" {
+		t.note("further links like these are refused; those that are there follow, the newest first: curt ban list shows how far")
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"curt/client"
@@ -84,6 +85,8 @@ func (c *reviewDecideCmd) decision(line string) (d client.Decision, err error) {
 	switch {
 	case d.Safety == "":
 		return d, usageError("say --safety: clean, warn, quarantined, blocked or legal")
+	case !slices.Contains([]string{"clean", "warn", "quarantined", "blocked", "legal"}, d.Safety):
+		return d, usageError(fmt.Sprintf("%q is no safety: want clean, warn, quarantined, blocked or legal", d.Safety))
 	case d.Reason == "":
 		return d, usageError("say --reason: it stands in the journal")
 	}

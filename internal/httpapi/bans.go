@@ -179,7 +179,7 @@ func (c *call) previewBan() error {
 	}
 	named := c.api.entity(p.Entity)
 	shown := BanPreview{
-		Kind: named.Kind, Name: named.Name, Links: p.Links, Seen: p.Seen, Complete: p.Complete, Note: banNote(e.Kind),
+		Kind: named.Kind, Name: named.Name, Links: p.Links, Seen: p.Seen, Complete: p.Complete, Note: banNote(&p),
 		Sample: make([]BannedLink, len(p.Sample)),
 	}
 	for i := range p.Sample {
@@ -191,16 +191,20 @@ func (c *call) previewBan() error {
 	return c.json(http.StatusOK, shown)
 }
 
-// banNote says what a ban of the kind does.
-func banNote(k moderation.Kind) string {
-	switch k {
+// banNote says what a ban would do.
+func banNote(p *moderation.Preview) string {
+	switch p.Entity.Kind {
 	case moderation.KindNetwork:
 		return "Further links, reports and appeals from there are refused. Links that were made from there stay: no link says where it was made."
 	case moderation.KindLink:
 		return "The link is stopped."
 	case moderation.KindWorkspace, moderation.KindKey, moderation.KindHost, moderation.KindDomain:
 	}
-	return "Further links like these are refused, and these are stopped."
+	note := "Further links like these are refused at once. Those that are there follow, the newest first; the list of bans shows how far."
+	if p.Links == 0 && p.Complete && (p.Entity.Kind == moderation.KindWorkspace || p.Entity.Kind == moderation.KindKey) {
+		note = "No link is of such a " + string(p.Entity.Kind) + ": look at its name again. " + note
+	}
+	return note
 }
 
 func (c *call) listBans() error {
