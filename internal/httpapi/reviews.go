@@ -37,7 +37,7 @@ type Review struct {
 	FirstReportAt *time.Time   `json:"first_report_at"`
 	LastReportAt  *time.Time   `json:"last_report_at"`
 	ClosedAt      *time.Time   `json:"closed_at"`
-	DecidedBy     *string      `json:"decided_by" doc:"The id of the moderator's key."`
+	DecidedBy     *string      `json:"decided_by" doc:"The id of the moderator's key; owner when the link was deleted."`
 	Decision      *string      `json:"decision" enum:"clean,warn,quarantined,blocked,legal" doc:"What closed the review; null while it is open."`
 	Link          *Link        `json:"link,omitzero" doc:"The link as it is now; absent: it was deleted."`
 }

@@ -71,8 +71,12 @@ type Entry struct {
 	Hash Hash // of everything above and of the entry before
 }
 
-// ActorPolicy is the actor of decisions that no person made.
-const ActorPolicy = "policy"
+// ActorPolicy is the actor of decisions that no person made. ActorOwner closes the case of
+// a link that was deleted, and is in no journal.
+const (
+	ActorPolicy = "policy"
+	ActorOwner  = "owner"
+)
 
 // Bounds of texts, in bytes, and of what one Append takes.
 const (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"curt/internal/link"
@@ -28,6 +29,10 @@ const (
 	forgetEvery = time.Hour
 	forgetStep  = 500
 	countEvery  = 5 * time.Second
+	sweepEvery  = time.Minute
+	// sweepPages bounds one sweep: what is due first comes first, and reading a link takes
+	// some 50 µs.
+	sweepPages = 20
 )
 
 // kick says that the journal has grown.
@@ -43,11 +48,15 @@ func (d *Desk) kick() {
 func (d *Desk) Run(ctx context.Context) error {
 	turns := time.NewTicker(followEvery)
 	defer turns.Stop()
-	var counted, forgotten time.Time
+	var counted, swept, forgotten time.Time
 	failing := false
 	for {
 		now := d.config.Now()
 		err := errors.Join(d.follow(ctx), d.settle(ctx, now))
+		if now.Sub(swept) >= sweepEvery || now.Before(swept) {
+			swept = now
+			err = errors.Join(err, d.sweep(ctx, now))
+		}
 		if now.Sub(counted) >= countEvery || now.Before(counted) {
 			counted = now
 			err = errors.Join(err, d.count(ctx, now))
@@ -178,6 +187,49 @@ func (d *Desk) count(ctx context.Context, now time.Time) error {
 	d.waiting.Store(int64(open))
 	d.overdue.Store(int64(overdue))
 	return nil
+}
+
+// sweep closes the cases of links that are gone: nothing on the journal says that an owner
+// deleted one, and nobody can decide about it any more.
+func (d *Desk) sweep(ctx context.Context, now time.Time) error {
+	var p moderation.CasePage
+	for range sweepPages {
+		p.Limit = moderation.MaxCasePage
+		cases, next, err := d.config.Cases.List(ctx, moderation.CaseFilter{}, p)
+		if err != nil {
+			return err
+		}
+		for i := range cases {
+			if err := d.closeIfGone(ctx, now, &cases[i]); err != nil {
+				return err
+			}
+		}
+		if p.After = next; next == (moderation.CasePosition{}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// closeIfGone closes an open case whose link was deleted. What earlier entries of the
+// journal still say of it joins the closed case.
+func (d *Desk) closeIfGone(ctx context.Context, now time.Time, c *moderation.Case) error {
+	l, err := d.config.Links.Get(ctx, c.Link.Key)
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return nil // not yet written; settle drops what never is
+	case err != nil:
+		return fmt.Errorf("get %s: %w", c.Link.Key, err)
+	case l.ID != c.Link.ID || l.Status != link.Deleted:
+		return nil
+	}
+	_, err = d.config.Cases.Close(ctx, moderation.Closing{
+		Link: c.Link, Sequence: math.MaxInt64, At: now, By: moderation.ActorOwner, Safety: l.Safety,
+	})
+	if errors.Is(err, moderation.ErrNoCase) {
+		return nil // a moderator was faster
+	}
+	return err
 }
 
 // forget erases what was written about cases that were closed long ago.

@@ -156,3 +156,35 @@ func TestRunFollowsEachSecondUntilItsEnd(t *testing.T) {
 		}
 	})
 }
+
+// An owner who deletes a link leaves nothing to decide: its case is closed, and what the
+// journal still says of it opens none.
+func TestTheCaseOfADeletedLinkIsClosed(t *testing.T) {
+	o := newOffice(t)
+	l := o.put(t, "gone", func(l *link.Link) { l.Safety = link.Quarantined })
+	kept := o.put(t, "kept", func(l *link.Link) { l.Safety = link.Quarantined })
+	o.suspect(t, &l, link.Quarantined, 70)
+	o.suspect(t, &kept, link.Quarantined, 70)
+	o.turn(t, noon())
+	if got := o.queue(t); len(got) != 2 {
+		t.Fatalf("the queue is %v", got)
+	}
+	if _, err := o.links.Replace(t.Context(), l.Tombstone(noon())); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		o.turn(t, noon().Add(time.Minute))
+		if got := o.queue(t); !slices.Equal(got, []string{"kept"}) {
+			t.Errorf("once one was deleted: %v", got)
+		}
+		o.suspect(t, &l, link.Quarantined, 70)
+	}
+	o.turn(t, noon().Add(review.DefaultDue+time.Hour))
+	if open, overdue := o.value(t, "curt_reviews_open"), o.value(t, "curt_reviews_overdue"); open != 1 || overdue != 1 {
+		t.Errorf("%v open, %v overdue; want the one of the link that is left", open, overdue)
+	}
+	c, err := o.cases.Case(t.Context(), l.ID)
+	if err != nil || c.IsOpen() || c.DecidedBy != moderation.ActorOwner {
+		t.Errorf("the case of the deleted link: %+v, %v", c, err)
+	}
+}
