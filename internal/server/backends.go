@@ -56,6 +56,9 @@ type accounts struct {
 // openBackend opens the store of links that is set, and what lies beside it.
 func (s *Server) openBackend(ctx context.Context) error {
 	if s.config.Links == config.SQLite {
+		if err := s.noLostLinks(); err != nil {
+			return err
+		}
 		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 			Path:        filepath.Join(s.config.Data, "curt.db"),
 			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(),
@@ -79,6 +82,27 @@ func (s *Server) openBackend(ctx context.Context) error {
 	}
 	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals()}
 	return nil
+}
+
+// noLostLinks refuses a folder that has clicks and no links: whoever started on it would
+// answer 404 for links that were lost or not restored, and could give their codes to others.
+// The store of links is the first that a new folder gets.
+func (s *Server) noLostLinks() error {
+	info, err := os.Stat(filepath.Join(s.config.Data, "curt.db"))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look for the links: %w", err)
+	case err == nil && info.Size() > 0:
+		return nil
+	}
+	counts, err := os.Stat(filepath.Join(s.config.Data, "clicks.db"))
+	if err != nil || counts.Size() == 0 {
+		return nil // nothing was counted: a new folder
+	}
+	return &config.Error{
+		Setting: "CURT_DATA", Value: s.config.Data,
+		Want: "its links are gone: curt.db is missing or empty, and clicks.db beside it has counts; bring a backup back with curt restore --force, or take another folder",
+	}
 }
 
 // noOwnLinks refuses a folder with links of its own, which nobody would serve any more.
