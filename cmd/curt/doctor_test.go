@@ -81,6 +81,27 @@ func copied(t *testing.T, to, from string) {
 	}
 }
 
+// logged waits until clicks are in the log.
+func logged(t *testing.T, folder string) {
+	t.Helper()
+	for {
+		segments, err := filepath.Glob(filepath.Join(folder, "clicks", "*.clicks"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range segments {
+			if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+				return
+			}
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(context.Cause(t.Context()))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 // live makes links and visits them.
 func live(t *testing.T, address, folder string) {
 	t.Helper()
@@ -107,6 +128,9 @@ func live(t *testing.T, address, folder string) {
 				}
 				_ = answer.Body.Close()
 			}
+		}
+		if i == 0 {
+			logged(t, folder) // so that the log has a second block
 		}
 	}
 	if _, err := api.Decide(t.Context(), "alias-3", "warn", "test"); err != nil {
