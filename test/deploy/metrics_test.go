@@ -191,9 +191,14 @@ func shown(t *testing.T) map[string]bool {
 	if err := os.WriteFile(damaged, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	shorteners := filepath.Join(t.TempDir(), "shorteners")
+	if err := os.WriteFile(shorteners, []byte("short.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cert, key := curttest.Certificate(t)
 	s := curttest.Start(t, curttest.Options{Env: []string{
-		"CURT_GEOIP=" + damaged, "CURT_BLOCKLISTS=" + damaged, "CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0",
+		"CURT_GEOIP=" + damaged, "CURT_BLOCKLISTS=" + damaged, "CURT_SHORTENERS_FILE=" + shorteners,
+		"CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0",
 	}})
 	ask(t, s.Admin, http.MethodGet, "/metrics")
 	names := map[string]bool{}
