@@ -96,8 +96,13 @@ func (s *Server) noLostLinks() error {
 		return nil
 	}
 	counts, err := os.Stat(filepath.Join(s.config.Data, "clicks.db"))
-	if err != nil || counts.Size() == 0 {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil // nothing was counted: a new folder
+	case err != nil:
+		return fmt.Errorf("look for the counts: %w", err)
+	case counts.Size() == 0:
+		return nil
 	}
 	return &config.Error{
 		Setting: "CURT_DATA", Value: s.config.Data,
