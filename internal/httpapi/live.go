@@ -44,9 +44,8 @@ func liveDescription() string {
 func liveAnswers(d describer) map[string]*huma.Response {
 	answers := d.answers(200, "Server-sent events: `event: clicks` with data of the schema LiveClicks at once and whenever the count moved, at most 2 s after the click, and a comment every 15 s. "+
 		"The server ends the stream when it stops; ask again then.", nil, nil, 404, 429)
-	answers["200"].Content = map[string]*huma.MediaType{mediaEvents: {Schema: &huma.Schema{
-		Description: "The stream as text. Tools that read it event by event find name and data in each.", // so no type
-	}}}
+	// No type: tools that read a stream event by event would take it for that of an event.
+	answers["200"].Content = map[string]*huma.MediaType{mediaEvents: {Schema: &huma.Schema{}}}
 	d.schema(LiveClicks{})
 	return answers
 }
