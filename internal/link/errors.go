@@ -2,8 +2,8 @@ package link
 
 import "errors"
 
-// The errors of a Store, always tested with errors.Is. Any other error of a write
-// means "may have happened".
+// The errors of a Store, always tested with errors.Is. ErrUncertain and any other error of
+// a write mean "may have happened".
 var (
 	// ErrNotFound: the store was asked and has no such link. It is never the
 	// answer of a store that could not be asked.
@@ -16,6 +16,9 @@ var (
 	ErrInvalid = errors.New("invalid link")
 	// ErrUnavailable: the store cannot be asked now; a retry may help.
 	ErrUnavailable = errors.New("link store unavailable")
+	// ErrUncertain: nobody can say whether the write happened, because the store was asked
+	// and its answer was lost. It may also happen a moment later.
+	ErrUncertain = errors.New("the outcome of the write is unknown")
 	// ErrFull: the store has no room for a write; reads go on. It wraps
 	// ErrUnavailable, so that callers who only retry need not know it.
 	ErrFull = fullError{}

@@ -11,7 +11,7 @@ import (
 //
 // A write that returned nil is durable: it survives the death of the process and,
 // unless the driver's documentation says otherwise, of the machine's power. A
-// write that returned an error other than the sentinels "may have happened":
+// write that returned ErrUncertain, or an error that is no sentinel, "may have happened":
 // retrying Create with the same ID is safe, and [Update] re-reads.
 //
 // There is no Delete: removal is a Replace by [Link.Tombstone], and the key stays
@@ -121,6 +121,13 @@ type Deduper interface {
 	// says that another link than l is returned; a call that is repeated with the
 	// same ID finds its own link and says false.
 	FindOrCreate(ctx context.Context, l Link, now time.Time) (stored Link, found bool, err error)
+}
+
+// ManyGetter is a Store that reads many links at once, where each Get would take a round trip.
+type ManyGetter interface {
+	// GetMany is Get of each key in turn, MaxPage of them at most, and one may come twice. The
+	// zero Link stands for one that is not there.
+	GetMany(ctx context.Context, keys []Key) ([]Link, error)
 }
 
 // Sequence numbers the change log from 1.

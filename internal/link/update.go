@@ -15,12 +15,17 @@ const maxUpdates = 100
 // others win. It is the one compare-and-swap loop above all drivers. An error of
 // f ends it unchanged.
 //
-// When a Replace fails without a sentinel it may have happened, now or a moment
+// When a Replace fails with ErrUncertain, or without a sentinel, it may have happened, now or a moment
 // later. Update then re-reads: one version up and exactly what f wanted is
 // success; the version of before is tried again, because of two writes over one
 // version only one can win; a version further up hides whether ours was below it,
-// and Update returns the error rather than apply f twice. A rival that stored
-// the very same bytes counts as ourselves: the link stands as f wanted it.
+// and Update returns the error rather than apply f twice.
+//
+// Of callers whose f accepts one version only (If-Match) exactly one succeeds. There is one
+// exception: after such a Replace a rival that stored the very same bytes counts as ourselves,
+// because nothing tells the two apart, and both are told that it was them. The link stands as
+// each of them wanted it, and RFC 9110, section 13.1.1, has it so: a change that appears to
+// have been applied already may be answered 2xx, also where somebody else made it.
 func Update(ctx context.Context, s Store, k Key, f func(*Link) error) (Link, error) {
 	var doubts []attempt // at the version last read
 	for range maxUpdates {
@@ -67,7 +72,7 @@ type attempt struct {
 // version or a later one by now.
 func settle(now Link, doubts []attempt) (done bool, err error) {
 	if now.Version > doubts[0].want.Version {
-		return false, fmt.Errorf("update %s: may have happened before another change: %w", now.Key, doubts[0].err)
+		return false, fmt.Errorf("update %s: %w: it may have been overtaken: %w", now.Key, ErrUncertain, doubts[0].err)
 	}
 	return slices.ContainsFunc(doubts, func(a attempt) bool { return same(now, a.want) }), nil
 }

@@ -80,6 +80,38 @@ func TestUpdateTellsARivalFromItself(t *testing.T) {
 	}
 }
 
+// A rival that stored the very same bytes cannot be told from the attempt whose answer was
+// lost: both succeed, and one version came of it.
+func TestUpdateTakesItsTwinForItself(t *testing.T) {
+	s := linktest.NewMemory()
+	stored, err := s.Create(t.Context(), valid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := func(l *link.Link) error {
+		if l.Version != stored.Version {
+			return errOther
+		}
+		l.Status, l.Updated = link.Disabled, day
+		return nil
+	}
+	wire := linktest.WithFaults(s, func(op linktest.Op, _ link.Key) (bool, error) {
+		if op != linktest.OpReplace {
+			return true, nil
+		}
+		if _, err := link.Update(t.Context(), s, stored.Key, off); err != nil {
+			t.Errorf("the twin: %v", err)
+		}
+		return false, errLost
+	})
+	got, err := link.Update(t.Context(), wire, stored.Key, off)
+	if err != nil || got.Status != link.Disabled || got.Version != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+var errOther = errors.New("another version")
+
 // Deleting over a broken wire is recognised too, though the store erases the content.
 func TestUpdateRecognisesItsTombstone(t *testing.T) {
 	s := linktest.NewMemory()

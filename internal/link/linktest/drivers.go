@@ -21,9 +21,17 @@ func SQLite() Driver {
 // PostgreSQL is what package postgres declares.
 func PostgreSQL() Driver {
 	return Driver{
-		Setting: "postgres://…", Features: Features{Spender: true, Deduper: true, Batcher: true},
+		Setting: "postgres://…", Features: Features{Spender: true, Deduper: true, Batcher: true, ManyGetter: true},
 		Survives: "the death of any process, a power cut; the loss of the server, where a standby is synchronous",
 	}
+}
+
+// Replicas is what package postgres declares where look-ups ask standbys.
+func Replicas() Driver {
+	d := PostgreSQL()
+	d.Setting = "postgres://… and CURT_LINKS_REPLICAS"
+	d.Features.MaxLag = 5 * time.Second // CURT_LINKS_REPLICA_LAG
+	return d
 }
 
 // Row is the driver's line in docs/backends.md.

@@ -196,7 +196,7 @@ func class(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, s := range []error{link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrFull, link.ErrUnavailable} {
+	for _, s := range []error{link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrFull, link.ErrUnavailable, link.ErrUncertain} {
 		if errors.Is(err, s) {
 			return s.Error()
 		}

@@ -1,9 +1,12 @@
 package linktest
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/link"
 )
@@ -23,6 +26,35 @@ func optional(t *testing.T, h Harness) {
 	if h.Features.Batcher {
 		t.Run("batcher: a result for each", func(t *testing.T) { batches(t, h) })
 		t.Run("batcher: entries see the earlier ones", func(t *testing.T) { batchDedupes(t, h) })
+	}
+	if h.Features.ManyGetter {
+		t.Run("many getter: as Get of each", func(t *testing.T) { getsMany(t, h) })
+	}
+}
+
+// getsMany asks for more links than one question may have.
+func getsMany(t *testing.T, h Harness) {
+	stores := handles(t, h)
+	mine, theirs, gone := sample(1, "mine"), sample(2, "mine"), sample(3, "gone")
+	theirs.Key.Domain, theirs.Workspace, theirs.Tags = "other.example", "theirs", []string{"a", "b"}
+	theirs, mine = mustCreate(t, stores[0], theirs), mustCreate(t, stores[0], mine)
+	gone = mustReplace(t, stores[0], mustCreate(t, stores[0], gone).Tombstone(epoch))
+	want := []link.Link{theirs, {Key: link.Key{Code: "nobodys"}}, mine, gone, theirs, {Key: link.Key{Code: "with\x00nul"}}}
+	for i := range link.MaxPage {
+		want = append(want, link.Link{Key: link.Key{Code: link.Code(fmt.Sprintf("none%d", i))}})
+	}
+	keys := make([]link.Key, len(want))
+	for i := range want {
+		if keys[i] = want[i].Key; want[i].Version == 0 {
+			want[i] = link.Link{}
+		}
+	}
+	got, err := link.GetMany(t.Context(), stores[1], keys)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v, %s", err, d)
+	}
+	if got, err := stores[1].(link.ManyGetter).GetMany(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("of no link: %v, %v", got, err)
 	}
 }
 

@@ -49,6 +49,28 @@ func oneWinner(t *testing.T, h Harness) {
 	}
 }
 
+// takeTurns creates minted codes and aliases over two handles, one after the other: what
+// one remembers of the store is not what the other left.
+func takeTurns(t *testing.T, h Harness) {
+	stores := handles(t, h)
+	for i := range 20 {
+		l := sample(i, link.Code(fmt.Sprintf("turn-%d", i)))
+		if l.Minted = i%3 == 0; l.Minted {
+			l.Key.Code = link.Code(fmt.Sprintf("Turn%03d", i))
+		}
+		mustCreate(t, stores[i%2], l)
+		if got := mustGet(t, stores[1-i%2], l.Key); got.ID != l.ID {
+			t.Errorf("%s: %+v", l.Key, got)
+		}
+	}
+}
+
+// swaps has many callers change one link at once.
+func swaps(t *testing.T, h Harness) {
+	t.Run("every change counts", func(t *testing.T) { compareAndSwap(t, h) })
+	t.Run("one change of one version", func(t *testing.T) { oneUpdate(t, h) })
+}
+
 // compareAndSwap lets workers over two handles count up in one title.
 func compareAndSwap(t *testing.T, h Harness) {
 	const workers, increments = 6, 20
@@ -78,6 +100,59 @@ func compareAndSwap(t *testing.T, h Harness) {
 	if want := strconv.Itoa(workers * increments); got.Title != want || got.Version != workers*increments+1 {
 		t.Errorf("counted to %s at version %d, want %s", got.Title, got.Version, want)
 	}
+}
+
+// oneUpdate lets callers over two handles ask for the very same change of one version: one
+// of them makes it, and each of the others hears that the version is another by now.
+func oneUpdate(t *testing.T, h Harness) {
+	const callers, rounds = 16, 5
+	stores := handles(t, h)
+	l := mustCreate(t, stores[0], sample(1, "shared"))
+	for round := range rounds {
+		replace := round%2 == 0 // by itself, or in Update's loop
+		var won, lost atomic.Int64
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				err := changeOnce(t, stores[i%2], l, replace)
+				switch {
+				case err == nil:
+					won.Add(1)
+				case errors.Is(err, errOtherVersion), replace && errors.Is(err, link.ErrConflict):
+					lost.Add(1)
+				default:
+					t.Errorf("change version %d: %v", l.Version, err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || lost.Load() != callers-1 {
+			t.Errorf("version %d: %d won and %d lost of %d", l.Version, won.Load(), lost.Load(), callers)
+		}
+		before := l.Version
+		if l = mustGet(t, stores[1], l.Key); l.Version != before+1 || l.Title != fmt.Sprint("after ", before) {
+			t.Fatalf("version %d with the title %q came after %d", l.Version, l.Title, before)
+		}
+	}
+}
+
+var errOtherVersion = errors.New("the version is another")
+
+// changeOnce changes a link if it has the version of l.
+func changeOnce(t *testing.T, s link.Store, l link.Link, replace bool) (err error) {
+	change := func(stored *link.Link) error {
+		if stored.Version != l.Version {
+			return errOtherVersion
+		}
+		stored.Title = fmt.Sprint("after ", l.Version)
+		return nil
+	}
+	if !replace {
+		_, err = link.Update(t.Context(), s, l.Key, change)
+	} else if err = change(&l); err == nil {
+		_, err = s.Replace(t.Context(), l)
+	}
+	return err
 }
 
 func increment(l *link.Link) error {

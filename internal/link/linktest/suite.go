@@ -25,8 +25,8 @@ type Harness struct {
 
 // Features are what a driver declares. What it implements must be the same.
 type Features struct {
-	Spender, Deduper, Batcher bool
-	MaxLag                    time.Duration // how long Lookup may lag behind; 0 = never
+	Spender, Deduper, Batcher, ManyGetter bool
+	MaxLag                                time.Duration // how long Lookup may lag behind; 0 = never
 }
 
 // Run proves a driver: every case is a subtest on a store of its own.
@@ -37,8 +37,11 @@ func Run(t *testing.T, h Harness) {
 		run  func(t *testing.T, h Harness)
 	}{
 		{"1 contract", contract},
-		{"2 one winner", oneWinner},
-		{"3 compare and swap", compareAndSwap},
+		{"2 one winner", func(t *testing.T, h Harness) {
+			oneWinner(t, h)
+			t.Run("in turns", func(t *testing.T) { takeTurns(t, h) })
+		}},
+		{"3 compare and swap", swaps},
 		{"4 lost acknowledgement", lostAcknowledgement},
 		{"5 tombstones", tombstones},
 		{"6 pages", pages},
@@ -57,7 +60,8 @@ func features(t *testing.T, h Harness) {
 	_, spender := s.(link.Spender)
 	_, deduper := s.(link.Deduper)
 	_, batcher := s.(link.Batcher)
-	got := Features{Spender: spender, Deduper: deduper, Batcher: batcher, MaxLag: h.Features.MaxLag}
+	_, many := s.(link.ManyGetter)
+	got := Features{Spender: spender, Deduper: deduper, Batcher: batcher, ManyGetter: many, MaxLag: h.Features.MaxLag}
 	if got != h.Features {
 		t.Errorf("implemented %+v, declared %+v", got, h.Features)
 	}
