@@ -10,7 +10,8 @@ import (
 
 // The errors of Cases and Appeals, tested with errors.Is. Beside them come
 // link.ErrUnavailable, when the store cannot be asked, and link.ErrConflict, where a
-// method names it. Any other error of a write means "may have happened".
+// method names it. A write that returned
+// link.ErrUncertain, or any other error, may have happened.
 var (
 	// ErrNoCase: the link never was under review.
 	ErrNoCase = errors.New("this link is not under review")

@@ -29,8 +29,9 @@ type follower struct {
 	delayed map[uint64]link.Key // of these entries the effect failed, and is tried again
 	dirty   bool                // there is progress to keep
 	keptAt  time.Time
-	turn    int  // the walk that was on last
-	failing bool // the last step failed, and the log says so
+	looked  time.Time // for peers that fell silent
+	turn    int       // the walk that was on last
+	failing bool      // the last step failed, and the log says so
 }
 
 func newFollower(p Progress) follower {
@@ -65,6 +66,9 @@ func (m *Moderator) Run(ctx context.Context) error {
 // step does some of what there is to do.
 func (m *Moderator) step(ctx context.Context) (more bool, err error) {
 	if err := m.follow(ctx); err != nil {
+		return false, err
+	}
+	if err := m.succeed(ctx); err != nil {
 		return false, err
 	}
 	if m.rebuild.Swap(false) {
@@ -125,7 +129,11 @@ func (m *Moderator) follow(ctx context.Context) error {
 		}
 		touched := map[uint64]link.Key{}
 		for i := range page {
-			if k, ok := m.take(&page[i]); ok {
+			k, ok, takeErr := m.take(ctx, &page[i])
+			if takeErr != nil {
+				return takeErr
+			}
+			if ok {
 				touched[page[i].Sequence] = k
 			}
 		}
@@ -139,23 +147,47 @@ func (m *Moderator) follow(ctx context.Context) error {
 
 // take notes what an entry means for others than its link, and returns the link that it
 // means.
-func (m *Moderator) take(e *Entry) (k link.Key, ok bool) {
+func (m *Moderator) take(ctx context.Context, e *Entry) (k link.Key, ok bool, err error) {
 	switch e.Action {
 	case ActionDecide, ActionAnswer:
 		m.metrics.decided(e)
-		return e.Entity.Key()
+		k, ok = e.Entity.Key()
 	case ActionBan, ActionLift:
 		m.publish(e)
-		switch e.Entity.Kind {
-		case KindLink:
-			return e.Entity.Key()
-		case KindWorkspace, KindKey, KindHost, KindDomain:
-			m.change(func(p *Progress) { p.enlist(e.Entity) })
-		case KindNetwork: // means what is to come
+		if k, ok = e.Entity.Key(); !ok {
+			m.enlist(e)
 		}
 	case ActionErase:
+		err = m.forget(ctx, e.Entity)
 	}
-	return link.Key{}, false
+	return k, ok, err
+}
+
+// enlist has links looked for that a ban or a lift means.
+func (m *Moderator) enlist(e *Entry) {
+	switch e.Entity.Kind {
+	case KindWorkspace, KindKey, KindHost, KindDomain:
+		m.change(func(p *Progress) { p.enlist(e.Entity) })
+	case KindLink, KindNetwork: // is settled; means what is to come
+	}
+}
+
+// forget takes the texts of a ban out of memory that a peer has erased.
+func (m *Moderator) forget(ctx context.Context, of Entity) error {
+	m.banning.Lock()
+	defer m.banning.Unlock()
+	ban, ok := m.bans.of(of)
+	if !ok || m.cfg.Peers == nil { // Erase has done it
+		return nil
+	}
+	found, err := m.cfg.Journal.Read(ctx, ban.Sequence-1, 1)
+	if err != nil {
+		return fmt.Errorf("read what was erased: %w", err)
+	}
+	if len(found) == 1 && found[0].Sequence == ban.Sequence {
+		m.bans.put(found[0])
+	}
+	return nil
 }
 
 // publish lets a ban or a lift be known, unless it is: in this process Ban and Lift do it

@@ -10,8 +10,8 @@ import (
 
 // Journal is append-only. It is safe for many goroutines and, where the store is shared,
 // processes; its errors are ErrInvalid, ErrNotFound, and link.ErrUnavailable when it
-// cannot be asked. Any other error of a write means "may have happened". A call whose
-// context has ended returns its cause; after the end of the store it is
+// cannot be asked. A write that returned link.ErrUncertain, or any other error, may have
+// happened. A call whose context has ended returns its cause; after the end of the store it is
 // link.ErrUnavailable.
 type Journal interface {
 	Reader

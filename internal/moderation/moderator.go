@@ -23,6 +23,11 @@ type Config struct {
 	Progress ProgressStore
 	Links    link.Store
 
+	// Peers are other processes with a Moderator on the same links; nil = there are none.
+	// Then what one of them decides or bans is known here a second later, each walks for
+	// each ban, and what a peer left undone when it ended is done by others.
+	Peers Peers
+
 	// Announce is called, after the write is durable, with each link that got another
 	// safety. Nothing that begins after it returned may answer what the link was before. It
 	// must not block. Nil = nobody listens.
@@ -45,7 +50,7 @@ type Config struct {
 }
 
 // Moderator makes decisions about links and bans, and lets them take effect. There is one
-// for a store of links. It is safe for many goroutines.
+// in a process. It is safe for many goroutines.
 //
 // Every decision is in the journal before anything else happens. If the process dies then,
 // the next Open finds it there and does the rest.

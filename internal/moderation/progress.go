@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"curt/internal/link"
 )
@@ -71,13 +72,38 @@ func (p Progress) Clone() Progress {
 	return p
 }
 
-// ProgressStore keeps the progress of the one Moderator that works on a store of links.
-// Losing the newest of it is no harm: what was done is then done again. Its errors are
-// those of Journal.
+// ProgressStore keeps the progress of a Moderator. Where several processes work on one
+// store of links, each has its own: bans are in the memory of each, and only it knows when
+// those that it judged without one have written. Losing the newest of it is no harm: what
+// was done is then done again. Its errors are those of Journal.
 type ProgressStore interface {
-	// Progress returns what was kept last; the zero Progress when nothing ever was.
+	// Progress returns what this process kept last. A process that never kept any begins
+	// where all others have been: with the least Applied among theirs; zero when there are
+	// none.
 	Progress(ctx context.Context) (Progress, error)
 
-	// KeepProgress replaces it, durably.
+	// KeepProgress replaces that of this process, durably.
 	KeepProgress(ctx context.Context, p Progress) error
 }
+
+// Peers are the processes that work on the same store of links. Its errors are those of
+// Journal.
+type Peers interface {
+	// Silent returns what was left by processes that have not kept progress for SilentFor,
+	// by the clock of the store: they ended, or cannot reach it.
+	Silent(ctx context.Context) ([]Left, error)
+
+	// Forget removes what Silent returned, unless its process has kept progress since.
+	Forget(ctx context.Context, l Left) error
+}
+
+// Left is the progress of a process that is silent.
+type Left struct {
+	Name     string
+	Kept     time.Time // by the clock of the store
+	Progress Progress
+}
+
+// SilentFor is how long a process keeps no progress before others do what it left. A
+// Moderator with peers keeps some every ten seconds.
+const SilentFor = time.Minute
