@@ -32,8 +32,8 @@ type Found struct {
 // goroutines and processes; a write is durable when it returns nil, and is seen by
 // every read that begins afterwards. Times are kept to the millisecond.
 //
-// Errors are ErrNoKey, and link.ErrUnavailable when the store cannot be asked. Any
-// other error of a write means that it may have happened. A Store does not judge
+// Errors are ErrNoKey, and link.ErrUnavailable when the store cannot be asked. A write
+// that returned link.ErrUncertain, or any other error, may have happened. A Store does not judge
 // scopes, names or times: it keeps them.
 type Store interface {
 	// Create stores a key with the digest of its secret. A workspace that is new is

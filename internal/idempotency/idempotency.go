@@ -44,7 +44,7 @@ type Record struct {
 // Store keeps records. All methods may be called by many goroutines and processes at
 // once, and end within a bound when ctx does. A write that returned nil is durable.
 // Errors are those of package link: ErrUnavailable, ErrFull and what each method
-// names; any other error of a write means "may have happened", and every write here
+// names; link.ErrUncertain and any other error of a write mean "may have happened", and every write here
 // may be repeated.
 type Store interface {
 	// Find returns the record of a name, however old. ErrNotFound when there is none.
