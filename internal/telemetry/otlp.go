@@ -2,7 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -45,6 +47,39 @@ func NewTraces(ctx context.Context, version string, getenv func(string) string) 
 		t.tracer.remote = propagation.TraceContext{}
 	}
 	return t, nil
+}
+
+// ErrRefused is of a receiver of spans that answers, and takes none of ours.
+var ErrRefused = errors.New("refused")
+
+// Probe sends a batch without a span to the receiver that the environment names, as
+// [NewTraces] would, and returns the variable that names it. What answers and does not
+// take it is [ErrRefused]; any other error means that nobody answered before ctx ended.
+// No error says where the receiver is: its URL may hold a key.
+func Probe(ctx context.Context, getenv func(string) string) (setting string, err error) {
+	setting = exporters
+	for _, name := range []string{endpoint, tracesEndpoint} {
+		if getenv(name) != "" {
+			setting = name
+		}
+	}
+	client := otlptracehttp.NewClient(otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}))
+	if err := client.Start(ctx); err != nil {
+		return setting, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	err = client.UploadTraces(ctx, nil)
+	_ = client.Stop(ctx) // which only interrupts what is under way
+	if err == nil {
+		return setting, nil
+	}
+	if unanswered, ok := errors.AsType[*url.Error](err); ok {
+		return setting, unanswered.Err
+	}
+	if _, answer, ok := strings.Cut(err.Error(), "failed to send to "); ok { // a URL, and what it said
+		_, answer, _ = strings.Cut(answer, ": ")
+		return setting, fmt.Errorf("%w: %s", ErrRefused, answer)
+	}
+	return setting, err
 }
 
 // Tracer makes spans; nil when t is.

@@ -50,6 +50,12 @@ func (m *Metrics) Gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
+// GaugeOf is Gauge for one value of a label, as CounterOf is Counter.
+func (m *Metrics) GaugeOf(name, help, label, value string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{label: value}}, read))
+}
+
 // Handler answers /metrics and /debug/pprof/ for the admin listener. There is no
 // /debug/pprof/cmdline: a command line may hold the admin key.
 func (m *Metrics) Handler() *http.ServeMux {
