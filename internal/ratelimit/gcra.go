@@ -14,7 +14,7 @@ func (l Limit) Validate() error {
 	if l.Count <= 0 || l.Period <= 0 || l.Burst <= 0 {
 		return fmt.Errorf("%w: %d per %v with a burst of %d", ErrInvalid, l.Count, l.Period, l.Burst)
 	}
-	if int64(l.Burst) > int64(maxFill)/int64(l.interval()) {
+	if int64(l.Burst) > int64(maxFill)/int64(l.Interval()) {
 		return fmt.Errorf("%w: a burst of %d fills in more than %v", ErrInvalid, l.Burst, maxFill)
 	}
 	return nil
@@ -29,9 +29,9 @@ func (c Charge) Validate() error {
 	return c.Limit.Validate()
 }
 
-// interval is the time in which one cell comes back, rounded up to a nanosecond: a
+// Interval is the time in which one cell comes back, rounded up to a nanosecond: a
 // bucket never gives more than its rate, and at most a nanosecond per cell less.
-func (l Limit) interval() time.Duration {
+func (l Limit) Interval() time.Duration {
 	return (l.Period-1)/time.Duration(l.Count) + 1
 }
 
@@ -41,7 +41,7 @@ func (l Limit) interval() time.Duration {
 // after the charge, which is full itself when the charge is refused. The charge is
 // valid.
 func Take(full, now int64, c Charge) (after int64, v Verdict) {
-	interval := int64(c.Limit.interval())
+	interval := int64(c.Limit.Interval())
 	size := interval * int64(c.Limit.Burst)
 	start := max(full, now)
 	v.Limit = c.Limit.Burst

@@ -19,6 +19,10 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	ratelimittest.Run(t, func(*testing.T) ratelimit.Store { return ratelimit.NewMemory() })
 }
 
+func TestAHundredThousandAddressesAreOneCaller(t *testing.T) {
+	ratelimittest.Network(t, ratelimit.NewMemory(), 100_000)
+}
+
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

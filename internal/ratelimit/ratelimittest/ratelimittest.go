@@ -6,9 +6,11 @@
 package ratelimittest
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) ratelimit.Store) {
 	t.Run("a limit that changes holds at once", func(t *testing.T) { changes(t, open(t)) })
 	t.Run("senseless charges are errors", func(t *testing.T) { senseless(t, open(t)) })
 	t.Run("many callers get exactly the burst", func(t *testing.T) { concurrent(t, open(t)) })
+	t.Run("a network of many addresses is one caller", func(t *testing.T) { Network(t, open(t), 10_000) })
 	t.Run("a clock that goes back gives nothing", func(t *testing.T) { backwards(t, open(t)) })
 	t.Run("never more than burst and rate", func(t *testing.T) { bounded(t, open) })
 }
@@ -255,6 +258,39 @@ func concurrent(t *testing.T, s ratelimit.Store) {
 	rest := spend(t, s, start, ratelimit.Charge{Bucket: "b", Limit: limit})[0].Remaining
 	if n := spentB.Load(); n+int64(rest) != 1000 || n == 0 {
 		t.Errorf("64 callers spent %d and left %d of 1000", n, rest)
+	}
+}
+
+// Network has addresses of one /64 spend, by 64 callers: they share one bucket.
+func Network(t *testing.T, s ratelimit.Store, addresses int) {
+	const callers = 64
+	limit := ratelimit.Limit{Count: 1, Period: time.Hour, Burst: 100}
+	var allowed atomic.Int64
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
+			for i := caller; i < addresses; i += callers {
+				binary.BigEndian.PutUint64(a[8:], uint64(i)*0x9e3779b97f4a7c15) // all over the /64
+				charge := ratelimit.Charge{Bucket: "create:a:" + ratelimit.ClientBucket(netip.AddrFrom16(a)), Limit: limit, Cost: 1}
+				v, err := s.Spend(t.Context(), start, []ratelimit.Charge{charge})
+				if err != nil {
+					t.Errorf("Spend: %v", err)
+					return
+				}
+				if v[0].Allowed {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := allowed.Load(); n != int64(limit.Burst) {
+		t.Errorf("%d addresses of one network were allowed %d, want %d", addresses, n, limit.Burst)
+	}
+	other := ratelimit.Charge{Bucket: "create:a:" + ratelimit.ClientBucket(netip.MustParseAddr("2001:db8:0:1::1")), Limit: limit, Cost: 1}
+	if v := spend(t, s, start, other)[0]; !v.Allowed {
+		t.Errorf("the network beside it: %+v", v)
 	}
 }
 
