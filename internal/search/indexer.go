@@ -23,6 +23,11 @@ const (
 	// after so long has been given up by everybody.
 	overlap = 10 * time.Minute
 
+	// Where others store links too, lookBack is how much of what the walk has passed is read
+	// again every lookBackEvery: for clocks that differ by less, and commits that are late.
+	lookBack      = 15 * time.Second
+	lookBackEvery = 5 * time.Second
+
 	walkPage    = 256  // links in one read of the store: about 6 ms of one reader
 	changesPage = 256  // changes in one batch; each is one more read
 	batchDocs   = 4096 // documents in one batch while there is much to do
@@ -32,6 +37,10 @@ const (
 type IndexerConfig struct {
 	Links link.Store
 	Index Index
+
+	// Shared says that other processes store links too. They tell nobody, and their ids
+	// are by their clocks: the walk reads its last seconds again and again then.
+	Shared bool
 
 	// Redirects returns how many visitors were answered so far: while they are many,
 	// the indexer waits. Nil = nobody counts.
@@ -47,7 +56,8 @@ type IndexerConfig struct {
 // new in three ways, none of which a create waits for:
 //
 //   - a walk through the store by id, which is by age, up to a second ago;
-//   - what is stored with an id that the walk has passed, which Stored tells;
+//   - what is stored with an id that the walk has passed, which Stored tells, or, of
+//     what other processes store, a second walk through the last seconds;
 //   - the change log, for changed and deleted links.
 //
 // Each batch moves the position with it, so a kill at any moment loses at most what
@@ -64,7 +74,8 @@ type Indexer struct {
 	at       Position
 	cursor   link.Cursor // where the walk goes on within since; "" = at its beginning
 	since    link.ID
-	again    []idSpan // to be walked once more
+	again    []idSpan  // to be walked once more
+	back     time.Time // when the walk's last seconds were read again
 	purge    time.Time
 	replaced bool // something waits for a purge
 	told     time.Time
@@ -247,6 +258,10 @@ func (x *Indexer) apply(ctx context.Context, b Batch) error {
 // walkAgain indexes what came late.
 func (x *Indexer) walkAgain(ctx context.Context) (more bool, err error) {
 	x.again = append(x.again, x.late.take(x.at.After)...)
+	if x.cfg.Shared && x.at.Filled && len(x.again) == 0 && time.Since(x.back) >= lookBackEvery {
+		x.back = time.Now()
+		x.again = append(x.again, idSpan{firstID(x.at.After.Time().Add(-lookBack)), x.at.After})
+	}
 	if len(x.again) == 0 {
 		return false, nil
 	}
@@ -303,29 +318,35 @@ func (x *Indexer) changes(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	batch := Batch{Position: x.at}
-	seen := make(map[link.Key]bool, len(changes))
-	for _, c := range changes {
-		batch.Position.Changes = c.Sequence
-		if seen[c.Key] {
-			continue // it is read as it stands now
-		}
-		seen[c.Key] = true
-		l, err := x.cfg.Links.Get(ctx, c.Key)
-		switch {
-		case errors.Is(err, link.ErrNotFound):
-			continue
-		case err != nil:
-			return false, fmt.Errorf("read what changed: %w", err)
-		case compare(l.ID, x.at.After) > 0:
-			continue // the walk will come to it
+	batch.Position.Changes = changes[len(changes)-1].Sequence
+	links, err := link.GetMany(ctx, x.cfg.Links, changed(changes))
+	if err != nil {
+		return false, fmt.Errorf("read what changed: %w", err)
+	}
+	for i := range links {
+		switch l := &links[i]; {
+		case l.ID.IsZero():
+		case compare(l.ID, x.at.After) > 0: // the walk will come to it
 		case l.Status == link.Deleted:
 			batch.Gone = append(batch.Gone, l.ID)
 		default:
-			batch.Docs = append(batch.Docs, NewDocument(&l))
+			batch.Docs = append(batch.Docs, NewDocument(l))
 		}
 	}
 	x.replaced = x.replaced || len(batch.Docs)+len(batch.Gone) > 0
 	return len(changes) == changesPage, x.apply(ctx, batch)
+}
+
+// changed returns each key once: it is read as it stands now.
+func changed(changes []link.Change) (keys []link.Key) {
+	seen := make(map[link.Key]bool, len(changes))
+	for _, c := range changes {
+		if !seen[c.Key] {
+			seen[c.Key] = true
+			keys = append(keys, c.Key)
+		}
+	}
+	return keys
 }
 
 // purgeEvery is how long words of a deleted link may stay in the index's files.

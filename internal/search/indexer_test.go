@@ -23,6 +23,7 @@ type rig struct {
 	links   link.Store
 	index   search.Index
 	indexer *search.Indexer
+	shared  bool
 	n       int
 	stop    func()
 }
@@ -33,7 +34,7 @@ func newRig(t *testing.T, index search.Index) *rig {
 
 func (r *rig) start() {
 	ctx, cancel := context.WithCancel(r.t.Context())
-	r.indexer = search.NewIndexer(search.IndexerConfig{Links: r.links, Index: r.index})
+	r.indexer = search.NewIndexer(search.IndexerConfig{Links: r.links, Index: r.index, Shared: r.shared})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := r.indexer.Run(ctx); err != nil {
@@ -311,5 +312,26 @@ func TestIndexerWaitsInABurst(t *testing.T) {
 		if !known() {
 			t.Error("not indexed after 45 s of burst")
 		}
+	})
+}
+
+// Other processes store links with ids behind the walk's back, and tell nobody.
+func TestIndexerFindsLateLinksOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, searchtest.NewMemory())
+		r.shared = true
+		r.start()
+		defer func() { r.stop() }()
+		r.store(r.draft())
+		late := r.draft()
+		time.Sleep(10 * time.Second) // within lookBack of the next
+		r.store(r.draft())
+		caughtUp()
+		if _, err := r.links.Create(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		caughtUp()
+		caughtUp()
+		r.same()
 	})
 }

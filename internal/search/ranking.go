@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -233,17 +232,18 @@ func (r *Ranker) write(ctx context.Context, keys []link.Key, generation uint64) 
 	if err != nil {
 		return err
 	}
+	links, err := link.GetMany(ctx, r.cfg.Links, keys)
+	if err != nil {
+		return err
+	}
 	var ranks []Rank
-	for i, k := range keys {
-		l, err := r.cfg.Links.Get(ctx, k)
-		switch {
-		case err != nil && !errors.Is(err, link.ErrNotFound):
-			return err
-		case err != nil: // the orphans, or a link of a store that is gone
+	for i := range links {
+		switch l := &links[i]; {
+		case l.ID.IsZero(): // the orphans, or a link of a store that is gone
 		case l.Status == link.Deleted:
-			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: k}, Workspace: l.Workspace})
+			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: l.Key}, Workspace: l.Workspace})
 		default:
-			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: k}, Workspace: l.Workspace, Clicks: clicks[i]})
+			ranks = append(ranks, Rank{Hit: Hit{ID: l.ID, Key: l.Key}, Workspace: l.Workspace, Clicks: clicks[i]})
 		}
 	}
 	return r.cfg.Ranking.Rank(ctx, ranks, generation)
