@@ -13,7 +13,7 @@ import (
 const maxDataFile = 4 << 20
 
 // ErrDataFile is what every error about a file of brands or shorteners wraps.
-var ErrDataFile = errors.New("want a text file of UTF-8 lines")
+var ErrDataFile = errors.New("the file cannot be used")
 
 // eachLine hands the lines of a file to read, without comments ("#" to the end of the
 // line) and spaces around; empty lines are passed over. The error names the line.

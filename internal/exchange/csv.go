@@ -140,10 +140,7 @@ func (c *CSV) record(cells []string) (Record, error) {
 		return Record{}, fmt.Errorf("%d columns, the first line has %d", len(cells), len(c.header.Fields))
 	}
 	for i, cell := range cells {
-		cells[i] = strings.TrimSpace(cell)
-		if rest, ok := strings.CutPrefix(cells[i], "'"); ok && formula(rest) {
-			cells[i] = rest
-		}
+		cells[i] = harmful(strings.TrimSpace(cell))
 	}
 	return c.header.record(cells)
 }

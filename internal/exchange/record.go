@@ -136,11 +136,27 @@ func (r *Record) Cells() []string {
 		flag(r.ForwardQuery), flag(r.NoIndex), flag(r.Cacheable), stamp(r.Created), stamp(r.Updated), number(r.Version),
 	}
 	for i, c := range cells {
-		if formula(c) {
-			cells[i] = "'" + c
-		}
+		cells[i] = Harmless(c)
 	}
 	return cells
+}
+
+// Harmless keeps spreadsheets from running a cell that a stranger wrote: it begins with
+// an apostrophe. One that begins with apostrophes and goes on so gets another, so that
+// whoever takes one away has what there was.
+func Harmless(cell string) string {
+	if formula(strings.TrimLeft(cell, "'")) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// harmful takes back what Harmless did.
+func harmful(cell string) string {
+	if rest, ok := strings.CutPrefix(cell, "'"); ok && formula(strings.TrimLeft(rest, "'")) {
+		return rest
+	}
+	return cell
 }
 
 // formula reports whether a spreadsheet would run a cell.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"curt/internal/exchange"
 	"curt/internal/link"
@@ -78,6 +79,27 @@ func TestCSVIsReadBack(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}
 	}
+}
+
+// No text comes back as another, however many apostrophes it begins with.
+func TestApostrophesAreGivenBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := links()["bare"]
+		want.Title = rapid.StringMatching(`'{0,3}[=+@a-]?[a-z']{0,3}`).Draw(t, "title")
+		record := exchange.RecordOf(want)
+		var text strings.Builder
+		if err := csv.NewWriter(&text).WriteAll([][]string{exchange.Columns(), record.Cells()}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := exchange.NewCSV(strings.NewReader(text.String()), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := r.Next()
+		if err != nil || row.Err != nil || row.Record.Title != want.Title {
+			t.Fatalf("%q became %q: %v %v", want.Title, row.Record.Title, err, row.Err)
+		}
+	})
 }
 
 // What is no link of an export is refused, whatever it says.

@@ -6,11 +6,11 @@ import (
 	"curt/internal/clicks"
 )
 
-// Total is the sums of a link's whole life, as an export has them. The record with
-// neither domain nor code is the orphans: requests for codes that no link has.
+// Total is the sums of a link's whole life, as an export has them.
 type Total struct {
-	Domain string `json:"domain,omitempty"`
-	Code   string `json:"short_code"`
+	Domain  string `json:"domain,omitempty"`
+	Code    string `json:"short_code"`
+	Orphans bool   `json:"orphans,omitempty"` // of no link: requests for codes that none has
 	Counts
 	FirstSeen   *time.Time `json:"first_seen_at,omitempty"`
 	LastClicked *time.Time `json:"last_clicked_at,omitempty"`
@@ -27,10 +27,11 @@ type Counts struct {
 
 // Rollup is what is known of a link in one day (UTC) or quarter of an hour.
 type Rollup struct {
-	Domain string    `json:"domain,omitempty"`
-	Code   string    `json:"short_code"`
-	Width  string    `json:"width"` // day or quarter
-	Start  time.Time `json:"start"`
+	Domain  string    `json:"domain,omitempty"`
+	Code    string    `json:"short_code"`
+	Orphans bool      `json:"orphans,omitempty"` // as in Total
+	Width   string    `json:"width"`             // day or quarter
+	Start   time.Time `json:"start"`
 	Counts
 	Minutes    []Minute           `json:"minutes,omitempty"` // of a quarter
 	Dimensions map[string][]Value `json:"dimensions,omitempty"`
@@ -58,7 +59,7 @@ type Value struct {
 func TotalOf(d *clicks.LinkDelta) Total {
 	t := d.Total
 	return Total{
-		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Counts: countsOf(t.Counts),
+		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Orphans: d.Key.Code == "", Counts: countsOf(t.Counts),
 		FirstSeen: moment(t.FirstSeen), LastClicked: moment(t.LastClicked),
 	}
 }
@@ -67,7 +68,7 @@ func TotalOf(d *clicks.LinkDelta) Total {
 func RollupOf(d *clicks.LinkDelta) Rollup {
 	b := &d.Buckets[0]
 	r := Rollup{
-		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Width: "day", Start: b.Bucket.Start(),
+		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Orphans: d.Key.Code == "", Width: "day", Start: b.Bucket.Start(),
 		Counts: countsOf(b.Rollup.Counts), Visitors: b.Rollup.Visitors.Count(),
 	}
 	if b.Bucket.Granularity == clicks.Quarter {

@@ -104,6 +104,9 @@ func (d *Desk) follow(ctx context.Context) error {
 		}
 		last := entries[len(entries)-1].Sequence
 		closed, err := d.config.Cases.Follow(ctx, after, last, steps)
+		if errors.Is(err, link.ErrConflict) {
+			return nil // another process does it
+		}
 		if err != nil {
 			return err
 		}
