@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 // Postgres is one PostgreSQL server of a test, with databases for each part of it. It
 // is safe for many goroutines.
 type Postgres struct {
-	Pid int // of the server
+	Dir string // its files
+	Pid int    // of the server
 
 	address string
 	made    atomic.Int64
@@ -43,11 +45,29 @@ func StartPostgres(t testing.TB, config PostgresConfig) *Postgres {
 // the databases of the server, and their URLs lead through the pooler.
 func StartPgBouncer(t testing.TB, server *Postgres) *Postgres {
 	t.Helper()
-	_, port, err := net.SplitHostPort(server.address)
+	return begin(t, "pgbouncer", server.port(t))
+}
+
+// StartStandby starts a synchronous standby of a server: from now on a commit waits for
+// both.
+func StartStandby(t testing.TB, server *Postgres) *Postgres {
+	t.Helper()
+	return begin(t, "standby", server.port(t))
+}
+
+func (p *Postgres) port(t testing.TB) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(p.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, "pgbouncer", port)
+	return port
+}
+
+// Promote makes a standby the primary, and returns when it takes writes.
+func (p *Postgres) Promote(t testing.TB) {
+	t.Helper()
+	p.Exec(t, "SELECT pg_promote(true, 30)")
 }
 
 // begin starts a service in a folder that goes with it. The folder is not t.TempDir's,
@@ -56,13 +76,20 @@ func begin(t testing.TB, service, how string) *Postgres {
 	t.Helper()
 	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), freePort(t)
 	p := &Postgres{address: net.JoinHostPort("127.0.0.1", port)}
-	p.Pid = start(t, service, dir, port, how)
+	p.Pid, p.Dir = start(t, service, dir, port, how), dir
 	return p
 }
 
 // URL returns what a client connects to a database with.
-func (p *Postgres) URL(database string) string {
-	return (&url.URL{Scheme: "postgres", User: url.User("curt"), Host: p.address, Path: "/" + database, RawQuery: "sslmode=disable"}).String()
+func (p *Postgres) URL(database string) string { return p.URLs(database) }
+
+// URLs returns what a client connects to a database with that one of several servers has.
+func (p *Postgres) URLs(database string, others ...*Postgres) string {
+	hosts := []string{p.address}
+	for _, o := range others {
+		hosts = append(hosts, o.address)
+	}
+	return (&url.URL{Scheme: "postgres", User: url.User("curt"), Host: strings.Join(hosts, ","), Path: "/" + database, RawQuery: "sslmode=disable"}).String()
 }
 
 // Database makes an empty database and returns its URL.
@@ -81,8 +108,14 @@ func (p *Postgres) Copy(t testing.TB, template string) string {
 // Exec runs a statement as the owner of the server.
 func (p *Postgres) Exec(t testing.TB, statement string) {
 	t.Helper()
+	p.ExecIn(t, "postgres", statement)
+}
+
+// ExecIn is Exec in a database.
+func (p *Postgres) ExecIn(t testing.TB, database, statement string) {
+	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // clean-up uses it too
-	c, err := pgx.Connect(ctx, p.URL("postgres"))
+	c, err := pgx.Connect(ctx, p.URL(database))
 	if err != nil {
 		t.Fatal(err)
 	}

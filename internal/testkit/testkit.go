@@ -6,15 +6,12 @@
 package testkit
 
 import (
-	"bufio"
-	"bytes"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
+	"time"
 )
 
 // missing ends the test that needs a service.
@@ -57,36 +54,12 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// start runs scripts/services until the test ends, and returns the pid of the service.
-func start(t testing.TB, args ...string) (pid int) {
+// until waits for what other processes have to come to, a minute at the most.
+func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	c := exec.Command(filepath.Join(root(t), "scripts", "services"), args...) //nolint:gosec,noctx // our own script; it ends with its input
-	var said bytes.Buffer
-	c.Stderr = &said
-	hold, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a minute passed without %s", what)
+		}
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		missing(t, "scripts/services: "+err.Error())
-	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	number, ready := strings.CutPrefix(strings.TrimSpace(line), "ready ")
-	if !ready {
-		_ = hold.Close()
-		_ = c.Wait()
-		missing(t, "scripts/services "+args[0]+": "+strings.TrimSpace(said.String()))
-	}
-	t.Cleanup(func() {
-		_ = hold.Close()
-		_ = c.Wait() // a server that was ended on purpose makes the script fail
-	})
-	if pid, err = strconv.Atoi(number); err != nil {
-		t.Fatalf("scripts/services said %q", line)
-	}
-	return pid
 }
