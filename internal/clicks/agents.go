@@ -104,7 +104,7 @@ func looksLikeBrowser(ua string) bool {
 		strings.HasPrefix(ua, "Instagram ") || strings.HasPrefix(ua, "MobileSafari/")
 }
 
-// crawler asks the bot list. Versions make most of the difference between user
+// crawler asks the text itself, and then the bot list. Versions make most of the difference between user
 // agents and none to a bot's name, so the list is asked about the text with every
 // run of digits made one zero, and without brands that sound like bots.
 func (a *agents) crawler(ua string) bool {
@@ -112,7 +112,7 @@ func (a *agents) crawler(ua string) bool {
 	if found, ok := a.crawlers.get(text); ok {
 		return found
 	}
-	found := a.bots.match(string(text))
+	found := saysRobot(text) || a.bots.match(string(text))
 	a.crawlers.put(string(text), found)
 	return found
 }

@@ -14,8 +14,9 @@ import (
 // is summed up every crowd clicks. The smaller a link is here, the more clicks
 // share the writing of its rows.
 type aggregate struct {
-	state    State    // that a batch of it leads to
-	from     Position // where it began
+	state    State     // that a batch of it leads to
+	from     Position  // where it began
+	complete time.Time // every kept click before it is in this batch or earlier ones; set when frozen
 	index    map[string]int32
 	links    [][]linkCounts // in pieces, so that growing copies nothing
 	texts    interner

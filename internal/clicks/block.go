@@ -113,6 +113,9 @@ func checkBlock(b []byte) error {
 	return nil
 }
 
+// Size returns the bytes of the block's records.
+func (b *Block) Size() int { return len(b.records) }
+
 // Events calls f with each event in order. The Event is reused. It ends at the
 // first error, f's or that of a record that does not fit, which after a good
 // checksum only a faulty writer can cause.

@@ -6,12 +6,15 @@ import "sync"
 // that are made before a click is counted. It is safe for many goroutines, and
 // waits for a lock: it is asked for the few links whose clicks are bounded.
 type BotList struct {
-	mu     sync.Mutex
-	agents *agents // guarded by mu
+	mu        sync.Mutex
+	agents    *agents               // guarded by mu
+	described remembered[described] // guarded by mu: bots
 }
 
 // NewBotList returns a list that has read nothing yet.
-func NewBotList() *BotList { return &BotList{agents: newAgents()} }
+func NewBotList() *BotList {
+	return &BotList{agents: newAgents(), described: remembered[described]{limit: 2048}}
+}
 
 // IsBot reports whether the user agent is a robot's. A user agent longer than what
 // is kept of a click is judged by its beginning, as there.

@@ -68,10 +68,26 @@ func NewCapture(c CaptureConfig) *Capture {
 	}
 }
 
+// Instance returns what the clicks of this process are named by.
+func (c *Capture) Instance() uint64 { return c.instance }
+
+// Prepare asks for the key that visitors of now are tagged with, so that the first of them
+// is, too, and waits for it a little. Without it, or where it fails, Run asks. Call it
+// before Run, if at all.
+func (c *Capture) Prepare(ctx context.Context) {
+	now := time.Now()
+	c.visitors.prepare(ctx, now)
+	if q := c.visitors.asked; q != nil {
+		q.until = now.Add(firstKeyWait)
+		c.visitors.wait(ctx)
+	}
+}
+
 // Run drains the ring until ctx ends, then once more, and makes the log durable.
 // Whoever records must have stopped before ctx ends.
 func (c *Capture) Run(ctx context.Context) error {
-	c.visitors.key(ctx, time.Now().UnixMilli()) // before a click has to wait for it
+	defer c.visitors.close()
+	c.visitors.prepare(ctx, time.Now()) // before a click has to wait for it
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
 	for {
@@ -83,7 +99,8 @@ func (c *Capture) Run(ctx context.Context) error {
 				return err
 			}
 			return c.cfg.Log.Sync()
-		case <-tick.C:
+		case now := <-tick.C:
+			c.visitors.prepare(ctx, now)
 		case <-c.cfg.Ring.wake:
 		}
 		if err := c.drain(ctx); err != nil {

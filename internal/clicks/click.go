@@ -86,17 +86,17 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// describe turns an event into what statistics know of it. It copies what it keeps.
-func (h *History) describe(e *Event) Click {
+// Click turns an event into what statistics know of it. It copies what it keeps.
+func (b *BotList) Click(e *Event) Click {
 	var host [256]byte
-	who, reason, name := h.agents.describe(string(e.UserAgent))
+	who, reason, name := b.describe(e.UserAgent)
 	c := Click{
 		Time: e.When(), Outcome: e.Outcome, Preview: e.Preview(),
 		City: plain(string(e.City)), Network: plain(string(e.Network)),
 		Device: deviceNames()[who.device], Browser: browserNames()[who.browser], OS: osNames()[who.os],
 		Language: languageName(primaryLanguage(e.Language)), Trigger: TriggerLink,
 		ReferrerHost: cmp.Or(string(referrerHost(e.Referrer, host[:])), Direct),
-		Bot:          who.bot, BotReason: reason, BotName: plain(name), Visitor: e.Visitor,
+		Bot:          who.bot, BotReason: reason, BotName: name, Visitor: e.Visitor,
 	}
 	if e.Country != [2]byte{} {
 		c.Country = plain(string(e.Country[:]))
@@ -124,22 +124,32 @@ func plain(s string) string {
 // maxBotName bounds how a program may call itself.
 const maxBotName = 64
 
+// described is what a user agent of a bot tells.
+type described struct {
+	reason BotReason
+	name   string
+}
+
 // describe returns what Fold counts a user agent as, and for bots why, and how it
 // calls itself.
-func (b *BotList) describe(userAgent string) (who agent, reason BotReason, name string) {
+func (b *BotList) describe(userAgent []byte) (who agent, reason BotReason, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if who = b.agents.parse([]byte(userAgent)); !who.bot {
+	if who = b.agents.parse(userAgent); !who.bot {
 		return who, "", ""
 	}
-	u := useragent.Parse(userAgent)
+	if known, ok := b.described.get(userAgent); ok {
+		return who, known.reason, known.name
+	}
+	text := string(userAgent)
+	u := useragent.Parse(text)
+	d := described{BotNoBrowser, plain(u.Name[:min(len(u.Name), maxBotName)])}
 	switch {
 	case u.Bot:
-		reason = BotNamed
-	case b.agents.crawler(userAgent):
-		reason = BotListed
-	default:
-		reason = BotNoBrowser
+		d.reason = BotNamed
+	case b.agents.crawler(text):
+		d.reason = BotListed
 	}
-	return who, reason, u.Name[:min(len(u.Name), maxBotName)]
+	b.described.put(text, d)
+	return who, d.reason, d.name
 }

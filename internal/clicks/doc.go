@@ -20,7 +20,8 @@
 //
 // Read raw.go for what a click is, then ring.go, capture.go, log.go (segments.go,
 // reader.go, block.go, damage.go), fold.go (aggregate.go, summer.go, writer.go, pending.go) and
-// rollupstore.go for the contract of stores, whose proof is clickstest.
+// rollupstore.go for the contract of stores, whose proof is clickstest. [Shipper] (ship.go) can
+// take Fold's place: it brings the log elsewhere, at least once.
 //
 // Whoever stops the loops stops those who record first, then Capture, then Fold,
 // then the log: each takes over what the one before left.

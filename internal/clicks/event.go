@@ -108,15 +108,21 @@ func nextBytes(b []byte) (field, rest []byte, err error) {
 // DecodeKey returns domain and code of an Event's Key, which nextEvent has
 // checked; bytes that are no such key give empty strings.
 func DecodeKey(key []byte) (domain, code string) {
-	d, rest, err := nextBytes(key)
-	if err != nil {
-		return "", ""
-	}
-	c, _, err := nextBytes(rest)
-	if err != nil {
-		return "", ""
-	}
+	d, c := SplitKey(key)
 	return string(d), string(c)
+}
+
+// SplitKey is DecodeKey without copies: the slices are the key's.
+func SplitKey(key []byte) (domain, code []byte) {
+	domain, rest, err := nextBytes(key)
+	if err != nil {
+		return nil, nil
+	}
+	code, _, err = nextBytes(rest)
+	if err != nil {
+		return nil, nil
+	}
+	return domain, code
 }
 
 // AppendKey appends the log's spelling of a key, by which Events can be compared.

@@ -22,6 +22,12 @@ type FoldConfig struct {
 	// now and then, so its group MUST stay the same. While it fails, clicks wait in the log.
 	Groups func(ctx context.Context, keys []link.Key) ([]string, error)
 
+	// Shared, if set, says that other processes write to the store, too: it returns up to
+	// when all that any of them keeps is counted for good, given the same of this Fold;
+	// zero = not known. Then a batch is written each Every, also when nothing happened, so
+	// that the others know.
+	Shared func(own time.Time) time.Time
+
 	// Every is how long counts stay in memory before they are written; 0 = 10 s.
 	// Statistics include what is in memory, so it does not change their freshness.
 	Every time.Duration
@@ -141,6 +147,9 @@ func (f *Fold) loop(ctx context.Context, r *Reader, w *writer) error {
 	tick := time.NewTicker(foldTick)
 	defer tick.Stop()
 	due := time.Now().Add(f.cfg.Every)
+	if f.cfg.Shared != nil {
+		due = time.Now() // the others wait for a word of ours
+	}
 	for {
 		done := f.cfg.Work()
 		caughtUp := f.read(ctx, r)
@@ -288,21 +297,30 @@ func (f *Fold) full() bool {
 	return f.active.weight() >= f.cfg.MaxBytes
 }
 
-// freeze makes the active counts a batch and returns it; nil if there are none.
+// freeze makes the active counts a batch and returns it; nil if there is nothing to write.
 // The batch before must be written.
 func (f *Fold) freeze() *aggregate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.active.state.Position == f.active.from {
+	if f.active.state.Position == f.active.from && f.cfg.Shared == nil {
 		return nil
 	}
 	f.frozen = f.active
+	f.frozen.complete = f.freshness.Complete
 	f.active = newAggregate(State{f.frozen.state.Generation + 1, f.frozen.state.Position})
 	return f.frozen
 }
 
 // Freshness returns how new the counts are.
-func (f *Fold) Freshness() Freshness { f.mu.RLock(); defer f.mu.RUnlock(); return f.freshness }
+func (f *Fold) Freshness() Freshness {
+	f.mu.RLock()
+	fresh := f.freshness
+	f.mu.RUnlock()
+	if f.cfg.Shared != nil {
+		fresh.Complete = f.cfg.Shared(fresh.Complete)
+	}
+	return fresh
+}
 
 // Stats returns the counters.
 func (f *Fold) Stats() FoldStats { f.mu.RLock(); defer f.mu.RUnlock(); return f.stats }

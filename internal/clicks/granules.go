@@ -87,3 +87,6 @@ func (x *segmentIndex) find(digest uint64) (found []granule, err error) {
 	}
 	return found, nil
 }
+
+// all returns every granule, in order.
+func (x *segmentIndex) all() []granule { return slices.Clone(x.granules) }

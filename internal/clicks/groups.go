@@ -3,6 +3,7 @@ package clicks
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 
 	"curt/internal/link"
 )
@@ -16,18 +17,41 @@ func GroupKey(name string) link.Key { return link.Key{Domain: groupDomain, Code:
 // IsGroup reports whether a key is that of a group.
 func IsGroup(k link.Key) bool { return k.Domain == groupDomain }
 
-// maxKnown bounds the links whose group is remembered, some 5 MB. The busiest are learnt
-// again at once when there were more.
-const maxKnown = 1 << 15
+const (
+	// maxKnown bounds the links whose group is remembered, some 6 MB. All are forgotten when
+	// there are more, and the busiest learnt again at once.
+	maxKnown = 1 << 17
 
-// groups knows which group each link belongs to. Owned by Fold.Run.
+	// maxGroups bounds the groups that are remembered with them.
+	maxGroups = 1 << 14
+)
+
+// groups knows which group each link belongs to. Owned by Fold.Run, and another one by
+// a History.
 type groups struct {
 	ask   func(ctx context.Context, keys []link.Key) ([]string, error) // nil = there are no groups
-	known map[string][]byte                                            // a group's key by a link's, both in the log's spelling; nil = none
+	seeds [2]maphash.Seed
+	known map[mark]uint32   // by a link's mark: a place in keys
+	names map[string]uint32 // of groups: a place in keys
+	keys  [][]byte          // of groups, in the log's spelling; the first is nil: no group
 }
 
+// mark stands for a link's key: with 128 bits that nobody outside can choose, two of 100,000
+// links share one once in 10^28 lives of the process.
+type mark [2]uint64
+
 func newGroups(ask func(context.Context, []link.Key) ([]string, error)) groups {
-	return groups{ask: ask, known: map[string][]byte{}}
+	g := groups{ask: ask, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	g.forget()
+	return g
+}
+
+func (g *groups) forget() {
+	g.known, g.names, g.keys = map[mark]uint32{}, map[string]uint32{"": 0}, [][]byte{nil}
+}
+
+func (g *groups) mark(key []byte) mark {
+	return mark{maphash.Bytes(g.seeds[0], key), maphash.Bytes(g.seeds[1], key)}
 }
 
 // learn finds out the groups of all links of a block. After an error the block MUST not be
@@ -36,16 +60,19 @@ func (g *groups) learn(ctx context.Context, b *Block) error {
 	if g.ask == nil {
 		return nil
 	}
-	if len(g.known) > maxKnown {
-		clear(g.known)
+	if len(g.known) > maxKnown || len(g.keys) > maxGroups {
+		g.forget()
 	}
-	var spelled []string
+	var marks []mark
 	var keys []link.Key
 	_ = b.Events(func(e *Event) error { // what is damaged is found again, and said, when it is counted
-		if _, known := g.known[string(e.Key)]; e.Outcome != Orphan && !known {
-			key := string(e.Key)
-			g.known[key] = nil
-			spelled, keys = append(spelled, key), append(keys, linkKey(key))
+		if e.Outcome == Orphan {
+			return nil
+		}
+		m := g.mark(e.Key)
+		if _, known := g.known[m]; !known {
+			g.known[m] = 0
+			marks, keys = append(marks, m), append(keys, linkKey(string(e.Key)))
 		}
 		return nil
 	})
@@ -54,17 +81,26 @@ func (g *groups) learn(ctx context.Context, b *Block) error {
 	}
 	names, err := g.ask(ctx, keys)
 	if err != nil {
-		for _, key := range spelled {
-			delete(g.known, key)
+		for _, m := range marks {
+			delete(g.known, m)
 		}
 		return fmt.Errorf("groups of %d links: %w", len(keys), err)
 	}
 	for i, name := range names {
-		if name != "" {
-			g.known[spelled[i]] = appendLinkKey(nil, GroupKey(name))
-		}
+		g.known[marks[i]] = g.place(name)
 	}
 	return nil
+}
+
+// place returns where the key of a group lies in keys.
+func (g *groups) place(name string) uint32 {
+	at, ok := g.names[name]
+	if !ok {
+		at = uint32(len(g.keys))
+		g.names[name] = at
+		g.keys = append(g.keys, appendLinkKey(nil, GroupKey(name)))
+	}
+	return at
 }
 
 // of returns the group that an event counts for; nil = none.
@@ -72,5 +108,5 @@ func (g *groups) of(e *Event) []byte {
 	if g.ask == nil || e.Outcome == Orphan {
 		return nil
 	}
-	return g.known[string(e.Key)]
+	return g.keys[g.known[g.mark(e.Key)]]
 }

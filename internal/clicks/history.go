@@ -13,15 +13,21 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"curt/internal/link"
 )
 
 // HistoryConfig says whose clicks a History finds.
 type HistoryConfig struct {
 	Log    *Log
 	Logger *slog.Logger // nil = none
+
+	// Groups returns the group that each link counts for, as that of FoldConfig does; nil =
+	// there are no groups.
+	Groups func(ctx context.Context, keys []link.Key) ([]string, error)
 }
 
-// History finds the clicks of one link in the click log, newest first. Segments
+// History finds the clicks of one link, or of a group, in the click log, newest first. Segments
 // that are full have an index in a file beside them, the one that is written to has
 // it in memory; both are made from the segment and can be made again from it.
 type History struct {
@@ -36,6 +42,8 @@ type History struct {
 	full   []*segmentIndex // guarded by mu; ended and not yet on disk, oldest first
 
 	building sync.Mutex // held while an index is made again: one at a time
+	grouping sync.Mutex // guards groups, also while links are asked for
+	groups   groups     // guarded by grouping
 	stats    HistoryStats
 	counting sync.Mutex // guards stats
 }
@@ -58,7 +66,7 @@ func NewHistory(c HistoryConfig) *History {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &History{log: c.Log, dir: c.Log.cfg.Dir, logger: c.Logger, agents: NewBotList()}
+	h := &History{log: c.Log, dir: c.Log.cfg.Dir, logger: c.Logger, agents: NewBotList(), groups: newGroups(c.Groups)}
 	first := Position{}
 	if all := h.log.list(); len(all) > 0 {
 		first.Segment = all[len(all)-1].number + 1
@@ -283,6 +291,27 @@ func (h *History) rebuild(ctx context.Context, s segment) (*segmentIndex, error)
 		return x, nil
 	}
 	return nil, context.Cause(ctx)
+}
+
+// owners returns what tells whose the events of a block are: their links, or, where a
+// group is asked for, the groups of those.
+func (h *History) owners(ctx context.Context, asked link.Key, b *Block) (func(*Event) []byte, error) {
+	if !IsGroup(asked) {
+		return func(e *Event) []byte { return e.Key }, nil
+	}
+	h.grouping.Lock()
+	defer h.grouping.Unlock()
+	if err := h.groups.learn(ctx, b); err != nil {
+		return nil, err
+	}
+	of := map[string][]byte{} // the groups' own may be forgotten by the next to ask
+	_ = b.Events(func(e *Event) error {
+		if _, known := of[string(e.Key)]; !known && e.Outcome != Orphan { // which may be named as a link is
+			of[string(e.Key)] = h.groups.of(e)
+		}
+		return nil
+	})
+	return func(e *Event) []byte { return of[string(e.Key)] }, nil
 }
 
 // gone reports whether a file is not there, because its segment was trimmed.

@@ -1,6 +1,7 @@
 package clicks_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,7 +47,21 @@ func (p *past) open() {
 		}
 	}
 	p.log = openLog(p.t, clicks.LogConfig{Dir: p.dir, SegmentBytes: 512 << 10})
-	p.History = clicks.NewHistory(clicks.HistoryConfig{Log: p.log})
+	p.History = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Groups: groupsOf})
+}
+
+// groupsOf puts every link whose name has a 7 into one group, and "hot" into another.
+func groupsOf(_ context.Context, keys []link.Key) ([]string, error) {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		switch {
+		case k.Code == "hot":
+			names[i] = "warm"
+		case strings.Contains(string(k.Code), "7"):
+			names[i] = "seven"
+		}
+	}
+	return names, nil
 }
 
 // add appends n clicks: every second one on "hot", every 500th on "rare", some
@@ -80,11 +95,19 @@ func (p *past) add(n int) {
 	}
 }
 
-// want returns the numbers of a link's clicks, newest first.
+// want returns the numbers of the clicks of a link or group, newest first.
 func (p *past) want(q clicks.HistoryQuery) (numbers []uint64) {
 	for i, c := range slices.Backward(p.all) {
 		at := time.UnixMilli(c.Time)
-		if c.Outcome != clicks.Orphan && string(c.Code) == string(q.Key.Code) && (q.From.IsZero() || !at.Before(q.From)) && (q.To.IsZero() || at.Before(q.To)) {
+		mine := link.Key{Code: link.Code(c.Code)}
+		if clicks.IsGroup(q.Key) {
+			names, _ := groupsOf(p.t.Context(), []link.Key{mine})
+			mine = clicks.GroupKey(names[0])
+		}
+		if q.Keep != nil && !q.Keep(&clicks.Click{Visitor: uint64(i) + 1}) {
+			continue
+		}
+		if c.Outcome != clicks.Orphan && mine == q.Key && (q.From.IsZero() || !at.Before(q.From)) && (q.To.IsZero() || at.Before(q.To)) {
 			numbers = append(numbers, uint64(i)+1)
 		}
 	}
@@ -125,7 +148,15 @@ func (p *past) check(what string) {
 		Key: link.Key{Code: "hot"}, Limit: 1000,
 		From: time.UnixMilli(p.all[len(p.all)/3].Time), To: time.UnixMilli(p.all[2*len(p.all)/3].Time),
 	}
-	for _, q := range []clicks.HistoryQuery{about("hot", 1000), about("hot", 997), about("rare", 3), about("link7", 10), about("nothing", 5), third} {
+	of := func(group string, limit int) clicks.HistoryQuery {
+		return clicks.HistoryQuery{Key: clicks.GroupKey(group), Limit: limit}
+	}
+	few := about("hot", 7)
+	few.Keep = func(c *clicks.Click) bool { return c.Visitor%11 == 0 }
+	for _, q := range []clicks.HistoryQuery{
+		about("hot", 1000), about("hot", 997), about("rare", 3), about("link7", 10), about("nothing", 5), third,
+		few, of("seven", 101), of("warm", 1000), of("none", 5),
+	} {
 		if diff := cmp.Diff(p.want(q), p.walk(q, nil)); diff != "" {
 			p.t.Errorf("%s: clicks of %s, %d each (-want +got):\n%.600s", what, q.Key, q.Limit, diff)
 		}

@@ -19,15 +19,19 @@ type Bookmark struct {
 	Record   uint32   // clicks of the block from this one on are behind the bookmark
 }
 
-// HistoryQuery asks for a page of a link's clicks.
+// HistoryQuery asks for a page of the clicks of a link, or of all links of a group.
 type HistoryQuery struct {
-	Key      link.Key
+	Key      link.Key  // or a GroupKey
 	From, To time.Time // From included, To not; zero = open
 	Limit    int       // the most clicks of the page; at least 1
 	Before   Bookmark  // the Next of the page before
+
+	// Keep chooses clicks; nil = all. It is called while the page is made, for clicks that
+	// may not come into it, too.
+	Keep func(*Click) bool
 }
 
-// HistoryPage is a part of a link's clicks, newest first. Newest is by their order
+// HistoryPage is a part of the clicks that were asked for, newest first. Newest is by their order
 // in the log, which is that of time but for the tenth of a second in which clicks
 // are captured together.
 //
@@ -133,14 +137,14 @@ func (w *walk) segment(ctx context.Context, s segment) error {
 			return nil
 		}
 		w.left -= g.end - g.offset
-		if w.granule(f, s, g); w.page.More {
-			return nil
+		if err := w.granule(ctx, f, s, g); err != nil || w.page.More {
+			return err
 		}
 	}
 	return nil
 }
 
-// granules returns where a segment may have clicks of the link, from memory, from
+// granules returns where a segment may have clicks of the query, from memory, from
 // its index, or from an index that is made again.
 func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	h, digest := w.history, keyDigest(w.key)
@@ -152,7 +156,7 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 			if s.number < h.reader.Position().Segment { // no block of it is still to come
 				w.covers(x.size, s)
 			}
-			return x.find(digest)
+			return w.find(x, digest)
 		}
 	}
 	following := s.number >= h.reader.Position().Segment
@@ -163,7 +167,7 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	path := filepath.Join(h.dir, indexName(s.number))
 	if x, err := openIndex(path, s); err == nil {
 		defer x.close()
-		if found, err := x.find(digest); err == nil {
+		if found, err := w.find(x, digest); err == nil {
 			w.covers(x.size, s)
 			return found, nil
 		}
@@ -182,6 +186,20 @@ func (w *walk) granules(ctx context.Context, s segment) ([]granule, error) {
 	}
 	h.write(ctx, x)
 	w.covers(x.size, s)
+	return w.find(x, digest)
+}
+
+// index is where a segment has the clicks of which link.
+type index interface {
+	find(digest uint64) ([]granule, error)
+	all() []granule
+}
+
+// find returns where clicks of the link may lie: of a group, everywhere.
+func (w *walk) find(x index, digest uint64) ([]granule, error) {
+	if IsGroup(w.query.Key) {
+		return x.all(), nil
+	}
 	return x.find(digest)
 }
 
@@ -191,7 +209,7 @@ func (w *walk) covers(size int64, s segment) { w.damaged(size < s.size) }
 
 func (w *walk) damaged(is bool) { w.page.Damaged = w.page.Damaged || is && w.asked }
 
-// match is a click of the link, copied out of its block.
+// match is a click of the query, copied out of its block.
 type match struct {
 	event Event
 	buf   []byte
@@ -200,7 +218,7 @@ type match struct {
 
 // granule adds the clicks of a granule. Of many it keeps only the newest that the
 // page has room for.
-func (w *walk) granule(f *os.File, s segment, g granule) {
+func (w *walk) granule(ctx context.Context, f *os.File, s segment, g granule) error {
 	room := w.query.Limit - len(w.page.Clicks)
 	w.matches = w.matches[:0]
 	next := 0 // the oldest match once there are room of them
@@ -217,12 +235,16 @@ func (w *walk) granule(f *os.File, s segment, g granule) {
 			}
 			break // the end
 		}
+		of, err := w.history.owners(ctx, w.query.Key, &b)
+		if err != nil {
+			return err
+		}
 		at := Bookmark{Position: Position{s.number, b.At.Offset}}
 		_ = b.Events(func(e *Event) error {
 			if at.compare(w.before) >= 0 {
 				return errPast
 			}
-			if e.Outcome != Orphan && string(e.Key) == string(w.key) && w.from <= e.Time && e.Time < w.to {
+			if w.takes(e, of) {
 				if len(w.matches) < room {
 					w.matches = append(w.matches, match{})
 					w.matches[len(w.matches)-1].copy(e, at)
@@ -238,11 +260,24 @@ func (w *walk) granule(f *os.File, s segment, g granule) {
 	n := len(w.matches)
 	for i := range n {
 		m := &w.matches[(next+n-1-i)%n]
-		w.page.Clicks = append(w.page.Clicks, w.history.describe(&m.event))
+		w.page.Clicks = append(w.page.Clicks, w.history.agents.Click(&m.event))
 	}
 	if n == room {
 		w.pause(w.matches[next].at)
 	}
+	return nil
+}
+
+// takes reports whether an event is of the query; of says whose events are.
+func (w *walk) takes(e *Event, of func(*Event) []byte) bool {
+	if e.Outcome == Orphan || e.Time < w.from || e.Time >= w.to || string(of(e)) != string(w.key) {
+		return false
+	}
+	if w.query.Keep == nil {
+		return true
+	}
+	c := w.history.agents.Click(e)
+	return w.query.Keep(&c)
 }
 
 // errPast ends a block at the bookmark.

@@ -177,6 +177,9 @@ func (x *indexFile) read(page int64) ([]byte, error) {
 	return x.page[pageHead:][:n*pairSize], nil
 }
 
+// all returns every granule, in order.
+func (x *indexFile) all() []granule { return x.granules }
+
 // find returns the granules that may hold events of a key, in order.
 func (x *indexFile) find(digest uint64) (found []granule, err error) {
 	low, high := int64(0), x.pages // the first page that begins with digest or later

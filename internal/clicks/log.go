@@ -325,6 +325,21 @@ func (l *Log) End() Position { l.mu.Lock(); defer l.mu.Unlock(); return l.end }
 // Synced returns the position before which everything survives a power cut.
 func (l *Log) Synced() Position { l.mu.Lock(); defer l.mu.Unlock(); return l.synced }
 
+// Behind returns how many bytes of the log are behind a position.
+func (l *Log) Behind(p Position) (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.segments {
+		switch {
+		case s.number > p.Segment:
+			n += s.size
+		case s.number == p.Segment:
+			n += max(0, s.size-p.Offset)
+		}
+	}
+	return n
+}
+
 // Mark returns the newest watermark.
 func (l *Log) Mark() Watermark { l.mu.Lock(); defer l.mu.Unlock(); return l.mark }
 

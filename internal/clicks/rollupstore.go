@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"curt/internal/link"
 )
 
 // ErrGeneration means that another writer applied a batch in between. There must be one Fold
-// per store; whoever gets this must load the state anew or stop.
+// per state; whoever gets this must load the state anew or stop.
 var ErrGeneration = errors.New("roll-ups were written by somebody else")
 
 // RollupStore keeps what Fold has counted. All methods may be called by many
@@ -18,6 +19,10 @@ var ErrGeneration = errors.New("roll-ups were written by somebody else")
 // Roll-ups and position move together: after any crash the store holds exactly
 // the clicks before its position, so that a click which is read again from there
 // counts once. The proof of a driver is the suite in clickstest.
+//
+// Several processes may write to one database of roll-ups. Each has a state of its own there,
+// and a RollupStore of its own, whose generations are those of its state; the counts are
+// those of all.
 type RollupStore interface {
 	// Load returns the state that the last Apply left; the zero State at first.
 	Load(ctx context.Context) (State, error)
@@ -26,7 +31,7 @@ type RollupStore interface {
 	// one transaction: all or nothing. The batch's generation MUST be the stored
 	// one + 1. The stored state itself, generation and position, means that this
 	// very batch was applied and only the answer was lost: nil, and nothing is
-	// added. Any other is ErrGeneration. An error without a sentinel "may have happened": applying
+	// added. Any other is ErrGeneration. link.ErrUncertain, and an error without a sentinel, mean "may have happened": applying
 	// the same batch again is safe.
 	Apply(ctx context.Context, b Batch) error
 
@@ -53,6 +58,11 @@ type State struct {
 // Batch is what Fold adds at once.
 type Batch struct {
 	State // after the batch
+
+	// Complete is up to when every kept click of the log is counted with this batch; zero =
+	// not known. Stores that one process writes to alone have no use for it.
+	Complete time.Time
+
 	// Links yields the deltas in chunks, by key within and across chunks, each
 	// link once. A chunk is valid until the next one. It can be walked again.
 	Links iter.Seq[[]LinkDelta]

@@ -1,0 +1,148 @@
+package clicks_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"curt/internal/clicks"
+)
+
+// farKeys are keys of a store that is some way off, and may be away.
+type farKeys struct {
+	off time.Duration
+
+	mu    sync.Mutex
+	away  bool  // guarded by mu
+	asked []int // days of the month; guarded by mu
+}
+
+func (f *farKeys) DayKey(ctx context.Context, day time.Time) (key [16]byte, err error) {
+	f.mu.Lock()
+	away := f.away
+	f.asked = append(f.asked, day.Day())
+	f.mu.Unlock()
+	select {
+	case <-time.After(f.off):
+	case <-ctx.Done():
+		return key, context.Cause(ctx)
+	}
+	if away {
+		return key, errors.New("the store is away")
+	}
+	return dayKeys{}.DayKey(ctx, day)
+}
+
+func (f *farKeys) set(away bool) { f.mu.Lock(); defer f.mu.Unlock(); f.away = away }
+
+func (f *farKeys) days() []int { f.mu.Lock(); defer f.mu.Unlock(); return slices.Clone(f.asked) }
+
+// toldApart records clicks of now, and returns what tells whether the last in the log has a
+// visitor.
+func toldApart(t *testing.T, ring *clicks.Ring, log *clicks.Log) func() bool {
+	return func() bool {
+		t.Helper()
+		c := usualClick()
+		c.Time = time.Now().UnixMilli()
+		ring.Record(c)
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		events := readAll(t, log)
+		return events[len(events)-1].Visitor != 0
+	}
+}
+
+// A store that is away longer than clicks wait gives its key to those that come then.
+func TestVisitorsAreToldApartWithAStoreFarAway(t *testing.T) {
+	for _, off := range []time.Duration{70 * time.Millisecond, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			log, ring, keys := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{}), &farKeys{off: off}
+			_, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: keys})
+			told := toldApart(t, ring, log)
+			_ = told() // it may come too early
+			time.Sleep(off)
+			if !told() {
+				t.Errorf("%s away: no visitor", off)
+			}
+			if asked := keys.days(); len(asked) != 1 {
+				t.Errorf("%s away: the store was asked %d times", off, len(asked))
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A start waits for the key, so that the first visitor is told apart.
+func TestTheFirstVisitorIsToldApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: &farKeys{off: time.Second}})
+		capture.Prepare(t.Context())
+		ring.Record(usualNow())
+		if err := capture.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if capture.Stats().Untagged != 0 {
+			t.Error("the first click has no visitor")
+		}
+	})
+}
+
+func usualNow() *clicks.Raw {
+	c := usualClick()
+	c.Time = time.Now().UnixMilli()
+	return c
+}
+
+// The next day's key is there before the day is, whatever the store does at midnight, and is
+// asked for again when the day before is over for everybody.
+func TestTheNextDaysKeyIsThereAtMidnight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(24*time.Hour - 6*time.Minute) // the clock begins at midnight, the 1st
+		log, ring, keys := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{}), &farKeys{off: time.Second}
+		_, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: keys})
+		told := toldApart(t, ring, log)
+		time.Sleep(3 * time.Minute)
+		keys.set(true)
+		time.Sleep(3*time.Minute + time.Millisecond)
+		if !told() {
+			t.Error("no visitor right after midnight")
+		}
+		keys.set(false)
+		time.Sleep(10 * time.Minute)
+		if asked := keys.days(); !slices.Equal(asked, []int{1, 2, 2}) {
+			t.Errorf("asked for the days %v", asked)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A store that is away is told of once, and when it is back.
+func TestAMissingDayKeyIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text strings.Builder
+		keys := &farKeys{off: time.Minute}
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
+		_, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: keys, Logger: slog.New(slog.NewTextHandler(&text, nil))})
+		told := toldApart(t, ring, log)
+		for range 100 {
+			_ = told()
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(text.String(), "no day key"); n != 1 {
+			t.Errorf("%d lines:\n%s", n, text.String())
+		}
+	})
+}

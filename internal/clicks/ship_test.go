@@ -1,0 +1,263 @@
+package clicks_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"curt/internal/clicks"
+)
+
+// faultySink is a sink in memory that fails as networks do: it refuses, loses blocks or
+// their acknowledgements, and acknowledges late and in any order.
+type faultySink struct {
+	t        *testing.T
+	recorded func(instance uint64, before int64) int // how many events there were
+	down     bool                                    // guarded by mu
+
+	mu        sync.Mutex
+	random    *rand.Rand
+	events    map[clicks.EventID]event  // guarded by mu: what survives
+	acked     map[clicks.EventID]bool   // guarded by mu
+	times     map[uint64]map[uint64]int // guarded by mu: of each event, how often it came
+	promises  map[uint64]int64          // guarded by mu
+	failures  int                       // guarded by mu
+	lateNow   sync.WaitGroup
+	neverFail bool
+}
+
+func newFaultySink(t *testing.T, seed uint64) *faultySink {
+	return &faultySink{
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), events: map[clicks.EventID]event{}, acked: map[clicks.EventID]bool{},
+		times: map[uint64]map[uint64]int{}, promises: map[uint64]int64{},
+	}
+}
+
+func (f *faultySink) Send(_ context.Context, b *clicks.Block, done func(error)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.random.IntN(12)
+	if f.neverFail {
+		n = 11
+	}
+	if f.down || n == 0 {
+		f.failures++
+		return errors.New("there is no room")
+	}
+	var ids []clicks.EventID
+	if err := b.Events(func(e *clicks.Event) error {
+		ids = append(ids, e.ID)
+		if n != 1 { // the block is lost on its way
+			f.events[e.ID] = keep(e)
+			if f.times[e.ID.Instance] == nil {
+				f.times[e.ID.Instance] = map[uint64]int{}
+			}
+			f.times[e.ID.Instance][e.ID.Sequence]++
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	answer := func() {
+		if n <= 2 { // with 2 only the acknowledgement is lost
+			done(errors.New("no answer"))
+			return
+		}
+		f.mu.Lock()
+		for _, id := range ids {
+			f.acked[id] = true
+		}
+		f.mu.Unlock()
+		done(nil)
+	}
+	if n <= 2 {
+		f.failures++
+	}
+	late := time.Duration(f.random.IntN(300)) * time.Millisecond
+	f.lateNow.Go(func() { time.Sleep(late); answer() })
+	return nil
+}
+
+func (f *faultySink) Promise(_ context.Context, instance uint64, watermark int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down || !f.neverFail && f.random.IntN(10) == 0 {
+		f.failures++
+		return errors.New("not now")
+	}
+	if f.promises[instance] > watermark {
+		f.t.Errorf("instance %d: promise %d after %d", instance, watermark, f.promises[instance])
+	}
+	f.promises[instance] = watermark
+	have := 0
+	for id := range f.acked {
+		if id.Instance == instance && f.events[id].Time < watermark {
+			have++
+		}
+	}
+	if want := f.recorded(instance, watermark); have != want {
+		f.t.Errorf("instance %d: a promise of %d with %d of %d events", instance, watermark, have, want)
+	}
+	return nil
+}
+
+// TestEveryClickIsShipped runs lives of a process over one log while the sink fails, and
+// compares what it took with what was recorded.
+func TestEveryClickIsShipped(t *testing.T) {
+	for seed := range uint64(4) {
+		synctest.Test(t, func(t *testing.T) { shipLives(t, seed) })
+	}
+}
+
+// fullSink takes promises and no clicks.
+type fullSink struct{ *faultySink }
+
+func (fullSink) Send(context.Context, *clicks.Block, func(error)) error {
+	return errors.New("there is no room")
+}
+
+// TestWhoeverDiedHasEnded has an instance die with clicks that were not sent, the next one before
+// it could send them, and the third, which sends them, end without a click of its own.
+func TestWhoeverDiedHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, sink := t.TempDir(), newFaultySink(t, 1)
+		var instances []uint64
+		sink.neverFail, sink.recorded = true, func(instance uint64, _ int64) int {
+			if instance == instances[0] {
+				return 1
+			}
+			return 0
+		}
+		for life := range 3 {
+			log, err := clicks.OpenLog(clicks.LogConfig{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ring := clicks.NewRing(clicks.RingConfig{Bytes: 1 << 20, Shards: 2})
+			capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+			instances = append(instances, capture.Instance())
+			if life == 0 {
+				ring.Record(randomClick(rand.New(rand.NewPCG(1, 2))))
+			}
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			if err := capture.Run(stopped); err != nil { // drains once
+				t.Fatal(err)
+			}
+			if life > 0 {
+				into := clicks.Sink(sink)
+				if life == 1 {
+					into = fullSink{sink}
+				}
+				shipper := clicks.NewShipper(clicks.ShipperConfig{Log: log, Sink: into, State: filepath.Join(dir, "shipped"), Instance: capture.Instance()})
+				if err := shipper.Run(stopped); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sink.lateNow.Wait()
+		for _, instance := range instances {
+			if sink.promises[instance] != clicks.Ended || len(sink.acked) != 1 {
+				t.Errorf("instance %d is promised until %d, want its end; %d clicks arrived", instance, sink.promises[instance], len(sink.acked))
+			}
+		}
+	})
+}
+
+func shipLives(t *testing.T, seed uint64) {
+	dir, random := t.TempDir(), rand.New(rand.NewPCG(seed, 2))
+	sink := newFaultySink(t, seed)
+	type record struct {
+		instance uint64
+		time     int64
+	}
+	var mu sync.Mutex
+	var records []record
+	sink.recorded = func(instance uint64, before int64) (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range records {
+			if r.instance == instance && r.time < before {
+				n++
+			}
+		}
+		return n
+	}
+	var instances []uint64
+	const lives = 4
+	for life := range lives {
+		sink.mu.Lock()
+		sink.neverFail = life == lives-1
+		sink.mu.Unlock()
+		log, err := clicks.OpenLog(clicks.LogConfig{Dir: dir, SegmentBytes: 20 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ring := clicks.NewRing(clicks.RingConfig{Bytes: 1 << 20, Shards: 2})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+		instances = append(instances, capture.Instance())
+		shipper := clicks.NewShipper(clicks.ShipperConfig{
+			Log: log, Sink: sink, State: filepath.Join(dir, "shipped"), Instance: capture.Instance(), Window: 4,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- shipper.Run(ctx) }()
+		for range 20 {
+			for range random.IntN(200) {
+				c := randomClick(random)
+				c.Time = time.Now().UnixMilli()
+				mu.Lock()
+				records = append(records, record{capture.Instance(), c.Time})
+				mu.Unlock()
+				ring.Record(c)
+			}
+			time.Sleep(10 * time.Millisecond)
+			if err := capture.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := log.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		sink.lateNow.Wait()
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(sink.acked) != len(records) {
+		t.Errorf("%d of %d events arrived", len(sink.acked), len(records))
+	}
+	for _, instance := range instances {
+		if sink.promises[instance] != clicks.Ended {
+			t.Errorf("instance %d is promised until %d, want its end", instance, sink.promises[instance])
+		}
+	}
+	if sink.failures == 0 {
+		t.Error("nothing failed")
+	}
+}
+
+func TestABadPlaceInTheLogStopsTheShipper(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "shipped")
+	if err := os.WriteFile(state, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := clicks.NewShipper(clicks.ShipperConfig{Log: openLog(t, clicks.LogConfig{}), Sink: newFaultySink(t, 0), State: state})
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("it runs")
+	}
+}
