@@ -14,6 +14,31 @@ func (c *Tiered) Changed(changes ...link.Change) {
 	}
 }
 
+// Announce is Changed for what this process has just written: it also has the other
+// processes told, soon and without waiting. Where too much waits already, they hear of it
+// from the change log.
+func (c *Tiered) Announce(changes ...link.Change) {
+	c.Changed(changes...)
+	if !c.cfg.Shared {
+		return
+	}
+	for _, ch := range changes {
+		select {
+		case c.outbox <- ch:
+		default:
+		}
+	}
+	c.poke()
+}
+
+// poke has the change log read soon.
+func (c *Tiered) poke() {
+	select {
+	case c.kick <- struct{}{}:
+	default:
+	}
+}
+
 func (c *Tiered) changed(k link.Key, v link.Version) {
 	c.counts.changes.Add(1)
 	switch {
@@ -24,6 +49,7 @@ func (c *Tiered) changed(k link.Key, v link.Version) {
 		c.cfg.Issued.Add(k.Code)
 	}
 	h := c.hashString(k.Domain, k.Code)
+	c.recent.heard(h, v)
 	s := c.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()

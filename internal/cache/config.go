@@ -34,7 +34,8 @@ type Config struct {
 	// Stale is how long after its load a link may be served while the source cannot
 	// be asked. Default 24 h.
 	Stale time.Duration
-	// Missing is how long "unknown" is believed. Default 60 s; 1 s during a gap.
+	// Missing is how long "unknown" is believed. Default 60 s; 1 s while nobody is heard of
+	// those who make links.
 	Missing time.Duration
 
 	// LoadTimeout is a load's own deadline; the caller's does not count, because
@@ -48,6 +49,12 @@ type Config struct {
 	// Shared says that other processes write to the same store, so that Follow must
 	// run: without a poll in the last 5 s nothing counts as never issued.
 	Shared bool
+	// L2 is what processes share of their links; nil = nothing. It needs Shared and Follow:
+	// nothing of it is believed that the change log does not vouch for.
+	L2 Shared
+	// Bus brings the changes of other processes before the change log is read again; nil =
+	// the log alone. Follow uses it.
+	Bus Bus
 	// Issued tells codes that were never issued; nil = all are asked for.
 	Issued *Issued
 

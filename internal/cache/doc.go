@@ -4,20 +4,22 @@
 //
 //	Lookup ─► L1 hit ──────────────────────► answer
 //	            │ due ─► refresh queue ─► Run
-//	            ├ never issued ────────────► link.ErrNotFound, nobody asked
-//	            └ miss ─► flight (one per key) ─► source ─► L1
+//	            ├ never issued ────────────► link.ErrNotFound, no link asked for
+//	            └ miss ─► flight (one per key) ─► L2 ─► source ─► L1, L2
+//	Follow ◄─ change log, bus of other processes ─► Changed
 //	Changed ─► floor under flights, L1 entry dropped, codes never issued
 //
 // Read tiered.go for what a look-up does, flight.go for how a load meets a
-// change, held.go for how long an entry is believed, issued.go for the codes that
-// nobody has to be asked about, follow.go for changes made by other processes.
+// change, held.go for how long an entry is believed, issued.go and polls.go for
+// the codes that no link has to be asked for, follow.go and bus.go for changes made by other processes,
+// shared.go for what is shared with them, and recent.go for how far that is believed.
 //
 // # Locks
 //
 // Each key belongs to one shard. Everything that writes L1 for a key (the end of a
 // flight, Changed, the end of a failed load) holds that shard's mutex; reading L1
 // holds nothing. Order: shards in ascending order, then otter's own locks; no
-// callback of otter takes a shard's mutex.
+// callback of otter takes a shard's mutex. The mutex of recent is held for its own map only.
 //
 // # Not obvious
 //

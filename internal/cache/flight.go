@@ -56,9 +56,9 @@ func (c *Tiered) load(ctx context.Context, h uint64, k link.Key, have *Held, lim
 	s.flights[k] = f
 	s.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	c.lead(ctx, s, h, k, f, primary)
+	// Of a link with a bound of clicks nothing is shared, as offer says.
+	second := c.cfg.L2 != nil && (have == nil || !have.Target.Limited)
+	c.lead(context.WithoutCancel(ctx), s, h, k, f, leading{limit: limit, primary: primary, second: second})
 	return f.held, f.err
 }
 
@@ -71,10 +71,17 @@ func (f *flight) wait(ctx context.Context, k link.Key) (*Held, error) {
 	}
 }
 
-// lead asks the source until the answer is not below the floor, and ends the
-// flight. It runs in the goroutine of whoever came first, so that no load outlives
+// leading says how a flight is led.
+type leading struct {
+	limit   time.Duration // of asking the source; L2 has a deadline of its own
+	primary bool          // only the primary counts
+	second  bool          // L2 may be asked
+}
+
+// lead asks L2 where it may, and then the source until the answer is not below
+// the floor, and ends the flight. It runs in the goroutine of whoever came first, so that no load outlives
 // its reader unowned, but not under that reader's context.
-func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *flight, primary bool) {
+func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *flight, how leading) {
 	ended := false
 	defer func() {
 		if !ended { // the source panicked: nobody may wait for ever
@@ -82,14 +89,29 @@ func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *fl
 		}
 	}()
 
+	if how.second {
+		if found, ok := c.fromShared(ctx, h, k); ok {
+			if ended = c.settle(s, h, k, f, found, false); ended {
+				return
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, how.limit)
+	defer cancel()
+	primary := how.primary
 	var err error
 	for range rounds {
 		var found answer
+		asOf, known := c.recent.asOf(c.clock(), c.lagOf(primary))
+		begun := time.Now()
 		found, err = c.ask(ctx, k, primary)
 		if err != nil {
 			break
 		}
 		if ended = c.settle(s, h, k, f, found, primary); ended {
+			if how.second && known {
+				c.offer(k, found, asOf, time.Since(begun))
+			}
 			return
 		}
 		primary = true
@@ -158,4 +180,12 @@ func (c *Tiered) fail(s *shard, h uint64, k link.Key, f *flight, err error) {
 func (*Tiered) end(s *shard, k link.Key, f *flight) {
 	delete(s.flights, k)
 	close(f.done)
+}
+
+// lagOf is how far an answer may be behind, in nanoseconds.
+func (c *Tiered) lagOf(primary bool) int64 {
+	if primary {
+		return 0
+	}
+	return int64(c.cfg.Lag)
 }

@@ -5,79 +5,191 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"curt/internal/link"
 )
 
-// changesPerPage bounds one question to the change log.
-const changesPerPage = 1000
+const (
+	// changesPerPage bounds one question to the change log.
+	changesPerPage = 1000
+	// relayed is how many changes that the log told a process passes on; of more than
+	// that it passes on how far they go.
+	relayed = 100
+	// heardPolls is how many intervals go by between two readings while the bus is heard:
+	// whoever died between a write and its note is found by the log alone.
+	heardPolls = 4
+	// pollPause is the least time between two readings, so that many changes of one
+	// moment are read together.
+	pollPause = 20 * time.Millisecond
+)
 
 // Follow hears what other processes change: it reads the change log to its end
 // every interval (1 s by design) and tells Changed. It begins at the log's head
 // with an empty L1. A position that was trimmed away means that changes were
-// missed: everything is dropped, and it begins again. It returns nil when ctx ends;
+// missed, and so does a log that ends before the position: everything is dropped, and it
+// begins again. It returns nil when ctx ends;
 // while the log cannot be read, Behind grows and L1 is served on.
+//
+// With Config.Bus the log is read when the bus says that there is something, every
+// fourth interval, and every interval while the bus is silent.
 func (c *Tiered) Follow(ctx context.Context, log ChangeLog, interval time.Duration) error {
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	owned.Go(func() { c.tell(ctx) })
+	if c.cfg.Bus != nil {
+		owned.Go(func() { c.listen(ctx) })
+	}
+	if c.cfg.L2 != nil {
+		owned.Go(func() { c.recall(ctx, log) })
+	}
+	c.follow(ctx, log, interval)
+	return nil
+}
+
+func (c *Tiered) follow(ctx context.Context, log ChangeLog, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	at, begun := link.Sequence(0), false
+	wanted, skipped := true, 0
 	for {
-		next, err := c.poll(ctx, log, at, begun)
-		switch {
-		case err == nil:
-			at, begun = next, true
-			c.polled.Store(c.clock())
-		case begun && errors.Is(err, link.ErrConflict):
-			begun = false
-			continue // at once: until then nothing is certain
-		default:
-			at = next
-			if ctx.Err() == nil {
+		if wanted {
+			skipped = 0
+			began := c.clock()
+			switch err := c.poll(ctx, log); {
+			case err == nil:
+				c.polled.Store(c.clock())
+				c.polls.ended(began)
+			case errors.Is(err, link.ErrConflict):
+				c.recent.lost()
+				continue // at once: until then nothing is certain
+			case ctx.Err() == nil:
 				c.cfg.Log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err))
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
+			c.recent.settle(c.clock())
+			head, _ := c.recent.head()
+			c.publish(ctx, Note{Head: head})
+			skipped++
+			wanted = skipped >= heardPolls || c.clock()-c.heard.Load() > int64(silence) || c.cfg.Bus == nil
+		case <-c.kick:
+			wanted = true
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pollPause):
+			}
 		}
 	}
 }
 
-// poll reads the log from after at to its end and returns the position reached,
-// also when it fails half-way.
-func (c *Tiered) poll(ctx context.Context, log ChangeLog, at link.Sequence, begun bool) (link.Sequence, error) {
+// poll reads the log from where it was heard to its end. What was read before a failure
+// counts.
+func (c *Tiered) poll(ctx context.Context, log ChangeLog) error {
 	ctx, cancel := context.WithTimeout(ctx, feedLimit) // a store that hangs is asked anew
 	defer cancel()
+	at, begun := c.recent.head()
 	if !begun {
 		return c.begin(ctx, log)
 	}
 	for {
 		changes, err := log.Changes(ctx, at, changesPerPage)
 		if err != nil {
-			return at, fmt.Errorf("read changes after %d: %w", at, err)
+			return fmt.Errorf("read changes after %d: %w", at, err)
+		}
+		for _, ch := range changes {
+			c.recent.read(c.hashString(ch.Key.Domain, ch.Key.Code), ch)
 		}
 		c.Changed(changes...)
 		if len(changes) > 0 {
 			at = changes[len(changes)-1].Sequence
+			n := Note{Head: at}
+			if len(changes) <= relayed {
+				n.Changes = changes
+			}
+			c.publish(ctx, n)
 		}
-		if len(changes) < changesPerPage {
-			return at, nil
+		switch {
+		case len(changes) == 0:
+			return notBehind(ctx, log, at)
+		case len(changes) < changesPerPage:
+			return nil
 		}
 	}
 }
 
-// begin takes the head first and forgets everything after: what changed before the
-// head cannot be in L1 then, and what changes later is heard.
-func (c *Tiered) begin(ctx context.Context, log ChangeLog) (link.Sequence, error) {
+// notBehind returns link.ErrConflict where the log ends before a position that was read
+// from it: a standby that lacked its end has become the primary, and gives numbers out
+// again that were read with another meaning.
+func notBehind(ctx context.Context, log ChangeLog, at link.Sequence) error {
 	head, err := log.Head(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the head of the change log: %w", err)
+		return fmt.Errorf("read the head of the change log: %w", err)
 	}
+	if head < at {
+		return fmt.Errorf("the change log ends at %d and was read to %d: %w", head, at, link.ErrConflict)
+	}
+	return nil
+}
+
+// begin takes the head first and forgets everything after: what changed before the
+// head cannot be in L1 then, and what changes later is heard.
+func (c *Tiered) begin(ctx context.Context, log ChangeLog) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("read the head of the change log: %w", err)
+	}
+	c.recent.begin(head)
 	c.DropAll()
 	if c.cfg.Issued != nil {
 		c.cfg.Issued.refill()
 	}
-	return head, nil
+	return nil
+}
+
+// recall reads the log backwards from where Follow began, so that what others put into L2
+// before this process started can be vouched for. It tries again until ctx ends, also
+// after a position was lost.
+func (c *Tiered) recall(ctx context.Context, log ChangeLog) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		for c.recallPage(ctx, log) {
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// recallPage reads one page, and reports whether there may be more.
+func (c *Tiered) recallPage(ctx context.Context, log ChangeLog) bool {
+	low, wanted := c.recent.unknown()
+	if !wanted {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, feedLimit)
+	defer cancel()
+	from := low - min(low, changesPerPage)
+	changes, err := log.Changes(ctx, from, int(low-from))
+	if errors.Is(err, link.ErrConflict) { // trimmed: that is all there is
+		c.recent.complete()
+		return false
+	}
+	if err != nil {
+		return false
+	}
+	hashes := make([]uint64, len(changes))
+	for i, ch := range changes {
+		hashes[i] = c.hashString(ch.Key.Domain, ch.Key.Code)
+	}
+	return c.recent.before(from, hashes, changes)
 }

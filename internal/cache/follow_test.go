@@ -72,6 +72,23 @@ func TestATrimmedPositionDropsEverything(t *testing.T) {
 	})
 }
 
+func TestALogThatLostItsEndDropsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		s.Put(key("a"), target("https://a.example/"))
+		c := newTiered(t, cache.Config{Shared: true}, s)
+		follow(t, c, s)
+		s.Put(key("a"), target("https://lost.example/"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantVersion(t, c, key("a"), 2)
+		s.Lose()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantVersion(t, c, key("a"), 1)
+	})
+}
+
 func TestBehindGrowsWhileTheLogCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()

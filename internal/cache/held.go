@@ -17,6 +17,9 @@ const (
 	refreshAt = 0.8
 	// retryAfter spaces the refreshes of a key whose load failed or found no room.
 	retryAfter = time.Second
+	// deafMissing is how long "unknown" is believed while nobody is heard of those who make
+	// links.
+	deafMissing = time.Second
 	// heldBytes is what an entry costs besides its strings: the entry itself, its
 	// node and its place in the hash table and in the sketch, all rounded up by the
 	// allocator. TestBudgetIsHeld compares it with the heap.
@@ -46,7 +49,7 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 	at := int64(now.Sub(c.start))
 	e := &Held{Key: k, Target: found.target, Missing: found.missing}
 	if e.Missing {
-		e.fresh = at + int64(c.cfg.Missing)
+		e.fresh = at + int64(c.missingFor())
 		e.stale = e.fresh
 		e.ask.Store(math.MaxInt64)
 		return e
@@ -66,6 +69,14 @@ func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
 		e.Target.Destination = shared(e.Target.Destination, e.Prepared.Tail)
 	}
 	return e
+}
+
+// missingFor is how long "unknown" is believed now.
+func (c *Tiered) missingFor() time.Duration {
+	if c.Behind() > silence {
+		return min(c.cfg.Missing, deafMissing)
+	}
+	return c.cfg.Missing
 }
 
 // shared returns s as a part of whole, if it is one, so that its own bytes can go: a

@@ -15,12 +15,15 @@ func (c *Tiered) askRefresh(e *Held) {
 }
 
 // Run refreshes entries that readers found due, at most Config.Refreshers at once,
-// and keeps Config.Issued up to date. It returns nil when ctx has ended and all of
+// fills Config.L2 and keeps Config.Issued up to date. It returns nil when ctx has ended and all of
 // its goroutines have.
 func (c *Tiered) Run(ctx context.Context) error {
 	var owned sync.WaitGroup
 	for range c.cfg.Refreshers {
 		owned.Go(func() { c.refresh(ctx) })
+	}
+	if c.cfg.L2 != nil {
+		owned.Go(func() { c.share(ctx) })
 	}
 	if c.cfg.Issued != nil {
 		if !c.cfg.Shared {

@@ -35,12 +35,19 @@ type Tiered struct {
 	l1     *otter.Cache[uint64, *Held]
 	seed   maphash.Seed
 	start  time.Time
-	due    chan *Held // refreshes asked for and not begun
+	due    chan *Held       // refreshes asked for and not begun
+	puts   chan offered     // for L2, and not begun
+	outbox chan link.Change // for the bus, and not sent
+	kick   chan struct{}    // somebody wants the change log read
+	recent recent
+	polls  polls
 
 	shards [shards]shard
 
 	primaryUntil atomic.Int64 // until then every key is read by Get
-	polled       atomic.Int64 // the last contact with the change log
+	polled       atomic.Int64 // when the change log was last read to its end
+	heard        atomic.Int64 // when the bus last said nothing that the log has to be read for
+	told         atomic.Int64 // when it last said anything
 	counts       counters
 }
 
@@ -65,7 +72,14 @@ func New(cfg Config, source Source) (*Tiered, error) {
 	c := &Tiered{
 		cfg: cfg, source: source, l1: l1,
 		seed: maphash.MakeSeed(), start: time.Now(),
-		due: make(chan *Held, 1024),
+		due: make(chan *Held, 1024), puts: make(chan offered, 1024),
+		outbox: make(chan link.Change, 1024), kick: make(chan struct{}, 1),
+	}
+	if cfg.L2 != nil {
+		if !cfg.Shared {
+			return nil, errors.New("cache: L2 without Shared: nobody would follow the change log")
+		}
+		c.recent.keep()
 	}
 	for i := range c.shards {
 		c.shards[i].flights = map[link.Key]*flight{}
@@ -85,7 +99,7 @@ func (c *Tiered) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 	if e != nil && c.serves(e) {
 		return e.answer()
 	}
-	if e == nil && c.never(k.Code) {
+	if e == nil && c.never(k.Code) && c.heardAll(ctx) && c.never(k.Code) {
 		c.counts.never.Add(1)
 		return link.Target{}, link.ErrNotFound
 	}
@@ -135,19 +149,32 @@ func (c *Tiered) serves(e *Held) bool {
 	return true
 }
 
-// Behind returns how long ago the change log was last read to its end. An instance
-// whose store is shared is ready only while this is at most 5 s. Without
-// Config.Shared nothing can be missed, and it is 0.
+// Behind returns how long ago the change log was last read to its end, or the bus said
+// that there is nothing to read. An instance whose store is shared is ready only while
+// this is at most 5 s. Without Config.Shared nothing can be missed, and it is 0.
 func (c *Tiered) Behind() time.Duration {
 	if !c.cfg.Shared {
 		return 0
 	}
-	return time.Duration(c.clock() - c.polled.Load())
+	return time.Duration(c.clock() - max(c.polled.Load(), c.heard.Load()))
 }
 
-// never reports whether the code was certainly never issued.
+// BusSilent returns for how long nothing at all came by the bus, which brings at least what
+// this process says itself each second; 0 without Config.Bus.
+func (c *Tiered) BusSilent() time.Duration {
+	if c.cfg.Bus == nil {
+		return 0
+	}
+	return time.Duration(c.clock() - c.told.Load())
+}
+
+// never reports whether the code was certainly never issued. The bus alone is no reason:
+// whoever made a link may have died before he said so there.
 func (c *Tiered) never(code link.Code) bool {
-	return c.cfg.Issued != nil && c.Behind() <= feedLimit && c.cfg.Issued.Never(code)
+	if c.cfg.Issued == nil || (c.cfg.Shared && c.clock()-c.polled.Load() > int64(feedLimit)) {
+		return false
+	}
+	return c.cfg.Issued.Never(code)
 }
 
 func (c *Tiered) clock() int64 { return int64(time.Since(c.start)) }

@@ -29,6 +29,7 @@ type Source struct {
 	onGet    func(ctx context.Context, k link.Key) error
 	lookups  map[link.Key]int
 	gets     map[link.Key]int
+	polls    int
 	down     error
 }
 
@@ -109,6 +110,16 @@ func (s *Source) Trim(upTo link.Sequence) {
 	s.trimmed = upTo
 }
 
+// Lose takes the newest change back, and with it what it did, as a fail-over to a
+// standby that lagged.
+func (s *Source) Lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.changes[len(s.changes)-1]
+	s.changes = s.changes[:len(s.changes)-1]
+	s.versions[last.Key] = s.versions[last.Key][:last.Version-1]
+}
+
 // Lookups and Gets return how often k was asked for.
 func (s *Source) Lookups(k link.Key) int {
 	s.mu.Lock()
@@ -121,6 +132,13 @@ func (s *Source) Gets(k link.Key) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gets[k]
+}
+
+// Polls returns how often the change log was read.
+func (s *Source) Polls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.polls
 }
 
 // Lookup implements cache.Source.
@@ -176,6 +194,7 @@ func (s *Source) read(k link.Key, replica bool) (link.Target, error) {
 func (s *Source) Changes(_ context.Context, after link.Sequence, n int) ([]link.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.polls++
 	switch {
 	case s.down != nil:
 		return nil, s.down
