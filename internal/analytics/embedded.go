@@ -188,22 +188,11 @@ func (e *Embedded) Series(ctx context.Context, s Scope, step Step, now time.Time
 	if err != nil {
 		return nil, fmt.Errorf("series: %w", err)
 	}
-	r, err := s.resolve(step.unit(), first, now)
+	p, err := s.Plan(step, first, now)
 	if err != nil {
 		return nil, err
 	}
-	if step == Minute && r.from.Before(now.Add(-MinuteRetention).Truncate(time.Minute)) {
-		return nil, fmt.Errorf("%w: minutes are kept for %s", ErrRange, MinuteRetention)
-	}
-	zone := s.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	starts, err := points(r, step, zone)
-	if err != nil {
-		return nil, err
-	}
-	sums := newSeries(r, starts, v.freshness.Complete)
+	r, sums := p.span(), newSeries(p, v.freshness.Complete)
 	if step == Minute {
 		wide := span{r.from.Truncate(quarter), r.to.Add(quarter - time.Minute).Truncate(quarter)}
 		_, err = v.read(ctx, 0, quarters(nil, wide), sums.addMinutes)
@@ -224,14 +213,9 @@ type series struct {
 	last     int // step that was asked for last: rows come by time, mostly
 }
 
-func newSeries(r span, starts []time.Time, complete time.Time) *series {
-	n := len(starts) - 1
-	s := &series{starts: starts, points: make([]Point, n), visitors: make([]clicks.Visitors, n)}
-	for i := range s.points {
-		s.points[i].Start = starts[i]
-		s.points[i].Complete = !clip(r, starts[i], starts[i+1]).to.After(complete)
-	}
-	return s
+func newSeries(p Plan, complete time.Time) *series {
+	points := p.Points(complete)
+	return &series{starts: p.Starts, points: points, visitors: make([]clicks.Visitors, len(points))}
 }
 
 // at returns the step that holds t, or -1.

@@ -49,7 +49,7 @@ type Reader interface {
 	Clicks(ctx context.Context, keys []link.Key) ([]uint64, error)
 }
 
-// History shows the clicks of one link one by one: see clicks.HistoryPage for the
+// History shows the clicks of one link or group one by one: see clicks.HistoryPage for the
 // order and for pages that are short. Errors are the disk's or the context's.
 type History interface {
 	Page(ctx context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error)

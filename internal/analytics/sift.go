@@ -17,7 +17,8 @@ type Filter struct {
 // Any reports whether the filter leaves anything out.
 func (f Filter) Any() bool { return len(f.Values) > 0 || f.Bot != nil }
 
-func (f Filter) takes(c *clicks.Click) bool {
+// Takes reports whether a click is all of what the filter names.
+func (f Filter) Takes(c *clicks.Click) bool {
 	if f.Bot != nil && *f.Bot != c.Bot {
 		return false
 	}
@@ -53,19 +54,12 @@ type Sifted struct {
 // newest first: as far back as they are kept, and at most some 100,000. From and To of the
 // scope MUST be set. Complete is taken from the totals of all clicks.
 func Sift(ctx context.Context, h History, s Scope, step Step, f Filter, n int, all Totals, now time.Time, dimensions ...clicks.Dimension) (Sifted, error) {
-	r, err := s.resolve(step.unit(), time.Time{}, now)
+	p, err := s.plan(step, time.Time{}, now)
 	if err != nil {
 		return Sifted{}, err
 	}
-	zone := s.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	starts, err := points(r, step, zone)
-	if err != nil {
-		return Sifted{}, err
-	}
-	sieve := newSieve(newSeries(r, starts, all.CompleteUntil), step, now, dimensions)
+	r := p.span()
+	sieve := newSieve(newSeries(p, all.CompleteUntil), step, now, dimensions)
 	sieve.found.LastUpdated, sieve.found.CompleteUntil = all.LastUpdated, all.CompleteUntil
 	sieve.found.From = r.from
 	if since := h.Since(); since.After(r.from) {
@@ -79,7 +73,7 @@ func Sift(ctx context.Context, h History, s Scope, step Step, f Filter, n int, a
 			return Sifted{}, fmt.Errorf("sift clicks: %w", unavailable(ctx, err))
 		}
 		for i := range page.Clicks {
-			if c := &page.Clicks[i]; c.Outcome == clicks.Redirected && f.takes(c) {
+			if c := &page.Clicks[i]; c.Outcome == clicks.Redirected && f.Takes(c) {
 				sieve.add(c)
 			}
 		}
