@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -31,7 +30,7 @@ func parseExpiryCursor(c link.Cursor) (expiryPosition, error) {
 	domain, code, ok := strings.Cut(rest, "/")
 	n, err := strconv.ParseInt(ms, 10, 64)
 	if err != nil || !ok {
-		return expiryPosition{}, badCursor(c)
+		return expiryPosition{}, link.BadCursor(c)
 	}
 	return expiryPosition{ms: n, key: link.Key{Domain: link.Domain(domain), Code: link.Code(code)}}, nil
 }
@@ -45,7 +44,7 @@ func parseRowCursor(c link.Cursor) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(c), 10, 64)
 	if err != nil {
-		return 0, badCursor(c)
+		return 0, link.BadCursor(c)
 	}
 	return n, nil
 }
@@ -60,7 +59,7 @@ type listPosition struct {
 // listCursor binds the position to the filter, so that a cursor cannot be used with
 // another one.
 func (p listPosition) cursor(f link.Filter) link.Cursor {
-	return link.Cursor(fmt.Sprintf("%s-%x-%d", filterTag(f), p.id[:], p.workspace))
+	return link.Cursor(fmt.Sprintf("%s-%x-%d", f.Tag(), p.id[:], p.workspace))
 }
 
 func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
@@ -69,8 +68,8 @@ func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
 	id, workspace, _ := strings.Cut(rest, "-")
 	n, errNumber := strconv.ParseInt(workspace, 10, 64)
 	raw, errID := hex.DecodeString(id)
-	if tag != filterTag(f) || errNumber != nil || errID != nil || len(raw) != len(p.id) {
-		return p, badCursor(c)
+	if tag != f.Tag() || errNumber != nil || errID != nil || len(raw) != len(p.id) {
+		return p, link.BadCursor(c)
 	}
 	copy(p.id[:], raw)
 	p.workspace = n
@@ -95,14 +94,3 @@ func (p listPosition) neighbour(before bool) link.ID {
 	binary.BigEndian.PutUint64(id[8:], lo)
 	return id
 }
-
-func filterTag(f link.Filter) string {
-	domain := "*"
-	if f.Domain != nil {
-		domain = "=" + string(*f.Domain)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %x %t", f.Workspace, domain, f.Status, f.Since, f.Oldest))
-	return hex.EncodeToString(sum[:8])
-}
-
-func badCursor(c link.Cursor) error { return fmt.Errorf("cursor %q: %w", c, link.ErrInvalid) }

@@ -80,10 +80,18 @@ func (s *Snapshot) MostLinks() (most int64) {
 }
 
 // EachLink calls f with every link of a curt.db whose checksum holds, in the order of
-// storage, until ctx ends; then the error wraps its cause.
+// storage, until ctx ends; then the error wraps its cause. The file may have an older
+// schema: whoever backs up before an upgrade, or restores afterwards, meets one.
 func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Rows, err error) {
 	err = s.conn.do(func(t *tx) error {
-		err := t.each(sqlAllRows, func(row []driver.Value) error {
+		all := sqlAllRows
+		switch known, _, err := t.number(sqlKnowsOrigin); {
+		case err != nil:
+			return err
+		case known == 0:
+			all = sqlAllRowsBefore
+		}
+		err := t.each(all, func(row []driver.Value) error {
 			if rows.Read%1024 == 0 && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -176,11 +184,11 @@ func (s *Snapshot) CountedDays(ctx context.Context, first uint32, f func(d click
 	err := s.conn.do(func(t *tx) error {
 		return t.each(sqlDaysFrom, func(row []driver.Value) error {
 			sc := scanner{row: row}
-			d := clicks.LinkDay{Day: bucketOf(sc.int()).Ordinal}
+			d := clicks.LinkDay{Day: clicks.RowBucket(sc.int()).Ordinal}
 			d.Key = link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())}
 			f(d, sc.counts())
 			return errors.Join(sc.damage(), ctx.Err())
-		}, int64(linkShift), int64(linkMask), int64(first)<<dayShift, int64(slotMask))
+		}, int64(clicks.RowLinkShift), int64(clicks.RowLinkMask), int64(first)<<clicks.RowDayShift, int64(clicks.RowSlotMask))
 	})
 	if err != nil {
 		return fmt.Errorf("read the days of %s: %w", s.path, undone(err))
@@ -206,7 +214,7 @@ func (s *Snapshot) TotalsOff(ctx context.Context) (links uint64, example link.Ke
 				sums[n] += mixed(sc.counts())
 			}
 			return errors.Join(sc.damage(), ctx.Err())
-		}, int64(linkShift), int64(linkMask), int64(slotMask))
+		}, int64(clicks.RowLinkShift), int64(clicks.RowLinkMask), int64(clicks.RowSlotMask))
 		if err != nil {
 			return err
 		}
@@ -236,7 +244,11 @@ const (
 	sqlDeepCheck    = `PRAGMA integrity_check(10)`
 	sqlForeignCheck = `PRAGMA foreign_key_check`
 	sqlAllRows      = `SELECT ` + linkColumns + ` FROM links ORDER BY n`
-	sqlHiddenRows   = `SELECT count(*) FROM links WHERE n < 0 AND NOT EXISTS
+
+	// Before schema 8 links had no origin.
+	sqlKnowsOrigin   = `SELECT count(*) FROM pragma_table_info('links') WHERE name = 'origin'`
+	sqlAllRowsBefore = `SELECT ` + linkColumnsBefore + `, NULL FROM links ORDER BY n`
+	sqlHiddenRows    = `SELECT count(*) FROM links WHERE n < 0 AND NOT EXISTS
 	(SELECT 1 FROM aliases WHERE aliases.domain = links.domain AND aliases.code = links.code AND aliases.n = links.n)`
 	sqlKeyDays   = `SELECT day FROM day_keys ORDER BY day`
 	sqlFirstSeen = `SELECT min(first_seen) FROM links WHERE first_seen > 0`

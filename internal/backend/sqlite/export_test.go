@@ -11,14 +11,14 @@ import (
 // RequestQueries are all statements that a request runs on curt.db, by name.
 func RequestQueries() map[string]string {
 	return map[string]string{
-		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias,
+		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
 		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
-		"drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
+		"old day": sqlOldDay, "drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
 		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
 		"insert secret": sqlInsertSum, "secret": sqlSum, "set plan": sqlSetPlan, "drop key": sqlDropKey,
 		"drop secrets": sqlDropSums, "drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey,

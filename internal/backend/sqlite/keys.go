@@ -90,8 +90,8 @@ func (s *Links) skipStaleLeases(ctx context.Context) error {
 }
 
 // DayKey returns the key of visitor tags for the UTC day that holds day. It makes
-// the key when it is asked for first, and then destroys the keys of all earlier
-// days: their bytes are overwritten in the file and cut out of the WAL, so that
+// the key when it is asked for first, and destroys the keys of earlier days that are
+// over: their bytes are overwritten in the file and cut out of the WAL, so that
 // nobody can tie tags of a past day to addresses again. Callers keep the key for
 // the day; one who asks for a past day gets a fresh key, never the old one.
 func (s *Links) DayKey(ctx context.Context, day time.Time) ([16]byte, error) {
@@ -103,22 +103,27 @@ func (s *Links) DayKey(ctx context.Context, day time.Time) ([16]byte, error) {
 			return nil
 		}, number)
 	}
-	var found bool
+	var found, old bool
 	err := s.read(ctx, func(t *tx) (err error) {
-		found, err = read(t)
+		if found, err = read(t); err == nil {
+			_, old, err = t.number(sqlOldDay, number)
+		}
 		return err
 	})
-	if err != nil || found {
+	if err != nil || found && !old {
 		return key, wrapDayKey(day, err)
 	}
 	var destroyed int64
 	err = s.writer.write(ctx, 1, func(t *tx) (err error) {
-		if found, err := read(t); err != nil || found {
-			return err // another caller was first
-		}
-		_, _ = rand.Read(key[:]) // never fails: crypto/rand ends the process instead
-		if _, err := t.exec(sqlInsertDay, number, key[:]); err != nil {
+		found, err := read(t) // another caller may have been first
+		if err != nil {
 			return err
+		}
+		if !found {
+			_, _ = rand.Read(key[:]) // never fails: crypto/rand ends the process instead
+			if _, err := t.exec(sqlInsertDay, number, key[:]); err != nil {
+				return err
+			}
 		}
 		destroyed, err = t.exec(sqlDropDays, number)
 		return err

@@ -148,6 +148,30 @@ func TestLinksDayKeysAreDestroyed(t *testing.T) {
 	}
 }
 
+// A key that is asked for before its day begins ends none of a day that is not over; those of
+// days that are go when a key that is there is asked for, too.
+func TestLinksDayKeysAheadOfTime(t *testing.T) {
+	f, path := new(files), filepath.Join(t.TempDir(), "curt.db")
+	s, now := f.open(t, path), time.Now()
+	var keys [3][16]byte
+	for i, day := range []time.Time{now, now.Add(24 * time.Hour), now} {
+		var err error
+		if keys[i], err = s.DayKey(t.Context(), day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys[0] == keys[1] || keys[0] != keys[2] {
+		t.Error("whoever asks for the key of the next day ends that of today")
+	}
+	past, err := s.DayKey(t.Context(), linktest.Epoch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.DayKey(t.Context(), now); err != nil || again != keys[0] || holds(t, path, past[:]) {
+		t.Errorf("the key of a past day is still in the files, or that of today is not: %v", err)
+	}
+}
+
 func holds(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	found := false

@@ -84,6 +84,7 @@ type Links struct {
 	closed   chan struct{}
 
 	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
+	lastAlias  int64                      // row of the newest alias, 0 = not known; owned by the writer's transactions
 	created    []link.ID                  // owned by the writer's transactions
 }
 
@@ -151,6 +152,7 @@ func (s *Links) start(ctx context.Context) error {
 // forget drops what a transaction that was rolled back has noted.
 func (s *Links) forget() {
 	clear(s.workspaces)
+	s.lastAlias = 0
 	s.created = s.created[:0]
 }
 

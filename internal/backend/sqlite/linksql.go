@@ -7,7 +7,8 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	linkColumns = `n, (SELECT name FROM workspaces WHERE workspaces.n = links.workspace), id, domain, code, minted,
+	linkColumns       = linkColumnsBefore + `, origin`
+	linkColumnsBefore = `n, (SELECT name FROM workspaces WHERE workspaces.n = links.workspace), id, domain, code, minted,
 	destination, status, safety, redirect, starts, expires, created, updated, max_clicks, spent, fallback,
 	forward_query, no_index, cacheable, created_by, title, tags, version, checksum`
 	targetColumns = `domain, code, destination, fallback, starts, expires, version, max_clicks, spent,
@@ -19,6 +20,8 @@ const (
 	sqlLinkByID = `SELECT ` + linkColumns + ` FROM links WHERE workspace = ? AND id = ?`
 	sqlAlias    = `SELECT n FROM aliases WHERE domain = ? AND code = ?`
 
+	sqlPlaceTaken = `SELECT 1 FROM links WHERE n = ?`
+
 	sqlWorkspace       = `SELECT n FROM workspaces WHERE name = ?`
 	sqlInsertWorkspace = `INSERT INTO workspaces (name) VALUES (?)`
 	sqlWorkspaces      = `SELECT n FROM workspaces`
@@ -27,8 +30,8 @@ const (
 	// the id, nor the key is taken.
 	sqlInsertLink = `INSERT INTO links (n, workspace, id, domain, code, minted, destination, digest, status, safety,
 	redirect, starts, expires, created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable,
-	created_by, title, tags, version, checksum)
-	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	created_by, title, tags, version, checksum, origin)
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE NOT EXISTS (SELECT 1 FROM aliases WHERE domain = ? AND code = ?)
 	ON CONFLICT DO NOTHING`
 	sqlLastAlias   = `SELECT coalesce(max(n), -9223372036854775807 - 1) FROM links WHERE n < 0`
@@ -74,7 +77,8 @@ const (
 
 	sqlDayKey       = `SELECT key FROM day_keys WHERE day = ?`
 	sqlInsertDay    = `INSERT INTO day_keys (day, key) VALUES (?, ?)`
-	sqlDropDays     = `DELETE FROM day_keys WHERE day < ?`
+	sqlOldDay       = `SELECT day FROM day_keys WHERE day < min(?, unixepoch() / 86400) LIMIT 1`
+	sqlDropDays     = `DELETE FROM day_keys WHERE day < min(?, unixepoch() / 86400)` // the next may be asked for before midnight
 	sqlSetting      = `SELECT value FROM settings WHERE name = ?`
 	sqlAddSetting   = `INSERT INTO settings (name, value) VALUES (?, ?)`
 	sqlLastMinted   = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`

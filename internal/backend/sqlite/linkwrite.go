@@ -49,8 +49,54 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 
 // createAlias is create for a code that does not lie at a permuted place, or whose
 // place is taken: by itself, by another link, or by another domain's. known says that
-// the link was there already.
+// the link was there already. Most links are new: nobody is asked what stands in the way
+// before something does.
 func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Link, known bool, err error) {
+	inserted, err := s.insertAlias(t, workspace, &l)
+	switch {
+	case err != nil:
+		return link.Link{}, false, err
+	case !inserted:
+		return s.met(t, workspace, &l)
+	}
+	s.note(l.ID)
+	if l.Minted {
+		return l, false, nil
+	}
+	return l, false, s.logChange(t, l)
+}
+
+// insertAlias inserts l behind the other aliases, unless its key or its id is taken.
+func (s *Links) insertAlias(t *tx, workspace int64, l *link.Link) (inserted bool, err error) {
+	if n, ok := s.place(l.Key.Code); ok {
+		taken, err := t.one(sqlPlaceTaken, ignore, n)
+		if err == nil && taken {
+			_, _, taken, err = s.byKey(t, l.Key)
+		}
+		if err != nil || taken {
+			return false, err
+		}
+	}
+	changed, last := int64(0), s.lastAlias
+	if last != 0 {
+		changed, err = t.exec(sqlInsertLink, insertArgs(last+1, workspace, l)...)
+	}
+	if err == nil && changed == 0 { // perhaps for the row, which another process took
+		if last, _, err = t.number(sqlLastAlias); err == nil && last != s.lastAlias {
+			changed, err = t.exec(sqlInsertLink, insertArgs(last+1, workspace, l)...)
+		}
+	}
+	if err != nil || changed == 0 {
+		return false, err
+	}
+	s.lastAlias = last + 1
+	_, err = t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), s.lastAlias)
+	return true, err
+}
+
+// met says what kept l from being inserted: itself, another key of its id, or another
+// link of its key.
+func (s *Links) met(t *tx, workspace int64, l *link.Link) (stored link.Link, known bool, err error) {
 	known, err = t.one(sqlLinkByID, func(row []driver.Value) error {
 		_, stored, err = scanLink(row)
 		return err
@@ -63,27 +109,14 @@ func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Li
 	case known:
 		return stored, true, nil
 	}
-	if _, _, taken, err := s.byKey(t, l.Key); err != nil || taken {
-		if err == nil {
-			err = link.ErrExists
-		}
+	_, _, taken, err := s.byKey(t, l.Key)
+	switch {
+	case err != nil:
 		return link.Link{}, false, err
+	case !taken:
+		return link.Link{}, false, fmt.Errorf("%s cannot be inserted, and nothing is in its way: %w: %w", l.Key, link.ErrUnavailable, ErrCorrupt)
 	}
-	last, _, err := t.number(sqlLastAlias)
-	if err != nil {
-		return link.Link{}, false, err
-	}
-	if _, err := t.exec(sqlInsertLink, insertArgs(last+1, workspace, &l)...); err != nil {
-		return link.Link{}, false, err
-	}
-	if _, err := t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), last+1); err != nil {
-		return link.Link{}, false, err
-	}
-	s.note(l.ID)
-	if l.Minted {
-		return l, false, nil
-	}
-	return l, false, s.logChange(t, l)
+	return link.Link{}, false, link.ErrExists
 }
 
 // workspace returns the number of a workspace, which it makes when it is new.

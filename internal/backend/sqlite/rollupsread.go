@@ -10,33 +10,6 @@ import (
 	"curt/internal/link"
 )
 
-// The parts of a row number; see the migration.
-const (
-	dayShift  = 47
-	linkShift = 7
-	slotMask  = 1<<linkShift - 1
-	linkMask  = 1<<(dayShift-linkShift) - 1
-
-	quartersPerDay = 96
-)
-
-// rollupID returns the row of a link's bucket.
-func rollupID(link int64, b clicks.Bucket) int64 {
-	day, slot := int64(b.Ordinal), int64(0)
-	if b.Granularity == clicks.Quarter {
-		day, slot = int64(b.Ordinal)/quartersPerDay, 1+int64(b.Ordinal)%quartersPerDay
-	}
-	return day<<dayShift | (link&linkMask)<<linkShift | slot
-}
-
-func bucketOf(id int64) clicks.Bucket {
-	day, slot := id>>dayShift, id&slotMask
-	if slot == 0 {
-		return clicks.Bucket{Granularity: clicks.Day, Ordinal: uint32(day)}
-	}
-	return clicks.Bucket{Granularity: clicks.Quarter, Ordinal: uint32(day*quartersPerDay + slot - 1)}
-}
-
 // Totals implements clicks.RollupStore.
 func (s *Rollups) Totals(ctx context.Context, keys []link.Key) (totals []clicks.Total, generation uint64, err error) {
 	totals = make([]clicks.Total, len(keys))
@@ -175,68 +148,47 @@ func (s *Rollups) walk(ctx context.Context, k link.Key, spans []clicks.Span, col
 	return generation, total, err
 }
 
-// spanQueries yields what reads the rows of a link's span. The quarter hours of a day
-// lie together. The days of a link lie far apart and are named one by one, many in one
-// statement: a statement for each costs more than its row.
+// spanQueries yields what reads the rows of a link's span. The days of a link lie far
+// apart and are named one by one, many in one statement: a statement for each costs more
+// than its row.
 func spanQueries(columns string, link int64, s clicks.Span) iter.Seq2[string, []any] {
-	id := func(ordinal uint32) int64 {
-		return rollupID(link, clicks.Bucket{Granularity: s.Granularity, Ordinal: ordinal})
-	}
 	return func(yield func(string, []any) bool) {
+		ranges := clicks.RowRanges(nil, link, s)
 		if s.Granularity == clicks.Quarter {
-			query := "SELECT " + columns + sqlBetween
-			for first := s.First; first <= s.Last; {
-				last := min(s.Last, first/quartersPerDay*quartersPerDay+quartersPerDay-1)
-				if !yield(query, []any{id(first), id(last)}) {
+			for _, r := range ranges {
+				if !yield("SELECT "+columns+sqlBetween, []any{r.First, r.Last}) {
 					return
 				}
-				first = last + 1
 			}
 			return
 		}
-		first := s.First
-		for n := range portions(int(s.Last) - int(s.First) + 1) {
+		for n := range portions(len(ranges)) {
 			ids := make([]any, n)
 			for i := range ids {
-				ids[i] = id(first + uint32(i))
+				ids[i] = ranges[i].First
 			}
 			if !yield("SELECT "+columns+sqlAmong+groups(1, n)+sqlInOrder, ids) {
 				return
 			}
-			first += uint32(n)
+			ranges = ranges[n:]
 		}
 	}
 }
 
 // scanRollup reads the nine columns of a roll-up and unpacks them.
 func scanRollup(values []driver.Value) (id int64, b clicks.BucketDelta, err error) {
-	row, err := scanPacked(values)
+	id, row, err := scanPacked(values)
 	if err != nil {
 		return 0, b, err
 	}
-	r := &clicks.Rollup{Counts: row.counts}
-	b = clicks.BucketDelta{Bucket: bucketOf(row.id), Rollup: r}
-	if b.Bucket.Granularity == clicks.Day {
-		b.Digest, err = clicks.DecodeDay(row.minutes)
-	} else {
-		r.Minutes, err = clicks.DecodeMinutes(row.minutes)
-	}
-	if err != nil {
-		return row.id, b, fmt.Errorf("minutes of roll-up %d: %w", row.id, err)
-	}
-	if r.Dimensions, err = clicks.DecodeDimensions(row.dimensions); err != nil {
-		return row.id, b, fmt.Errorf("dimensions of roll-up %d: %w", row.id, err)
-	}
-	if r.Visitors, err = clicks.DecodeVisitors(row.visitors); err != nil {
-		return row.id, b, fmt.Errorf("visitors of roll-up %d: %w", row.id, err)
-	}
-	return row.id, b, nil
+	b, err = row.Unpack(id)
+	return id, b, err
 }
 
 // scanPacked reads the nine columns of a roll-up.
-func scanPacked(values []driver.Value) (r rollupRow, err error) {
+func scanPacked(values []driver.Value) (id int64, r clicks.PackedRow, err error) {
 	s := scanner{row: values}
-	r.id, r.counts = s.int(), s.counts()
-	r.minutes, r.dimensions, r.visitors = s.blob(), s.blob(), s.blob()
-	return r, s.damage()
+	id, r.Counts = s.int(), s.counts()
+	r.Minutes, r.Dimensions, r.Visitors = s.blob(), s.blob(), s.blob()
+	return id, r, s.damage()
 }

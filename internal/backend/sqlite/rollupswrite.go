@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -15,21 +16,19 @@ import (
 type batchBuffers struct {
 	statements statements
 	args       []any
-	numbers    []int64         // links.n per delta of the chunk
-	rows       []rollupRow     // of the chunk, by id
+	numbers    []int64 // links.n per delta of the chunk
+	deltas     []clicks.RowDelta
+	rows       []rollupRow     // of the chunk, by number
 	quarters   []clicks.Minute // of the chunk's days
 	packed     []byte          // new packed columns of the chunk
 }
 
 // rollupRow is one row of the chunk under way.
 type rollupRow struct {
-	id                            int64
-	delta                         *clicks.Rollup
-	day                           bool
-	quarters                      []clicks.Minute // of a day's delta
-	counts                        clicks.Counts
-	minutes, dimensions, visitors []byte
-	merged                        bool // the stored row was there and is included
+	clicks.RowDelta
+
+	sum    clicks.PackedRow // of the stored row, if there is one, and the delta
+	packed bool             // sum is set
 }
 
 // Apply implements clicks.RollupStore.
@@ -100,6 +99,7 @@ func (s *Rollups) applyIn(ctx context.Context, t *tx, b clicks.Batch) error {
 // drop lets go of what the batch pointed to.
 func (b *batchBuffers) drop() {
 	clear(b.args[:cap(b.args)])
+	clear(b.deltas[:cap(b.deltas)])
 	clear(b.rows[:cap(b.rows)])
 	b.packed = b.packed[:0]
 	if cap(b.packed) > 4<<20 {
@@ -116,16 +116,14 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 			return err
 		}
 	}
+	b.deltas = b.deltas[:0]
 	for i := range chunk {
-		for _, d := range chunk[i].Buckets {
-			row := rollupRow{id: rollupID(b.numbers[i], d.Bucket), delta: d.Rollup, counts: d.Rollup.Counts}
-			if row.day = d.Bucket.Granularity == clicks.Day; row.day {
-				row.quarters = b.quartersOf(chunk[i].Buckets, d.Bucket)
-			}
-			b.rows = append(b.rows, row)
-		}
+		b.deltas, b.quarters = clicks.RowDeltas(b.deltas, b.quarters, b.numbers[i], chunk[i].Buckets)
 	}
-	slices.SortFunc(b.rows, func(x, y rollupRow) int { return compareID(x, y.id) })
+	for _, d := range b.deltas {
+		b.rows = append(b.rows, rollupRow{RowDelta: d})
+	}
+	slices.SortFunc(b.rows, func(x, y rollupRow) int { return compareNumber(x, y.Number) })
 	at := 0
 	for n := range portions(len(b.rows)) {
 		if err := b.readRows(t, b.rows[at:][:n]); err != nil {
@@ -137,21 +135,6 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 		at += n
 	}
 	return nil
-}
-
-// quartersOf returns the clicks of a day's quarters, by index.
-func (b *batchBuffers) quartersOf(buckets []clicks.BucketDelta, day clicks.Bucket) []clicks.Minute {
-	begin := len(b.quarters)
-	for _, q := range buckets {
-		if q.Bucket.Granularity == clicks.Quarter && q.Bucket.Ordinal/quartersPerDay == day.Ordinal && q.Rollup.Clicks > 0 {
-			b.quarters = append(b.quarters, clicks.Minute{
-				Index: uint8(q.Bucket.Ordinal % quartersPerDay), Clicks: q.Rollup.Clicks, Humans: q.Rollup.Humans,
-			})
-		}
-	}
-	quarters := b.quarters[begin:len(b.quarters):len(b.quarters)]
-	slices.SortFunc(quarters, func(x, y clicks.Minute) int { return int(x.Index) - int(y.Index) })
-	return quarters
 }
 
 // portions yields the sizes of the statements that take n rows: powers of two, so
@@ -197,67 +180,32 @@ func (b *batchBuffers) addTotals(t *tx, links []clicks.LinkDelta) error {
 	}, b.args...)
 }
 
-// readRows merges what is stored into the rows, which are sorted by id.
+// readRows merges what is stored into the rows, which are sorted by number.
 func (b *batchBuffers) readRows(t *tx, rows []rollupRow) error {
 	b.args = b.args[:0]
 	for i := range rows {
-		b.args = append(b.args, rows[i].id)
+		b.args = append(b.args, rows[i].Number)
 	}
 	return t.each(statementFor(b.statements.read, len(rows)), func(values []driver.Value) error {
-		stored, err := scanPacked(values)
+		number, stored, err := scanPacked(values)
 		if err != nil {
 			return err
 		}
-		i, found := slices.BinarySearchFunc(rows, stored.id, compareID)
+		i, found := slices.BinarySearchFunc(rows, number, compareNumber)
 		if !found {
-			return fmt.Errorf("%w: roll-up %d was not asked for", ErrCorrupt, stored.id)
+			return fmt.Errorf("%w: roll-up %d was not asked for", ErrCorrupt, number)
 		}
-		rows[i].counts.Add(stored.counts)
-		rows[i].merged = true
-		return b.pack(&rows[i], &stored)
+		return b.pack(&rows[i], stored)
 	}, b.args...)
 }
 
-func compareID(r rollupRow, id int64) int {
-	switch {
-	case r.id < id:
-		return -1
-	case r.id > id:
-		return 1
-	}
-	return 0
-}
+func compareNumber(r rollupRow, number int64) int { return cmp.Compare(r.Number, number) }
 
-// pack makes the packed columns of r from its delta and the stored row.
-func (b *batchBuffers) pack(r, stored *rollupRow) (err error) {
-	if !r.day {
-		if r.minutes, err = b.packed1(clicks.MergeMinutes(b.packed, stored.minutes, r.delta.Minutes)); err != nil {
-			return err
-		}
-	}
-	if r.dimensions, err = b.packed1(clicks.MergeDimensions(b.packed, stored.dimensions, &r.delta.Dimensions)); err != nil {
-		return err
-	}
-	r.visitors, err = b.packed1(clicks.MergeVisitors(b.packed, stored.visitors, &r.delta.Visitors))
-	if err != nil || !r.day {
-		return err
-	}
-	r.minutes, err = b.packed1(clicks.MergeDay(b.packed, stored.minutes, r.quarters, r.visitors))
+// pack makes what is stored of r from now on.
+func (b *batchBuffers) pack(r *rollupRow, stored clicks.PackedRow) (err error) {
+	r.sum, b.packed, err = r.Merge(b.packed, stored)
+	r.packed = true
 	return err
-}
-
-// packed1 takes the buffer back after a merge appended a column to it, and returns
-// that column; nil when it is empty.
-func (b *batchBuffers) packed1(grown []byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	begin := len(b.packed)
-	b.packed = grown
-	if len(grown) == begin {
-		return nil, nil
-	}
-	return grown[begin:len(grown):len(grown)], nil
 }
 
 // putRows writes the rows, first packing those that were not stored yet.
@@ -265,14 +213,14 @@ func (b *batchBuffers) putRows(t *tx, rows []rollupRow) error {
 	b.args = b.args[:0]
 	for i := range rows {
 		r := &rows[i]
-		if !r.merged {
-			if err := b.pack(r, &rollupRow{}); err != nil {
+		if !r.packed {
+			if err := b.pack(r, clicks.PackedRow{}); err != nil {
 				return err
 			}
 		}
-		c := &r.counts
-		b.args = append(b.args, r.id, int64(c.Clicks), int64(c.Humans), int64(c.Previews), int64(c.Fallbacks), int64(c.Refused),
-			r.minutes, r.dimensions, r.visitors)
+		c := &r.sum
+		b.args = append(b.args, r.Number, int64(c.Clicks), int64(c.Humans), int64(c.Previews), int64(c.Fallbacks), int64(c.Refused),
+			c.Minutes, c.Dimensions, c.Visitors)
 	}
 	_, err := t.exec(statementFor(b.statements.put, len(rows)), b.args...)
 	return err

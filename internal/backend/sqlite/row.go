@@ -17,7 +17,8 @@ import (
 // A row carries a CRC-32C of its key and of all that a redirect uses, so that a bit
 // that flipped on the disk gives an error instead of a wrong redirect: CRC-32 finds
 // every error of one bit and every burst of up to 32. The counter spent is left
-// out, because Spend writes nothing else.
+// out, because Spend writes nothing else. What no change of a link changes has a sum of
+// its own, origin, which a redirect does not read. Older releases go on without it.
 
 // scanner reads the columns of a row in order. The first column of another type than
 // asked for makes it bad; SQLite's STRICT tables allow none, so that is damage.
@@ -36,6 +37,15 @@ func next[T any](s *scanner) T {
 	s.bad = s.bad || !ok
 	s.row = s.row[1:]
 	return v
+}
+
+// optional reads a number that may be missing.
+func (s *scanner) optional() (n int64, there bool) {
+	if len(s.row) > 0 && s.row[0] == nil {
+		s.row = s.row[1:]
+		return 0, false
+	}
+	return s.int(), true
 }
 
 func (s *scanner) text() string    { return next[string](s) }
@@ -62,10 +72,21 @@ func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
 	l.Tags = tags
 	l.Version = link.Version(s.int())
 	sum := s.int()
-	if s.bad || !ok || sum != checksum(l.Key, l.Target(), l.MaxClicks) {
+	first, known := s.optional()
+	if s.bad || !ok || sum != checksum(l.Key, l.Target(), l.MaxClicks) || (known && first != origin(&l)) {
 		return n, link.Link{}, fmt.Errorf("row %d, link %q: %w: %w", n, l.Key.String(), link.ErrUnavailable, ErrCorrupt)
 	}
 	return n, l, nil
+}
+
+// origin covers what a link keeps for good: key, workspace, id and time of creation.
+func origin(l *link.Link) int64 {
+	b := append(make([]byte, 0, 128), l.ID[:]...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(millis(l.Created)))
+	for _, text := range [...]string{string(l.Key.Domain), string(l.Key.Code), string(l.Workspace)} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
 }
 
 // scanTarget reads targetColumns and checks the checksum.
@@ -91,7 +112,7 @@ func insertArgs(n, workspace int64, l *link.Link) []any {
 		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
 		millis(l.Starts), millis(l.Expires), millis(l.Created), millis(l.Updated),
 		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
-		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks),
+		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), origin(l),
 		string(l.Key.Domain), string(l.Key.Code),
 	}
 }

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,6 +116,31 @@ func TestLinksOfSchema1(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkNewest(t, "links", path)
+}
+
+// TestSnapshotOfSchema1: a backup before the upgrade is taken by the new program, and one
+// from before it is restored by the new program.
+func TestSnapshotOfSchema1(t *testing.T) {
+	path := schema1(t, "links", "curt.db")
+	s, err := sqlite.TakeSnapshot(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byTitle := map[string]link.Link{}
+	rows, err := s.EachLink(t.Context(), func(l *link.Link) { byTitle[l.Title] = *l })
+	if err != nil || rows.Read < uint64(len(byTitle)) || len(rows.Damaged) > 0 || rows.Hidden > 0 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if l := byTitle["tagged"]; strings.Join(l.Tags, "|") != "a|ä ö|x:y|2025" {
+		t.Errorf("a link is %+v", l)
+	}
+	if lengths, err := s.StaleLeases(); err != nil || len(lengths) > 0 {
+		t.Errorf("stale leases: %v, %v", lengths, err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := errors.Join(s.Copy(t.Context(), copied, func(int64, int64) {}), s.Close(), sqlite.Seal(t.Context(), copied)); err != nil {
+		t.Error(err)
+	}
 }
 
 func checkOldLinks(t *testing.T, s *sqlite.Links, of map[string]link.Link) {

@@ -68,7 +68,7 @@ func (s *Snapshot) Rollups(after link.Cursor, n int) (page []clicks.LinkDelta, n
 	var numbers []int64
 	err = s.page(after, n, sqlRollupsFrom, &next, func(row []driver.Value) (int64, error) {
 		id, b, err := scanRollup(row)
-		numbers = append(numbers, id>>linkShift&linkMask)
+		numbers = append(numbers, id>>clicks.RowLinkShift&clicks.RowLinkMask)
 		page = append(page, clicks.LinkDelta{Buckets: []clicks.BucketDelta{b}})
 		return id, err
 	})

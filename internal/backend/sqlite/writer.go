@@ -62,8 +62,8 @@ func newWriter(c *conn, forget, stored func(), tracer *telemetry.Tracer) *writer
 	return w
 }
 
-// write runs apply in a transaction and returns its error once that is durable. An
-// error that wraps no sentinel of package link means "may have happened".
+// write runs apply in a transaction and returns its error once that is durable. link.ErrUncertain,
+// and the cause of an ended context, mean "may have happened".
 func (w *writer) write(ctx context.Context, rows int, apply func(t *tx) error) error {
 	return w.submit(&writeOp{ctx: ctx, rows: rows, apply: apply, done: make(chan struct{})})
 }
@@ -246,7 +246,7 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 			}
 			// After a failed fsync nobody knows what is on the disk, and a second
 			// fsync would answer for pages that the kernel has dropped.
-			return w.stopIf(resultCode(err) != codeShmSize, fmt.Errorf("commit may have happened: %w", err))
+			return w.stopIf(resultCode(err) != codeShmSize, fmt.Errorf("commit: %w: %w", link.ErrUncertain, err))
 		}
 		w.stored()
 		return nil
