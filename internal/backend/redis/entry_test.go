@@ -1,0 +1,88 @@
+package redis_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"curt/internal/backend/redis"
+	"curt/internal/cache"
+	"curt/internal/link"
+)
+
+func entry(v link.Version) cache.Entry {
+	return cache.Entry{
+		Target: link.Target{Destination: "https://example.com/", Version: v, Redirect: 302, Status: link.Active, Safety: link.Clean},
+		Until:  time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond),
+	}
+}
+
+func encoded(t testing.TB, e cache.Entry) []byte {
+	t.Helper()
+	b, err := redis.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestAnEntryIsSmall(t *testing.T) {
+	e := entry(7)
+	e.AsOf, e.Cost = 1_000_000, time.Millisecond
+	b := encoded(t, e)
+	if n := len(b) - len(e.Target.Destination); n > 40 {
+		t.Errorf("%d bytes besides the destination", n)
+	}
+}
+
+func TestWhatNobodyOfUsWroteIsRefused(t *testing.T) {
+	good := encoded(t, entry(1))
+	with := func(change func(*cache.Entry)) []byte {
+		e := entry(1)
+		change(&e)
+		return encoded(t, e)
+	}
+	for name, b := range map[string][]byte{
+		"nothing":         {},
+		"another format":  append([]byte{2}, good[1:]...),
+		"cut short":       good[:len(good)-1],
+		"more behind":     append(bytes.Clone(good), 0),
+		"only a head":     good[:11],
+		"a line end":      with(func(e *cache.Entry) { e.Target.Destination = "https://a.example/\r\nSet-Cookie: a=b" }),
+		"in the fallback": with(func(e *cache.Entry) { e.Target.Fallback = "https://a.example/\n" }),
+		"no destination":  with(func(e *cache.Entry) { e.Target.Destination = "" }),
+		"no redirect":     with(func(e *cache.Entry) { e.Target.Redirect = 200 }),
+		"no status":       with(func(e *cache.Entry) { e.Target.Status = 9 }),
+		"no safety":       with(func(e *cache.Entry) { e.Target.Safety = 0 }),
+		"no version":      with(func(e *cache.Entry) { e.Target.Version = 0 }),
+		"missing, of one": with(func(e *cache.Entry) { e.Missing = true }),
+		"void, of none":   encoded(t, cache.Entry{Void: true}),
+		"text":            []byte("https://example.com/ and more than a head"),
+	} {
+		if e, ok := redis.Decode(b); ok {
+			t.Errorf("%s: read as %+v", name, e)
+		}
+	}
+	if _, err := redis.Encode(entry(1 << 53)); err == nil {
+		t.Error("a version that a script cannot compare was written")
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	f.Add(encoded(f, entry(1)))
+	f.Add(encoded(f, cache.Entry{Missing: true}))
+	f.Add(encoded(f, cache.Entry{Target: link.Target{Version: 3}, Void: true}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, ok := redis.Decode(b)
+		if !ok {
+			return
+		}
+		again, err := redis.Encode(e)
+		if err != nil {
+			t.Fatalf("%x is read and cannot be written: %v", b, err)
+		}
+		if twice, ok := redis.Decode(again); !ok || twice != e {
+			t.Fatalf("%+v became %+v, %v", e, twice, ok)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"curt/internal/cache"
+	"curt/internal/link"
+)
+
+//go:embed put.lua
+var putSource string
+
+func (c *Client) linkKey(k link.Key) string { return c.prefix + "l:" + k.String() }
+
+// Get implements cache.Shared.
+func (c *Client) Get(ctx context.Context, k link.Key) (cache.Entry, bool, error) {
+	var held []byte
+	err := c.guarded(ctx, readLinks, c.limits.get, func(ctx context.Context, conn rueidis.Client) error {
+		var err error
+		held, err = conn.Do(ctx, conn.B().Get().Key(c.linkKey(k)).Build()).AsBytes()
+		return err
+	})
+	if rueidis.IsRedisNil(err) {
+		return cache.Entry{}, false, nil
+	}
+	if err != nil {
+		return cache.Entry{}, false, wrap("get a link", err)
+	}
+	e, ok := decode(held)
+	if !ok {
+		c.counts.unreadable.Add(1)
+	}
+	return e, ok && time.Now().Before(e.Until), nil // Redis' clock is not ours
+}
+
+// Put implements cache.Shared.
+func (c *Client) Put(ctx context.Context, k link.Key, e cache.Entry) error {
+	left := time.Until(e.Until).Milliseconds()
+	if left <= 0 {
+		return nil
+	}
+	value, err := encode(e)
+	if err != nil {
+		return wrap("put a link", err)
+	}
+	mark := "0"
+	if e.Void {
+		mark = "1"
+	}
+	err = c.guarded(ctx, writeLinks, c.limits.put, func(ctx context.Context, conn rueidis.Client) error {
+		return c.put.Exec(ctx, conn, []string{c.linkKey(k)}, []string{rueidis.BinaryString(value), strconv.FormatInt(left, 10), mark}).Error()
+	})
+	return wrap("put a link", err)
+}
