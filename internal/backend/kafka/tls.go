@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+)
+
+// secure reads tls, ca, cert and key of a URL's query into a configuration; nil = connections
+// are plain. The files are read, so that what is wrong with them shows before anything starts.
+func secure(q url.Values) (*tls.Config, error) {
+	ca, cert, key := q.Get("ca"), q.Get("cert"), q.Get("key")
+	files := ca != "" || cert != "" || key != ""
+	switch q.Get("tls") {
+	case "":
+		if !files {
+			return nil, nil //nolint:nilnil // plain connections have none, which is no error
+		}
+	case "false":
+		if files {
+			return nil, errors.New("tls=false: want true, or no ca, cert and key")
+		}
+		return nil, nil //nolint:nilnil // as above
+	case "true":
+	default:
+		return nil, errors.New("tls: want true or false")
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if err := trust(c, ca); err != nil {
+		return nil, err
+	}
+	return c, present(c, cert, key)
+}
+
+// trust has a file say whom brokers may be certified by; "" = those that the machine trusts.
+func trust(c *tls.Config, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return fmt.Errorf("ca: %w", err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(text) {
+		return fmt.Errorf("ca: %s holds no certificate in PEM", file)
+	}
+	return nil
+}
+
+// present has connections say who we are. The files are read again for each, so that one
+// that is renewed needs no restart.
+func present(c *tls.Config, cert, key string) error {
+	if cert == "" && key == "" {
+		return nil
+	}
+	if cert == "" || key == "" {
+		return errors.New("want cert and key, or neither")
+	}
+	read := func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("cert, key: %w", err)
+		}
+		return &pair, nil
+	}
+	if _, err := read(); err != nil {
+		return err
+	}
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return read() }
+	return nil
+}

@@ -1,0 +1,155 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Topic says how the topic of clicks is made.
+type Topic struct {
+	Partitions int           // 0 = 12, and as many as there are; 128 for some hundred thousand clicks a second
+	Retention  time.Duration // 0 = 7 days: how long what reads it may be away
+}
+
+// ErrTopic is of a topic that is there and is not as it was asked for. More partitions move
+// links to others, where clicks that are sent again are not known; so nothing is changed.
+var ErrTopic = errors.New("the topic is there already, and differs")
+
+// ErrNoTopic says that Kafka answers, and has no such topic.
+var ErrNoTopic = errors.New("there is no such topic: curt migrate makes it")
+
+// Probe asks for the topic, and returns how many partitions it has.
+func Probe(ctx context.Context, c Config) (partitions int, err error) {
+	client, err := kgo.NewClient(c.options()...)
+	if err != nil {
+		return 0, fmt.Errorf("kafka: %w", err)
+	}
+	defer client.Close()
+	t, err := details(ctx, client, c.Topic)
+	return len(t.Partitions), err
+}
+
+// details asks for a topic; the error may be ErrNoTopic.
+func details(ctx context.Context, client *kgo.Client, topic string) (kadm.TopicDetail, error) {
+	ctx, cancel := context.WithTimeout(ctx, askBound)
+	defer cancel()
+	topics, err := kadm.NewClient(client).ListTopics(ctx, topic)
+	if err == nil {
+		err = topics.Error()
+	}
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return kadm.TopicDetail{}, fmt.Errorf("kafka: topic %s: %w", topic, ErrNoTopic)
+	case err != nil:
+		return kadm.TopicDetail{}, fmt.Errorf("kafka: topic %s: %w", topic, err)
+	}
+	return topics[topic], nil
+}
+
+// deadRetention is how long records are kept that nobody can read: a month in which somebody
+// may look at them.
+const deadRetention = 30 * 24 * time.Hour
+
+// Migrate makes the topic of c unless it is there, and the one of its dead letters. With three
+// brokers or more each record has three replicas, of which two must have it before it is
+// acknowledged.
+func Migrate(ctx context.Context, c Config, t Topic) (made bool, err error) {
+	client, err := kgo.NewClient(c.options()...)
+	if err != nil {
+		return false, fmt.Errorf("kafka: %w", err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	dead := c
+	dead.Topic = c.deadTopic()
+	if _, err := dead.ensure(ctx, admin, Topic{Partitions: 1, Retention: deadRetention}); err != nil && !errors.Is(err, ErrTopic) {
+		return false, fmt.Errorf("kafka: topic %s: %w", dead.Topic, err)
+	}
+	if made, err = c.ensure(ctx, admin, t); err != nil {
+		return false, fmt.Errorf("kafka: topic %s: %w", c.Topic, err)
+	}
+	return made, nil
+}
+
+// ensure makes the topic of c, or looks whether it is as it should be.
+func (c Config) ensure(ctx context.Context, admin *kadm.Client, t Topic) (made bool, err error) {
+	brokers, err := admin.ListBrokers(ctx)
+	switch {
+	case errors.As(err, new(*kerr.Error)):
+		return false, err
+	case err != nil:
+		return false, fmt.Errorf("%w: %w", ErrSilent, err)
+	}
+	replicas, insync := int16(1), "1"
+	if len(brokers) >= 3 {
+		replicas, insync = 3, "2"
+	}
+	// A click of a clock that was wrong would otherwise keep all behind it until its time comes.
+	ahead := strconv.FormatInt(math.MaxInt64, 10)
+	retention, policy := strconv.FormatInt(cmp.Or(t.Retention, 7*24*time.Hour).Milliseconds(), 10), "delete"
+	_, err = admin.CreateTopic(ctx, int32(cmp.Or(t.Partitions, 12)), replicas, map[string]*string{
+		"retention.ms": &retention, "cleanup.policy": &policy, "min.insync.replicas": &insync,
+		"message.timestamp.after.max.ms": &ahead,
+	}, c.Topic)
+	made = err == nil
+	if !made && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return false, err
+	}
+	topics, err := known(ctx, admin, c.Topic)
+	if err != nil {
+		return made, err
+	}
+	if n := len(topics[c.Topic].Partitions); t.Partitions != 0 && n != t.Partitions {
+		return made, fmt.Errorf("%w: it has %d partitions, and %d were asked for", ErrTopic, n, t.Partitions)
+	}
+	if made || t.Retention == 0 {
+		return made, nil
+	}
+	return made, sameRetention(ctx, admin, c.Topic, retention)
+}
+
+// sameRetention looks whether a topic that is there keeps records for so many milliseconds.
+func sameRetention(ctx context.Context, admin *kadm.Client, topic, want string) error {
+	configs, err := admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return err
+	}
+	c, err := configs.On(topic, nil)
+	if err == nil {
+		err = c.Err
+	}
+	for _, one := range c.Configs {
+		if one.Key == "retention.ms" && one.MaybeValue() != want {
+			return fmt.Errorf("%w: it keeps records for %s ms, and %s were asked for", ErrTopic, one.MaybeValue(), want)
+		}
+	}
+	return err
+}
+
+// known waits until every broker that is asked may know a topic that was made: they hear of
+// it one after the other.
+func known(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDetails, error) {
+	for end := time.Now().Add(askBound); ; {
+		topics, err := admin.ListTopics(ctx, topic)
+		if err == nil {
+			err = topics.Error()
+		}
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return topics, err
+		}
+		t := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
