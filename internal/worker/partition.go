@@ -1,0 +1,266 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"curt/internal/backend/kafka"
+	"curt/internal/clicks"
+)
+
+const (
+	// A block is cut when it has blockRows and no more are at hand, at mostRows, or blockAge
+	// after its first row came, which may be while the block before is inserted: statistics are to be there within 5 s, and ClickHouse takes few
+	// large blocks more easily than many small ones.
+	blockRows = 10_000
+	mostRows  = 50_000
+	blockAge  = 2 * time.Second
+
+	// idleCommit is how often it is written down how far a partition was read in which
+	// nothing was clicked: not more than this is read again.
+	idleCommit = 30 * time.Second
+
+	// right is how long a commit shows that the partition is ours: an insert that is tried
+	// later is preceded by the same commit again. Together with the time-out of an insert it
+	// MUST be well below the time in which the tables forget a token.
+	right = 10 * time.Second
+
+	// askAgain is how long a commit waits while members move partitions.
+	askAgain = 50 * time.Millisecond
+)
+
+// partition is what a worker does for one partition, from its assignment to its loss.
+type partition struct {
+	*session
+
+	number int32
+	member string // by which it commits
+	token  string // what all tokens of the partition begin with
+	from   int64  // the offset that somebody committed last; -1 = nobody
+	with   string // what was committed with it
+	queue  *queue
+	reader reader
+	log    *slog.Logger
+
+	open context.Context // until no new block is to be begun
+	shut context.CancelCauseFunc
+	kill context.CancelFunc
+	done chan struct{} // closed when nothing more is committed
+
+	committed time.Time // owned by run: of the last commit
+	looked    time.Time // owned by session.tell: when it was looked at last; zero = never
+
+	mu       sync.Mutex
+	inserted int64             // guarded by mu: everything before is in the store
+	newest   time.Time         // guarded by mu: of the last record before inserted
+	heard    map[uint64]*voice // guarded by mu: instances, since the assignment
+	ended    bool              // guarded by mu: one of them, and nobody may have been told
+}
+
+// errGivenAway ends what a partition's goroutine does when others are to have it.
+var errGivenAway = errors.New("the partition goes to another worker")
+
+// run is the protocol: at any time at most one block, the one that was committed last, is not
+// known to be inserted, and what is committed says how to make exactly this one again.
+func (p *partition) run(ctx context.Context) error {
+	if err := p.repeat(ctx); err != nil {
+		return err
+	}
+	for {
+		b, err := p.gather(math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		if err := p.deliver(ctx, b); err != nil {
+			return err
+		}
+	}
+}
+
+// repeat inserts the block that was committed last, whoever did so.
+func (p *partition) repeat(ctx context.Context) error {
+	if p.reader.at < 0 || p.reader.at >= p.from {
+		return nil
+	}
+	b, err := p.gather(p.from)
+	if err != nil {
+		return err
+	}
+	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
+	if err := p.workspaces(b); err != nil {
+		return err
+	}
+	p.stats.again.Add(1)
+	return p.insert(ctx, b, p.with)
+}
+
+// gather reads a block of what is before an offset. Before the offset of somebody's last
+// commit it ends there, and nowhere else.
+func (p *partition) gather(below int64) (*block, error) {
+	b, again := p.reader.begin(), below != math.MaxInt64
+	timer := time.NewTimer(idleCommit)
+	defer timer.Stop()
+	ripe := timer.C
+	if again {
+		ripe = nil
+	}
+	for p.reader.at < below {
+		if !again && (len(b.rows) >= mostRows || len(b.rows) >= blockRows && p.queue.empty()) {
+			return b, nil
+		}
+		r, err := p.queue.next(p.open, below, ripe)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			return b, nil
+		}
+		before := len(b.rows)
+		p.reader.add(b, r)
+		switch {
+		case len(b.rows) == 0:
+			p.advance(b) // nothing has to be inserted for it
+			b.promises = nil
+		case before == 0 && !again:
+			timer.Reset(max(0, p.cfg.age-time.Since(p.queue.came)))
+		}
+	}
+	return b, nil
+}
+
+// deliver commits a block, and then inserts it.
+func (p *partition) deliver(ctx context.Context, b *block) error {
+	if b.next == b.first {
+		return nil
+	}
+	if err := p.workspaces(b); err != nil {
+		return err
+	}
+	if err := p.bury(b); err != nil {
+		return err
+	}
+	p.tellEnds(ctx)
+	metadata, forgotten := b.encode(b.next)
+	p.stats.forgotten.Add(uint64(len(forgotten)))
+	p.reader.seen.forget(forgotten, b.first)
+	if p.cfg.commitLate { // the control of the tests
+		if err := p.insert(ctx, b, metadata); err != nil {
+			return err
+		}
+		return p.commit(ctx, b, metadata)
+	}
+	if err := p.commit(ctx, b, metadata); err != nil {
+		return err
+	}
+	return p.insert(ctx, b, metadata)
+}
+
+// commit writes down that the next block is b's successor, and how b is made.
+func (p *partition) commit(ctx context.Context, b *block, metadata string) error {
+	for {
+		asked := time.Now() // what is answered may have been true then, and no longer
+		err := p.group.Commit(ctx, p.member, p.number, b.next, metadata)
+		if err == nil {
+			p.committed = asked
+			return nil
+		}
+		if !errors.Is(err, kafka.ErrNotYet) {
+			return err
+		}
+		p.stats.notYet.Add(1)
+		if err := pause(p.open, askAgain); err != nil {
+			return err
+		}
+	}
+}
+
+// insert brings a block that was committed into the store, however long that takes.
+func (p *partition) insert(ctx context.Context, b *block, metadata string) error {
+	if len(b.rows) == 0 {
+		p.advance(b)
+		return nil
+	}
+	token := fmt.Sprintf("%s:%d-%d", p.token, b.first, b.next-1)
+	for tried := 0; ; tried++ {
+		err := p.pressure.do(ctx, func() error {
+			if !p.cfg.commitLate && time.Since(p.committed) > right {
+				if err := p.commit(ctx, b, metadata); err != nil {
+					return err
+				}
+			}
+			return p.cfg.Store.Insert(ctx, token, b.rows)
+		})
+		switch {
+		case err == nil:
+			p.advance(b)
+			p.stats.rows.Add(uint64(len(b.rows)))
+			p.stats.blocks.Add(1)
+			return nil
+		case ctx.Err() != nil, errors.Is(err, kafka.ErrLeave), errors.Is(err, errGivenAway):
+			return err
+		}
+		p.stats.failures.Add(1)
+		if tried == 0 {
+			p.log.WarnContext(ctx, "clicks wait in Kafka: a block cannot be inserted", slog.String("block", token), slog.Any("err", err))
+		}
+		if p.open.Err() != nil { // who has the partition next goes on
+			return context.Cause(p.open)
+		}
+	}
+}
+
+// bury writes what nobody can read where somebody may look at it.
+func (p *partition) bury(b *block) error {
+	if len(b.poison) == 0 {
+		return nil
+	}
+	p.stats.poison.Add(uint64(len(b.poison)))
+	p.log.WarnContext(p.open, "records cannot be read", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
+	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
+		err := p.group.Bury(p.open, b.poison, b.reasons)
+		if err == nil {
+			return nil
+		}
+		p.log.WarnContext(p.open, "clicks wait in Kafka: dead letters cannot be written", slog.Any("err", err))
+		if err := pause(p.open, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// workspaces finds out for whose statistics clicks count.
+func (p *partition) workspaces(b *block) error {
+	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
+		err := p.names.fill(p.open, b.rows)
+		if err == nil {
+			return nil
+		}
+		p.log.WarnContext(p.open, "clicks wait in Kafka: the links do not say whose they are", slog.Any("err", err))
+		if err := pause(p.open, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// advance notes that everything before a block's end is in the store, and with it what was
+// promised there.
+func (p *partition) advance(b *block) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inserted, p.newest = b.next, b.newest
+	for _, given := range b.promises {
+		v := p.heard[given.Instance]
+		if v == nil {
+			v = &voice{first: given.Watermark}
+			p.heard[given.Instance] = v
+		}
+		v.first, v.watermark = min(v.first, given.Watermark), max(v.watermark, given.Watermark)
+		v.at, v.told = max(v.at, given.at.UnixMilli()), false
+		p.ended = p.ended || given.Watermark == clicks.Ended
+	}
+}
