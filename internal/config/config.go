@@ -8,6 +8,7 @@
 package config
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type Config struct {
 	FoldInterval   time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often counted clicks are written to the database."`
 	ClickLogMax    Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Bound of the click log on disk."`
 	RawRetention   Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"How long raw clicks are kept, as 30d or 720h."`
+	RawRetentionOf string        `name:"raw-retention-of" env:"CURT_RAW_RETENTION_OF" help:"How long the raw clicks of some workspaces are kept in ClickHouse, as acme=90d,trial=7d, for 2d or more. Unset: all as CURT_RAW_RETENTION says." empty:"none"`
 	GeoIP          string        `name:"geoip" default:"" env:"CURT_GEOIP" type:"path" help:"File of places, any .mmdb; read anew when it changes. Unset: countries and cities are unknown." empty:"none"`
 	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
 	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
@@ -64,15 +66,19 @@ type Config struct {
 	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks (IPv4 /24, IPv6 /48) that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
 	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
 
-	Links     string `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too."`
-	Accounts  string `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`
-	Cache     string `env:"CURT_CACHE" help:"Shared cache. Unset: in this process only." empty:"none"`
-	Events    string `env:"CURT_EVENTS" help:"Click events. Unset: in this process." empty:"none"`
-	Analytics string `env:"CURT_ANALYTICS" help:"Store of statistics. Unset: DATA/clicks.db." empty:"none"`
-	Archive   string `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none." empty:"none"`
-	IDs       string `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store." empty:"none"`
-	Writes    string `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
-	Codes     string `default:"range" env:"CURT_CODES" help:"How codes are made: range, random, or hash of where the link leads."`
+	Role            []string      `default:"all" env:"CURT_ROLE" help:"What this server does: all, or some of redirect (follow links), api (API, dashboard, pages) and worker (what nobody waits for), separated by commas. Servers with fewer than all share CURT_LINKS=postgres://…."`
+	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too."`
+	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS that look-ups may ask, separated by commas: postgres://user@host/database, one host each." empty:"none"`
+	LinksReplicaLag time.Duration `name:"links-replica-lag" default:"5s" env:"CURT_LINKS_REPLICA_LAG" help:"How far a standby may be behind to be asked, 1s to 1m."`
+	Accounts        string        `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`
+	Cache           string        `env:"CURT_CACHE" help:"Redis 7 or newer that servers over one CURT_LINKS share, as redis://user:password@host:6379/0 or rediss:// (TLS): links, changes, limits. Further nodes of a Cluster, or Sentinels with master_set=NAME: ?addr=host:port for each. Unset: each for itself." empty:"none"`
+	CacheWarm       bool          `name:"cache-warm" env:"CURT_CACHE_WARM" help:"Put each new link into CURT_CACHE when it is made, for links whose first visitors come at once and to any server."`
+	Events          string        `env:"CURT_EVENTS" help:"Kafka that clicks go through to ClickHouse, as kafka://user:password@host:9092,host:9092/topic, with ?tls=true, ?ca=FILE, ?cert=FILE&key=FILE, and ?sasl=plain, scram-sha-256 or scram-sha-512; curt migrate makes the topic. Unset: the servers count clicks themselves." empty:"none"`
+	Analytics       string        `env:"CURT_ANALYTICS" help:"Store of statistics: postgres://user@host/database, which several servers count into, or clickhouse://user:password@host:9000/database, which CURT_EVENTS leads to; CURT_LINKS must name a database, too. Unset: DATA/clicks.db." empty:"none"`
+	Archive         string        `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none." empty:"none"`
+	IDs             string        `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store." empty:"none"`
+	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
+	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are made: range, random, or hash of where the link leads."`
 
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
@@ -96,6 +102,8 @@ type Error struct {
 // Error returns one line.
 func (e *Error) Error() string {
 	text := e.Setting + "=" + printable(e.Value) + ": " + strings.Join(strings.Fields(e.Want), " ")
+	// A URL may have come to a setting that is for none.
+	text = regexp.MustCompile(`([a-z]://)[^\s"]*@`).ReplaceAllString(text, "$1"+Hidden+"@")
 	if e.Origin != "" {
 		text += " (" + e.Origin + ")"
 	}
@@ -117,19 +125,31 @@ func printable(s string) string {
 // Redact hides the secrets of a URL that is shown.
 func Redact(s string) string { return redact(s) }
 
-// redact hides what stands before the last @ and behind the first ?, where URLs
-// have their passwords. It looks at no syntax: a wrong URL must not show one either.
+// redact hides what stands before the last @ and behind the first ?, where URLs have
+// their passwords, what a URL has for a port that is no number, and the value of a
+// password in libpq's key=value form. It looks at no syntax: a wrong URL must not show one
+// either: one that has an @ behind a ? may have it in a password, and is not shown at all.
 func redact(s string) string {
 	if before, after, ok := cutLast(s, "@"); ok {
 		scheme, _, found := strings.Cut(before, "://")
-		if s = Hidden + "@" + after; found {
+		s = Hidden + "@" + after
+		if strings.Contains(before, "?") {
+			s = Hidden
+		}
+		if found {
 			s = scheme + "://" + s
 		}
 	}
 	if before, _, ok := strings.Cut(s, "?"); ok {
 		s = before + "?" + Hidden
 	}
-	return s
+	s = regexp.MustCompile(`^([a-z]+://[^/:@\[]*):[^/,@]*[^/,@0-9][^/,@]*`).ReplaceAllString(s, "$1:"+Hidden)
+	return password().ReplaceAllString(s, "$1"+Hidden)
+}
+
+// password finds one in key=value form, which may stand in quotes.
+func password() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(pass[a-z]*\s*=\s*)('([^'\\]|\\.)*'?|\S+)`)
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -65,6 +65,7 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--log-level=loud", "CURT_LOG_LEVEL", "loud"},
 		{"--links=dynamodb://table", "CURT_LINKS", "dynamodb://table"},
 		{"--cache=redis://:secret@x", "CURT_CACHE", "redis://***@x"},
+		{"--cache-warm", "CURT_CACHE_WARM", "true"},
 		{"--writes=queued", "CURT_WRITES", "queued"},
 		{"--codes=snowflake", "CURT_CODES", "snowflake"},
 		{"--listen=127.0.0.1:99999", "CURT_LISTEN", "99999"},
@@ -75,6 +76,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--domains=a.example,,b.example,", "CURT_DOMAINS", "a.example,,b.example"},
 		{"--trusted-proxies=10.0.0.0/8,,::1/128", "CURT_TRUSTED_PROXIES", "10.0.0.0/8,,"},
 		{"--raw-retention=0d", "CURT_RAW_RETENTION", "0s"},
+		{"--raw-retention-of=acme", "CURT_RAW_RETENTION_OF", "acme"},
+		{"--raw-retention-of=acme=90d", "CURT_RAW_RETENTION_OF", "acme=90d"},
 		{"--cache-size=2TiB", "CURT_CACHE_SIZE", "2TiB"},
 		{"--tls-key=/x.pem", "CURT_TLS_KEY", "/x.pem"},
 		{"--events=kafka://h/t?password=secret", "CURT_EVENTS", "kafka://h/t?***"},
@@ -128,6 +131,56 @@ func TestUnitsRoundTrip(t *testing.T) {
 	for _, text := range []string{"", "d", "-1d", "-5s", "99999d", "30"} {
 		if new(config.Days).UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is taken for a duration", text)
+		}
+	}
+}
+
+func TestNoSecretIsShown(t *testing.T) {
+	for text, want := range map[string]string{
+		"postgres://curt:hunter2@db.example:5432/links":  "postgres://***@db.example:5432/links",
+		"postgres://db.example/links?password=hunter2":   "postgres://db.example/links?***",
+		"host=db.example user=curt password=hunter2":     "host=db.example user=curt password=***",
+		"host=db.example PASSWORD = 'hun ter2' dbname=x": "host=db.example PASSWORD = *** dbname=x",
+		`password='hun\'ter2' host=x`:                    "password=*** host=x",
+		"redis://curt:hunter2":                           "redis://curt:***",
+		"redis://:hunter2/0":                             "redis://:***/0",
+		"postgres://a.example:5432,b.example:5433/links": "postgres://a.example:5432,b.example:5433/links",
+		"postgres://db.example/links?password=hunt@er2":  "postgres://***",
+		"postgres://u:hun?te@r2@db.example/links":        "postgres://***",
+		"http://[::1]:8080":                              "http://[::1]:8080",
+		"sqlite":                                         "sqlite",
+	} {
+		if got := config.Redact(text); got != want {
+			t.Errorf("%s is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestNoErrorShowsAPassword(t *testing.T) {
+	const url = "postgres://curt:hunter2@db/links"
+	for _, e := range []*config.Error{
+		{Setting: "CURT_REPORT_LIMIT", Value: url, Want: strconv.Quote(url) + ": want a count"},
+		{Setting: "CURT_LINKS", Value: "x", Want: "dial " + url + ": no route"},
+	} {
+		if strings.Contains(e.Error(), "hunter2") || !strings.Contains(e.Error(), "db/links") {
+			t.Error(e)
+		}
+	}
+}
+
+func TestPrintedSettingsShowNoPassword(t *testing.T) {
+	f := config.Flags{Origins: config.Origins{"CURT_LINKS": {Kind: "env"}}}
+	f.Links, f.Accounts, f.BaseURL, f.Limits = "postgres://curt:hunter2@db/links", "host=db password=hunter2", "https://me:hunter2@go.example.com", "free=10/m"
+	text, err := f.TOML()
+	if err != nil || strings.Contains(text, "hunter2") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, line := range []string{
+		"# links = \"postgres://***@db/links\" # set by CURT_LINKS\n", "# accounts = \"host=db password=***\" #",
+		"# base_url = \"https://***@go.example.com\" #", "\nlimits = \"free=10/m\" #",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("not printed: %s\n%s", line, text)
 		}
 	}
 }

@@ -40,7 +40,7 @@ means nothing stop the start with exit code 78 and a line that names the setting
 its value, before an address is bound or a folder made.
 
 - ` + "`curt config print`" + ` shows the settings in effect and where each is set, as a file
-  for ` + "`--config`" + `. Secrets are not shown, and have to be put in by hand.
+  for ` + "`--config`" + `. Secrets, and URLs that have one, are not shown and have to be put in by hand.
 - ` + "`curt config check`" + ` looks at every setting and uses each file, secret and address
   once: a line for each, exit code 78 if one is wrong. It leaves nothing behind, and
   does not disturb a server that runs.

@@ -3,14 +3,16 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // TOML returns the settings as they are in effect, each with where it comes from, as
 // a file that sets the same again. What is unset stands there as a comment, and so do
-// secrets, whose values are not shown.
+// secrets and URLs with one, which are not shown.
 func (f *Flags) TOML() (string, error) {
 	settings, err := Settings()
 	if err != nil {
@@ -32,9 +34,45 @@ func (f *Flags) TOML() (string, error) {
 		if s.Secret || (!set && s.Default == "") {
 			comment = "# "
 		}
+		if shown := withoutSecret(values.Field(i)); shown != "" {
+			comment, value = "# ", shown
+		}
 		fmt.Fprintf(&text, "%s%s = %s # %s\n", comment, s.Key, value, from)
 	}
 	return text.String(), nil
+}
+
+// withoutSecret returns a value as TOML shows it when a secret is in it, or in an entry of a
+// list; "" when there is none.
+func withoutSecret(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case string:
+		if shown := masked(x); shown != x {
+			return quoteTOML(shown)
+		}
+	case []string:
+		shown := make([]string, len(x))
+		for i, e := range x {
+			shown[i] = masked(e)
+			if i > 0 && strings.Contains(x[i-1], "://") && !strings.Contains(e, "://") {
+				// A comma in a password, where the list was cut: nobody knows what is what.
+				return quoteTOML(redact(strings.Join(x, ",")))
+			}
+		}
+		if !slices.Equal(shown, x) {
+			text, _ := valueTOML(reflect.ValueOf(shown))
+			return text
+		}
+	}
+	return ""
+}
+
+// masked hides the secrets of what may be an address of something.
+func masked(text string) string {
+	if !strings.Contains(text, "://") && !password().MatchString(text) {
+		return text // an @ and a ? alone are in paths, too
+	}
+	return redact(text)
 }
 
 func (o Origin) describe(s Setting) string {
@@ -90,8 +128,8 @@ func quoteTOML(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
+		case !unicode.IsPrint(r): // nor what turns the direction of text
+			fmt.Fprintf(&b, `\U%08X`, r)
 		default:
 			b.WriteRune(r)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -57,6 +58,9 @@ func (s Setting) check(text string) error {
 	}
 	if strings.ContainsRune(text, 0) {
 		return wrong("want text without NUL")
+	}
+	if !utf8.ValidString(text) { // which the parser would replace by another text
+		return wrong("want text in UTF-8")
 	}
 	if s.flag.Target.Kind() == reflect.Slice && hollow(text) {
 		return wrong(tooManyCommas)

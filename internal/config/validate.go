@@ -18,8 +18,11 @@ const (
 	maxCache       = 1 << 40
 	maxClickLog    = 1 << 50
 	maxWait        = 10 * time.Minute
-	maxDue         = Days(7 * 24 * time.Hour) // what nobody looks at for a week is in no queue
-	maxRecheck     = Days(365 * 24 * time.Hour)
+	// SQLite takes paths of 512 bytes, with the names of its journals; the rest is for
+	// those of the files, and of the folders that a restore makes.
+	maxPath    = 450
+	maxDue     = Days(7 * 24 * time.Hour) // what nobody looks at for a week is in no queue
+	maxRecheck = Days(365 * 24 * time.Hour)
 )
 
 // problems collects what is wrong.
@@ -59,10 +62,70 @@ func (c Config) Validate() []error {
 	c.together(&p)
 	c.numbers(&p)
 	c.choices(&p)
-	if c.Links != SQLite && !strings.HasPrefix(c.Links, "postgres://") && !strings.HasPrefix(c.Links, "postgresql://") {
+	c.roles(&p)
+	c.databases(&p)
+	return p
+}
+
+// databases checks the settings that name one.
+func (c Config) databases(p *problems) {
+	switch {
+	case c.Links == SQLite, p.ambiguous("CURT_LINKS", c.Links):
+	case !isPostgres(c.Links):
 		p.add("CURT_LINKS", c.Links, "want sqlite or postgres://user@host/database")
 	}
-	return p
+	p.distinct("CURT_LINKS_REPLICAS", c.LinksReplicas)
+	for _, url := range c.LinksReplicas {
+		switch {
+		case p.ambiguous("CURT_LINKS_REPLICAS", url):
+		case !isPostgres(url) && url != "":
+			p.add("CURT_LINKS_REPLICAS", url, "want postgres://user@host/database, one host each")
+		case c.Links == SQLite:
+			p.add("CURT_LINKS_REPLICAS", url, "replicas are of links in a database; set CURT_LINKS too")
+		}
+	}
+	if c.LinksReplicaLag < time.Second || c.LinksReplicaLag > time.Minute {
+		p.add("CURT_LINKS_REPLICA_LAG", c.LinksReplicaLag, "want 1s to 1m")
+	}
+	switch {
+	case c.Analytics == "", p.ambiguous("CURT_ANALYTICS", c.Analytics), IsClickHouse(c.Analytics) && c.Events != "":
+	case IsClickHouse(c.Analytics):
+		p.add("CURT_ANALYTICS", c.Analytics, "clicks come to ClickHouse through Kafka; set CURT_EVENTS=kafka://host:port/topic too")
+	case !isPostgres(c.Analytics):
+		p.add("CURT_ANALYTICS", c.Analytics, "want postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or nothing: then statistics are in the data folder")
+	case c.Links == SQLite:
+		p.add("CURT_ANALYTICS", c.Analytics, "statistics in a database are for links in one; set CURT_LINKS too")
+	}
+	c.events(p)
+	switch {
+	case c.Cache == "" && c.CacheWarm:
+		p.add("CURT_CACHE_WARM", c.CacheWarm, "new links in a cache, but CURT_CACHE names none; unset it")
+	case c.Cache == "", p.ambiguous("CURT_CACHE", c.Cache):
+	case !strings.HasPrefix(c.Cache, "redis://") && !strings.HasPrefix(c.Cache, "rediss://"):
+		p.add("CURT_CACHE", c.Cache, "want redis://host:port/0, or nothing")
+	case c.Links == SQLite:
+		p.add("CURT_CACHE", c.Cache, "a cache for several servers, but CURT_LINKS names none that several could share; unset it")
+	}
+}
+
+// events checks the way of clicks through Kafka.
+func (c Config) events(p *problems) {
+	switch {
+	case c.Events == "", p.ambiguous("CURT_EVENTS", c.Events):
+	case !strings.HasPrefix(c.Events, "kafka://"):
+		p.add("CURT_EVENTS", c.Events, "want kafka://host:port,host:port/topic, or nothing: then clicks are counted by the servers themselves")
+	case c.Links == SQLite:
+		p.add("CURT_EVENTS", c.Events, "clicks of several servers meet in Kafka, but CURT_LINKS names no store that several could share; unset it")
+	case isPostgres(c.Analytics), c.Analytics == "" && (c.Does(RoleWorker) || c.Does(RoleAPI)):
+		p.add("CURT_EVENTS", c.Events, "clicks are brought from Kafka to ClickHouse; set CURT_ANALYTICS=clickhouse://host:9000/database")
+	}
+}
+
+// IsClickHouse reports whether a setting names a database of ClickHouse.
+func IsClickHouse(url string) bool { return strings.HasPrefix(url, "clickhouse://") }
+
+func isPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // addresses checks the listeners.
@@ -155,6 +218,9 @@ func (c Config) together(p *problems) {
 
 // numbers checks sizes, counts and times.
 func (c Config) numbers(p *problems) {
+	if len(c.Data) > maxPath {
+		p.add("CURT_DATA", c.Data, fmt.Sprintf("want a path of at most %d bytes, this one has %d", maxPath, len(c.Data)))
+	}
 	if c.CodeLength < 4 || c.CodeLength > 10 {
 		p.add("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
 	}
@@ -178,6 +244,11 @@ func (c Config) numbers(p *problems) {
 	}
 	if c.RawRetention < Days(time.Second) {
 		p.add("CURT_RAW_RETENTION", c.RawRetention, "want 1s or more, such as 30d")
+	}
+	if _, err := c.Retentions(); err != nil {
+		p.add("CURT_RAW_RETENTION_OF", c.RawRetentionOf, err.Error())
+	} else if c.RawRetentionOf != "" && c.Events == "" {
+		p.add("CURT_RAW_RETENTION_OF", c.RawRetentionOf, "want CURT_EVENTS with it: a click log has the clicks of all workspaces, for as long as CURT_RAW_RETENTION")
 	}
 	if c.ReviewDue < Days(time.Second) || c.ReviewDue > maxDue {
 		p.add("CURT_REVIEW_DUE", c.ReviewDue, "want 1s to 7d")
@@ -208,9 +279,6 @@ func (c Config) choices(p *problems) {
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
 		{"CURT_ACCOUNTS", c.Accounts, nil},
-		{"CURT_CACHE", c.Cache, nil},
-		{"CURT_EVENTS", c.Events, nil},
-		{"CURT_ANALYTICS", c.Analytics, nil},
 		{"CURT_ARCHIVE", c.Archive, nil},
 		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// The roles of CURT_ROLE.
+const (
+	RoleAll      = "all"
+	RoleRedirect = "redirect" // follows links
+	RoleAPI      = "api"      // API, dashboard and pages
+	RoleWorker   = "worker"   // what nobody waits for
+)
+
+// Does reports whether the server has a role.
+func (c Config) Does(role string) bool {
+	return slices.Contains(c.Role, RoleAll) || slices.Contains(c.Role, role)
+}
+
+// roles checks what the server is for, and what settings do not go with that.
+func (c Config) roles(p *problems) {
+	shown := strings.Join(c.Role, ",")
+	p.distinct("CURT_ROLE", c.Role)
+	for _, r := range c.Role {
+		if r != "" && !slices.Contains([]string{RoleAll, RoleRedirect, RoleAPI, RoleWorker}, r) {
+			p.add("CURT_ROLE", r, "want all, or some of redirect, api and worker")
+			return
+		}
+	}
+	switch {
+	case len(c.Role) == 0:
+		p.add("CURT_ROLE", "", "want all, or some of redirect, api and worker")
+	case len(c.Role) > 1 && slices.Contains(c.Role, RoleAll):
+		p.add("CURT_ROLE", shown, "all is every role; name it alone")
+	case c.Links == SQLite && (!c.Does(RoleRedirect) || !c.Does(RoleAPI) || !c.Does(RoleWorker)):
+		p.add("CURT_ROLE", shown, "the links are in this server's folder, where no other reaches them; want all, or CURT_LINKS=postgres://user@host/database")
+	case c.Analytics == "" && c.Events == "" && c.Does(RoleRedirect) != c.Does(RoleAPI):
+		p.add("CURT_ROLE", shown, "links are followed and statistics shown by different servers; set CURT_ANALYTICS=postgres://user@host/database too")
+	case c.APIListen != "" && !c.Does(RoleAPI):
+		p.add("CURT_API_LISTEN", c.APIListen, "CURT_ROLE="+shown+" has no API; unset it")
+	}
+}

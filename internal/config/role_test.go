@@ -1,0 +1,66 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"curt/internal/config"
+)
+
+func TestRoles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		role, links, counts, api string
+		events                   string
+		wrong                    string // the setting and what is said; "" = nothing
+	}{
+		"all alone":             {role: "all", links: "sqlite"},
+		"every role by name":    {role: "worker,api,redirect", links: "sqlite"},
+		"a redirect":            {role: "redirect", links: "postgres://db/curt", counts: "postgres://db/counts"},
+		"a worker":              {role: "worker", links: "postgres://db/curt"},
+		"counts for nobody":     {role: "redirect", links: "postgres://db/curt", wrong: "set CURT_ANALYTICS"},
+		"nothing to count":      {role: "api,worker", links: "postgres://db/curt", wrong: "set CURT_ANALYTICS"},
+		"two":                   {role: "api,worker", links: "postgres://db/curt", counts: "postgres://db/counts", api: ":1"},
+		"nobody's":              {role: "cook", links: "sqlite", wrong: "CURT_ROLE=cook: want all"},
+		"hostile":               {role: "all\nredirect", links: "sqlite", wrong: `CURT_ROLE="all\nredirect": want all`},
+		"empty":                 {role: "api,", links: "postgres://db/curt", wrong: "comma too many"},
+		"twice":                 {role: "api,api", links: "postgres://db/curt", counts: "postgres://db/counts", wrong: "given twice"},
+		"all and more":          {role: "all,api", links: "postgres://db/curt", wrong: "name it alone"},
+		"a part on a folder":    {role: "redirect", links: "sqlite", wrong: "no other reaches them"},
+		"a redirect that sends": {role: "redirect", links: "postgres://db/curt", events: "kafka://k"},
+		"a worker that reads":   {role: "worker", links: "postgres://db/curt", events: "kafka://k", counts: "clickhouse://c/curt"},
+		"a worker for nobody":   {role: "worker", links: "postgres://db/curt", events: "kafka://k", wrong: "set CURT_ANALYTICS=clickhouse"},
+		"counts elsewhere":      {role: "redirect", links: "postgres://db/curt", events: "kafka://k", counts: "postgres://db/counts", wrong: "set CURT_ANALYTICS=clickhouse"},
+		"nothing comes":         {role: "redirect", links: "postgres://db/curt", counts: "clickhouse://c/curt", wrong: "set CURT_EVENTS=kafka"},
+		"statistics elsewhere":  {role: "redirect,api", links: "postgres://db/curt", events: "kafka://k", counts: "clickhouse://c/curt"},
+		"statistics nowhere":    {role: "api", links: "postgres://db/curt", events: "kafka://k", wrong: "set CURT_ANALYTICS=clickhouse"},
+		"no such bus":           {role: "redirect", links: "postgres://db/curt", events: "nats://n", wrong: "want kafka://"},
+		"an address for no API": {role: "redirect,worker", links: "postgres://db/curt", counts: "postgres://db/counts", api: ":1", wrong: "CURT_API_LISTEN=:1: CURT_ROLE=redirect,worker has no API"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"--role=" + tt.role, "--links=" + tt.links}
+			if tt.counts != "" {
+				args = append(args, "--analytics="+tt.counts)
+			}
+			if tt.events != "" {
+				args = append(args, "--events="+tt.events)
+			}
+			if tt.api != "" {
+				args = append(args, "--api-listen="+tt.api)
+			}
+			f, err := read(t, "", args...)
+			if err == nil {
+				err = f.Wrong()
+			}
+			switch {
+			case tt.wrong == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.wrong == "":
+			case err == nil || !strings.Contains(err.Error(), tt.wrong) || !errors.As(err, new(*config.Error)):
+				t.Errorf("said %v, want %q", err, tt.wrong)
+			case strings.Contains(err.Error(), "\n"):
+				t.Errorf("more than one line: %v", err)
+			}
+		})
+	}
+}
