@@ -84,6 +84,10 @@ type Config struct {
 	// listens.
 	Minted func(link.Key)
 
+	// Made is called behind them with each new link as it was stored. It must not block.
+	// Nil = nobody listens.
+	Made func(link.Link)
+
 	// Random is the source of link ids and salts, normally crypto/rand.Reader. It is
 	// read by many goroutines.
 	Random io.Reader
@@ -115,6 +119,7 @@ type Creator struct {
 	plans     Plans
 	announce  func(link.Change)
 	minted    func(link.Key)
+	made      func(link.Link)
 	ids       *link.IDs
 	dedupe    link.Deduper // nil = the store is none
 	dedupes   bool         // unless a request says otherwise
@@ -130,7 +135,7 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, index: cfg.Index, ranking: cfg.Ranking, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
+		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, made: cfg.Made, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 		lists: cfg.Blocklists, words: cfg.Words, imitated: imitated(), judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
 	}
@@ -160,6 +165,9 @@ func New(cfg Config) *Creator {
 	if c.minted == nil {
 		c.minted = func(link.Key) {}
 	}
+	if c.made == nil {
+		c.made = func(link.Link) {}
+	}
 	return c
 }
 
@@ -171,9 +179,10 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 
 // Make stores a new link, or finds the one that the request may have instead; nil
 // means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrRefused, ErrTaken, LimitedError,
-// those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone, and
-// link.ErrUnavailable when nothing is known to be stored. When ctx ended or the store
-// kept failing, the link may exist, but nobody was told its code.
+// those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone,
+// link.ErrUnavailable when nothing is known to be stored, and link.ErrUncertain when the
+// store kept failing: then, and when ctx ended, the link may exist, but nobody was told its
+// code.
 func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
 	defer c.moderator.Enter()()
 	if req.IdempotencyKey != "" {
@@ -250,6 +259,7 @@ func (c *Creator) announceNew(l link.Link) {
 	} else {
 		c.announce(link.Change{Key: l.Key, Version: l.Version})
 	}
+	c.made(l)
 }
 
 // draft returns the link that the request asks for, without an id, and without a code

@@ -198,7 +198,7 @@ func TestUnknownOutcomeIsNotSuccess(t *testing.T) {
 		lost := errors.New("connection reset")
 		b := newBench(t, func(cfg *shorten.Config) { cfg.Store = faulty(cfg.Store, false, lost, lost, lost) })
 		_, err := b.Create(t.Context(), noon(), admin(), new(to("http://example.com")))
-		wantError(t, "three lost answers", err, link.ErrUnavailable)
+		wantError(t, "three lost answers", err, link.ErrUncertain)
 		wantError(t, "three lost answers", err, lost)
 	})
 }
@@ -228,7 +228,7 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 		b := newBench(t, func(cfg *shorten.Config) { cfg.Store = faulty(cfg.Store, false, lost, lost) })
 		start := time.Now()
 		_, err := b.Create(ctx, noon(), admin(), new(to("http://example.com")))
-		wantError(t, "context ended", err, link.ErrUnavailable)
+		wantError(t, "context ended", err, link.ErrUncertain)
 		if took := time.Since(start); took != time.Millisecond {
 			t.Errorf("took %s, want to end with the context", took)
 		}

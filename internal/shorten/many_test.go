@@ -107,5 +107,5 @@ func TestManySurvivesLostAcknowledgements(t *testing.T) {
 	}
 	losses = 9
 	_, err := b.MakeMany(t.Context(), noon(), admin(), rows(to("https://example.com/x")))
-	wantError(t, "a store that never answers", err, link.ErrUnavailable)
+	wantError(t, "a store that never answers", err, link.ErrUncertain)
 }

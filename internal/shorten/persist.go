@@ -14,20 +14,23 @@ const (
 	maxTries = 3
 	// retryPause is the wait before the second try; it doubles.
 	retryPause = 10 * time.Millisecond
+	// retryWithin is how long after the first try another may begin: a store that is slow to
+	// say nothing would be so again, and whoever waits is to hear soon.
+	retryWithin = time.Second
 )
 
-// persist repeats a write until its outcome is known. An error that is no sentinel
+// persist repeats a write until its outcome is known. An error that names no refusal
 // leaves open whether it happened; the same ID makes it safe to ask again, and the
 // caller's code must not be given up before that is known.
 func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write func() (T, error)) (T, error) {
-	pause := retryPause
+	pause, began := retryPause, time.Now()
 	for try := 1; ; try++ {
 		stored, err := write()
 		if err == nil || decided(err) {
 			return stored, err
 		}
-		if try == maxTries || !sleep(ctx, pause) {
-			return stored, fmt.Errorf("%w: the outcome of storing %s is unknown: %w", link.ErrUnavailable, what, err)
+		if try == maxTries || time.Since(began) > retryWithin || !sleep(ctx, pause) {
+			return stored, fmt.Errorf("store %s: %w: %w", what, link.ErrUncertain, err)
 		}
 		c.metrics.retries.Inc()
 		pause *= 2
