@@ -34,7 +34,8 @@ const partialSuffix = ".partial"
 
 // Take makes a backup and returns what it says of itself. When it returns nil the backup
 // is on the disk and Restore takes it. With ErrRows it is on the disk, too, as true as
-// what it copies: Restore refuses it, but an export reads the other links out of it.
+// what it copies: Restore refuses it, but an export reads the other links out of it. With
+// ErrUnnoted it is whole, and Last does not know of it.
 // After another error there is none, and nothing of it is left.
 func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 	c.To = filepath.Clean(c.To)
@@ -60,7 +61,10 @@ func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 	if err != nil {
 		return t.manifest, errors.Join(err, os.RemoveAll(partial), lock.Close())
 	}
-	return t.manifest, errors.Join(t.damage, lock.Close())
+	if err = t.damage; err == nil {
+		err = note(c.Data, &t.manifest)
+	}
+	return t.manifest, errors.Join(err, lock.Close())
 }
 
 // claim makes an empty folder that is ours alone while the file is open. What a killed
