@@ -69,14 +69,14 @@ func (a *api) clicksOperation(d describer) *operation {
 			Description: "Clicks are kept as long as the operator chose, 30 days by default. They are collected every 50 ms: clicks of " +
 				"one such moment may stand in another order. The work of one request is bounded: " +
 				"a page may be short or empty and still have a next_cursor.",
-			Parameters: []*huma.Param{
+			Parameters: append([]*huma.Param{
 				codeParam(), domainParam(),
 				queryParam("from", "Only clicks from this date on.", momentSchema()),
 				queryParam("to", "Only clicks before this date.", momentSchema()),
 				queryParam("limit", "The most clicks of a page.", rangeSchema(1, 1000, 100)),
 				queryParam("cursor", "Where to go on: the next_cursor of the page before, with the same link, from and to.", &huma.Schema{Type: huma.TypeString}),
 				queryParam("format", "Instead of an Accept header.", &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "csv"}}),
-			},
+			}, filterParams("")...),
 			Responses: answers,
 		},
 		scope: auth.StatsRead, serve: (*call).linkClicks,
@@ -126,6 +126,13 @@ func (c *call) clicksQuestion(k link.Key) (q clicks.HistoryQuery, err error) {
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		return q, badField("from", "must lie before to")
+	}
+	f, err := c.statsFilter()
+	if err != nil {
+		return q, err
+	}
+	if f.Any() {
+		q.Keep = f.Takes
 	}
 	if sealed := c.query.Get("cursor"); sealed != "" {
 		var ok bool

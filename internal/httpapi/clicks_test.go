@@ -65,6 +65,24 @@ func TestClicksAsTheAPIShowsThem(t *testing.T) {
 	}
 }
 
+func TestSingleClicksOfAKind(t *testing.T) {
+	s := newService(t)
+	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
+	s.do(t, "admin", http.MethodGet, collection+"/abc/clicks?country=DE&utm_campaign=a,%22b%22&bot=false", "").want(t, http.StatusOK)
+	for _, c := range []struct {
+		click clicks.Click
+		want  bool
+	}{{seen(), false}, {robot(), false}, {clicks.Click{Country: "DE", UTM: [5]string{2: `a,"b"`}}, true}} {
+		if keep := s.past.asked.Keep; keep == nil || keep(&c.click) != c.want {
+			t.Errorf("%+v is kept: %t, want %t", c.click, !c.want, c.want)
+		}
+	}
+	s.do(t, "admin", http.MethodGet, collection+"/abc/clicks", "").want(t, http.StatusOK)
+	if s.past.asked.Keep != nil {
+		t.Error("without a filter clicks are chosen")
+	}
+}
+
 func TestADamagedLogIsTold(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)

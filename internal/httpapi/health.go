@@ -27,6 +27,7 @@ type Health struct {
 	Lists   []ListHealth `json:"lists" nullable:"false" doc:"Those that the settings name."`
 
 	CertificateExpiresAt *time.Time `json:"certificate_expires_at" doc:"The end of CURT_TLS_CERT; null: the server speaks no TLS itself."`
+	LastBackupAt         *time.Time `json:"last_backup_at" doc:"The moment that the last backup by curt backup shows; null: none is noted in the data folder. What other programs copy is not known."`
 }
 
 // Concern is something that an operator should look at.

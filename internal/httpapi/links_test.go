@@ -301,6 +301,7 @@ func TestStoreFailuresHaveTheirAnswers(t *testing.T) {
 	}{
 		{fmt.Errorf("wrapped: %w", link.ErrUnavailable), http.StatusServiceUnavailable, "1", true},
 		{fmt.Errorf("wrapped: %w", link.ErrFull), http.StatusInsufficientStorage, "", true},
+		{fmt.Errorf("wrapped: %w", link.ErrUncertain), http.StatusServiceUnavailable, "1", true},
 		{fmt.Errorf("secret of the driver"), http.StatusInternalServerError, "", true},
 	} {
 		s := newService(t, func(p *parts) {

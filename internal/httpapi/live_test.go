@@ -190,6 +190,10 @@ func TestStatisticsOfSomeClicks(t *testing.T) {
 	if got := s.do(t, "admin", http.MethodGet, collection+"/abc/stats", "").want(t, http.StatusOK).json(t); got["filtered_from"] != nil {
 		t.Errorf("without a filter: %v", got["filtered_from"])
 	}
+	got = s.do(t, "acme", http.MethodGet, "/api/v1/stats?interval=hour&country=FR", "").want(t, http.StatusOK).json(t)
+	if got["total_clicks"] != 1.0 || got["bot_clicks"] != 1.0 || s.past.asked.Key != clicks.GroupKey("acme") {
+		t.Errorf("of a workspace: %v of %v", got, s.past.asked.Key)
+	}
 }
 
 // badFilters are questions about some of the clicks, and about many links, that have no answer.
@@ -205,7 +209,9 @@ func badFilters() (all []hostile) {
 	bad("broken UTF-8", stats+"city=%ff", "city")
 	bad("maybe a bot", stats+"bot=maybe", "bot")
 	bad("visitor", stats+"visitor=1", "visitor")
-	bad("filter of a workspace", "/api/v1/stats?country=DE", "country")
+	bad("value of a workspace", "/api/v1/stats?country=(other)", "country")
+	bad("value of single clicks", collection+"/victim/clicks?browser="+strings.Repeat("x", 257), "browser")
+	bad("visitor of single clicks", collection+"/victim/clicks?visitor=1", "visitor")
 	bad("workspace is long", "/api/v1/stats?workspace_id="+strings.Repeat("w", 300), "")
 	bad("code with a space", "/api/v1/stats/links?links=a%20b", "links")
 	bad("domain is empty", "/api/v1/stats/links?links=/abc", "links")

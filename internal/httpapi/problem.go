@@ -96,6 +96,7 @@ func mappings() []mapping {
 		{link.ErrFull, full, "the link store is full"},
 		{codegen.ErrExhausted, full, "no codes of the configured length are left"},
 		{link.ErrUnavailable, unavailable, "this cannot be done now, try again"},
+		{link.ErrUncertain, kind{"outcome-unknown", 503, "Nobody can say whether it was done"}, "the store did not say whether this was done, look before you try again"},
 		{qr.ErrBusy, unavailable, "too many QR codes are being drawn, try again"},
 		{analytics.ErrWatched, kindLimited(), "too many streams are open already, end one or try again in a minute"},
 		{analytics.ErrLiveEnded, unavailable, "the server is about to stop, try again"},

@@ -58,7 +58,7 @@ func (a *api) statsOperation(d describer) *operation {
 	return &operation{
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: linksPath + "/{code}/stats", OperationID: "link-stats", Summary: "Count the clicks of a link",
-			Parameters: slices.Concat([]*huma.Param{codeParam(), domainParam()}, statsParams(), filterParams()),
+			Parameters: slices.Concat([]*huma.Param{codeParam(), domainParam()}, statsParams(), filterParams("; see filtered_from")),
 			Responses:  d.answers(200, "The statistics.", Stats{}, nil, 404),
 		},
 		scope: auth.StatsRead, serve: (*call).linkStats,
@@ -81,13 +81,13 @@ func statsParams() []*huma.Param {
 	}
 }
 
-// filterParams are what clicks can be asked to be.
-func filterParams() (params []*huma.Param) {
+// filterParams are what clicks can be asked to be; also ends what is said of each.
+func filterParams(also string) (params []*huma.Param) {
 	longest := maxFilter
 	for _, name := range dimensionNames() {
-		params = append(params, queryParam(name, "Only clicks with this value; see filtered_from.", &huma.Schema{Type: huma.TypeString, MaxLength: &longest}))
+		params = append(params, queryParam(name, "Only clicks with this value"+also+".", &huma.Schema{Type: huma.TypeString, MaxLength: &longest}))
 	}
-	return append(params, queryParam("bot", "Only clicks of bots, or only those of people; see filtered_from.", &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}}))
+	return append(params, queryParam("bot", "Only clicks of bots, or only those of people"+also+".", &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}}))
 }
 
 func dimensionNames() []string {
@@ -123,15 +123,20 @@ func (c *call) linkStats() error {
 	return c.json(http.StatusOK, Stats{string(q.scope.Key.Code), s})
 }
 
+// statsLimit is how long statistics may take: from then on they are unavailable.
+const statsLimit = 5 * time.Second
+
 // statistics answers a question.
 func (c *call) statistics(q statsQuestion) (Counted, error) {
-	ctx, k := c.r.Context(), q.scope.Key
+	ctx, cancel := context.WithTimeoutCause(c.r.Context(), statsLimit, fmt.Errorf("%w: no answer within %s", analytics.ErrUnavailable, statsLimit))
+	defer cancel()
+	k := q.scope.Key
 	totals, err := c.api.stats.Totals(ctx, analytics.Scope{Key: k}, c.now)
 	if err != nil {
 		return Counted{}, fmt.Errorf("statistics of %s: %w", k, err)
 	}
 	if q.filter.Any() {
-		return c.sifted(q, totals)
+		return c.sifted(ctx, q, totals)
 	}
 	series, err := c.api.stats.Series(ctx, q.scope, q.step, c.now)
 	var top [][]analytics.Row
@@ -145,14 +150,14 @@ func (c *call) statistics(q statsQuestion) (Counted, error) {
 }
 
 // sifted answers a question that is about some of the clicks.
-func (c *call) sifted(q statsQuestion, totals analytics.Totals) (Counted, error) {
+func (c *call) sifted(ctx context.Context, q statsQuestion, totals analytics.Totals) (Counted, error) {
 	select {
 	case c.api.sifting <- struct{}{}:
 		defer func() { <-c.api.sifting }()
-	case <-c.r.Context().Done():
-		return Counted{}, context.Cause(c.r.Context())
+	case <-ctx.Done():
+		return Counted{}, context.Cause(ctx)
 	}
-	found, err := analytics.Sift(c.r.Context(), c.api.clicks, q.scope, q.step, q.filter, q.top, totals, c.now, q.dimensions...)
+	found, err := analytics.Sift(ctx, c.api.clicks, q.scope, q.step, q.filter, q.top, totals, c.now, q.dimensions...)
 	if err != nil {
 		return Counted{}, outOfRange(q.scope.Key, err)
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -32,7 +33,7 @@ func (a *api) workspaceOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: statsPath, OperationID: "workspace-stats", Summary: "Count the clicks of all links",
 				Description: "The clicks of all links of a workspace, also of those that were deleted since. What an older release counted, which knew no workspaces, is in the statistics of its links alone.",
-				Parameters:  append([]*huma.Param{workspace}, statsParams()...),
+				Parameters:  slices.Concat([]*huma.Param{workspace}, statsParams(), filterParams("; see filtered_from")),
 				Responses:   d.answers(200, "The statistics.", WorkspaceStats{}, nil),
 			},
 			scope: auth.StatsRead, serve: (*call).workspaceStats,
