@@ -117,7 +117,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 		p.Problem = "There is no room for more links."
 		h.failure(r, http.StatusInsufficientStorage, err)
 		return http.StatusInsufficientStorage
-	case errors.Is(err, link.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, link.ErrUnavailable), errors.Is(err, link.ErrUncertain), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		w.Header().Set("Retry-After", "1")
 		p.Problem = "This cannot be done just now. Send it again in a moment."
 		h.failure(r, http.StatusServiceUnavailable, err)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,7 +52,7 @@ type Config struct {
 	// API says that the listener is one of the API's, on which links may be made and
 	// keys be shown.
 	API bool
-	// Public says that the listener serves links, which may be looked at.
+	// Public says that the listener serves links: then names have the pages that are theirs.
 	Public bool
 
 	// Challenge is what strangers who report or appeal have to pass; nil = nothing.
@@ -69,6 +68,7 @@ type Handler struct {
 
 	origins *http.CrossOriginProtection
 	entries entries
+	ofLinks *LinkPages
 }
 
 // minEntryKey is the fewest bytes of a key that cannot be guessed.
@@ -86,7 +86,11 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Handler{Config: cfg, origins: http.NewCrossOriginProtection(), entries: entries{cfg.EntryKey}}, nil
+	ofLinks, err := NewLinkPages(LinksConfig{Pages: cfg.Pages, Visitors: cfg.Visitors, Log: cfg.Log, ShortURL: cfg.ShortURL, Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{Config: cfg, origins: http.NewCrossOriginProtection(), entries: entries{cfg.EntryKey}, ofLinks: ofLinks}, nil
 }
 
 // Serves reports whether the request is for a page; everything else is the links'. No
@@ -96,23 +100,8 @@ func (h *Handler) Serves(r *http.Request) bool {
 	return serve != nil
 }
 
-// ServeHTTP answers a request that Serves takes. It notes in Request.Pattern which page
-// that was, as an http.ServeMux does: nothing of what a visitor chose is in it.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	pattern, serve := h.route(r)
-	if serve == nil {
-		http.NotFound(w, r)
-		return
-	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		pattern = "GET " + pattern
-	case http.MethodPost:
-		pattern = "POST " + pattern
-	}
-	r.Pattern = pattern
-	serve(w, r)
-}
+// ServeHTTP answers a request that Serves takes.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { answer(w, r, h.route) }
 
 // route returns who answers, and the pattern of such paths; nil = nobody here.
 func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc) {
@@ -131,14 +120,6 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 		if h.API && h.leads(r) {
 			return "/app/{path...}", h.dashboard
 		}
-	case strings.HasPrefix(p, staticPrefix):
-		if f, ok := h.Pages.files[p]; ok {
-			return staticPrefix + "{file}", f.serve
-		}
-	case h.Public && strings.HasSuffix(p, "+"):
-		if code := strings.TrimSuffix(p[1:], "+"); link.ValidCode(code) && strings.HasSuffix(r.URL.EscapedPath(), "+") {
-			return "/{code}+", func(w http.ResponseWriter, r *http.Request) { h.preview(w, r, link.Code(code)) }
-		}
 	case strings.HasSuffix(p, "/stats"):
 		place, code := h.Visitors.At(r.Host), strings.TrimSuffix(p[1:], "/stats")
 		if link.ValidCode(code) && r.URL.EscapedPath() == p && (place.Served() || !h.Public) {
@@ -146,6 +127,8 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 				h.stats(w, r, link.Key{Domain: place.Domain(), Code: link.Code(code)})
 			}
 		}
+	default:
+		return h.ofLinks.route(r)
 	}
 	return "", nil
 }
@@ -159,25 +142,7 @@ func (h *Handler) leads(r *http.Request) bool {
 
 // write answers with a page that nobody keeps.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, name string, content any) {
-	page, err := h.Pages.make(name, content)
-	if err != nil {
-		h.Log.LogAttrs(r.Context(), slog.LevelError, "page failed", slog.Any("err", err))
-		http.Error(w, statusLine(http.StatusInternalServerError), http.StatusInternalServerError)
-		return
-	}
-	header := w.Header()
-	header["Content-Type"] = []string{"text/html; charset=utf-8"}
-	header["Content-Length"] = []string{strconv.Itoa(len(page))}
-	header["Content-Security-Policy"] = []string{policy}
-	header["Cache-Control"] = []string{"no-store"}
-	header["X-Content-Type-Options"] = []string{"nosniff"}
-	if header["Referrer-Policy"] == nil { // "no-referrer" would have browsers send forms with "Origin: null"
-		header["Referrer-Policy"] = []string{"same-origin"}
-	}
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(page) // the visitor is gone on an error
-	}
+	h.Pages.write(w, r, h.Log, status, name, content)
 }
 
 // say answers with a page that says one thing.

@@ -21,20 +21,20 @@ type preview struct {
 // otherwise what the visitor would be told. It counts no click, and spends none. Of a
 // link that may be followed a number of times the address is the visit itself: whoever
 // only looks is shown the host.
-func (h *Handler) preview(w http.ResponseWriter, r *http.Request, code link.Code) {
-	target, out := h.Visitors.Look(r, code)
+func (l *LinkPages) preview(w http.ResponseWriter, r *http.Request, code link.Code) {
+	target, out := l.cfg.Visitors.Look(r, code)
 	if out.Problem != redirect.NoProblem {
-		h.Visitors.Refuse(w, r, out)
+		l.cfg.Visitors.Refuse(w, r, out)
 		return
 	}
-	short := h.ShortURL(link.Key{Domain: h.Visitors.At(r.Host).Domain(), Code: code})
+	short := l.cfg.ShortURL(link.Key{Domain: l.cfg.Visitors.At(r.Host).Domain(), Code: code})
 	p := preview{
-		shell: h.Pages.shell("Where this link leads"), ShortURL: short, Follow: short,
-		Destination: destinationOf(out.Location), Fallback: target.At(h.Now()) != link.StateLive, Report: reportPath + "?code=" + string(code),
+		shell: l.cfg.Pages.shell("Where this link leads"), ShortURL: short, Follow: short,
+		Destination: destinationOf(out.Location), Fallback: target.At(l.cfg.Now()) != link.StateLive, Report: reportPath + "?code=" + string(code),
 	}
 	if target.Limited && !p.Fallback {
 		p.Hidden, p.Destination.After = true, "/…"
 	}
 	w.Header()["X-Robots-Tag"] = []string{"noindex"}
-	h.write(w, r, http.StatusOK, "preview", p)
+	l.cfg.Pages.write(w, r, l.cfg.Log, http.StatusOK, "preview", p)
 }

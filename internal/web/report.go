@@ -171,7 +171,7 @@ func (h *Handler) blameStranger(w http.ResponseWriter, r *http.Request, err erro
 	switch {
 	case errors.Is(err, link.ErrFull):
 		status, *problem = http.StatusInsufficientStorage, "There is no room for more."
-	case errors.Is(err, link.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, link.ErrUnavailable), errors.Is(err, link.ErrUncertain), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		w.Header().Set("Retry-After", "1")
 		status, *problem = http.StatusServiceUnavailable, "This cannot be done just now. Send it again in a moment."
 	}
