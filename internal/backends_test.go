@@ -14,7 +14,7 @@ func TestDocsShowWhatDriversDeclare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []linktest.Driver{linktest.SQLite(), linktest.PostgreSQL()} {
+	for _, d := range []linktest.Driver{linktest.SQLite(), linktest.PostgreSQL(), linktest.Replicas()} {
 		if !strings.Contains(string(text), d.Row()+"\n") {
 			t.Errorf("docs/backends.md lacks this line:\n%s", d.Row())
 		}

@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
+	"curt/internal/config"
 	"curt/internal/link"
 )
 
@@ -23,6 +24,7 @@ func (e *examination) clicks(ctx context.Context) {
 	}
 	s := e.database(ctx, "clicks.db", newest, recountAdvice)
 	if s == nil {
+		e.noCounts()
 		return
 	}
 	defer e.end(s)
@@ -59,6 +61,26 @@ func (e *examination) clicks(ctx context.Context) {
 	e.log(&recount, state.Position)
 	e.oneVisitor(&recount)
 	e.compare(ctx, s, &recount, first)
+}
+
+// noCounts tells of statistics that are gone. Links alone do not say that there were any:
+// an import makes them, too.
+func (e *examination) noCounts() {
+	_, searched := e.file("search.db")
+	_, logged := e.file("clicks")
+	switch {
+	case !e.missing("clicks.db"), !e.Config.Does(config.RoleAPI) && !e.Config.Does(config.RoleRedirect):
+	case e.Config.Analytics != "":
+		e.ok("clicks.db", "not examined: statistics are in a database, as CURT_ANALYTICS says, which has means of its own")
+	case e.held:
+		e.fail("clicks.db", "restart the server: what the click log still holds is counted again; a backup has the rest",
+			"it is not there, and what the server that runs counts is lost with it")
+	case searched || logged:
+		e.fail("clicks.db", "restore the last backup, or start without: what the click log still holds is counted again",
+			"it is not there: without it there are no statistics")
+	default:
+		e.ok("clicks.db", "it is not there: nothing was counted yet")
+	}
 }
 
 // errNoLog: nothing of the log can be read.

@@ -8,6 +8,7 @@ import (
 
 	"curt/internal/abuse"
 	"curt/internal/backend/sqlite"
+	"curt/internal/config"
 	"curt/internal/link"
 	"curt/internal/server"
 	"curt/internal/weburl"
@@ -80,17 +81,27 @@ func (e *examination) links(ctx context.Context) {
 	}
 	s := e.database(ctx, "curt.db", newest, restore)
 	if s == nil {
-		if err := server.Elsewhere(e.Config.Data); err != nil {
-			e.warn("curt.db", "", "not examined: %v", err)
-		} else if _, there := e.file("curt.db"); e.there && !there {
-			e.fail("curt.db", restore, "it is not there: without it there are no links, and the next start makes an empty one")
-		}
+		e.noLinks()
 		return
 	}
 	defer e.end(s)
 	e.rows(ctx, s, e.decisions(ctx, s))
 	e.leases(s)
 	e.dayKeys(s)
+}
+
+// noLinks tells of a folder without curt.db.
+func (e *examination) noLinks() {
+	_, there := e.file("curt.db")
+	switch err := server.Elsewhere(e.Config.Data); {
+	case !e.there || there:
+	case e.Config.Links != config.SQLite:
+		e.ok("curt.db", "not examined: the links are in a database, as CURT_LINKS says, which has means of its own")
+	case err != nil:
+		e.warn("curt.db", "give doctor the settings of the server: CURT_LINKS is not set here", "not examined: %v", err)
+	default:
+		e.fail("curt.db", restore, "it is not there: without it there are no links")
+	}
 }
 
 func (e *examination) end(s *sqlite.Snapshot) {
@@ -227,5 +238,13 @@ func (e *examination) search(ctx context.Context) {
 	}
 	if s := e.database(ctx, "search.db", newest, "stop the server and delete search.db and the two files beside it: it is filled anew"); s != nil {
 		e.end(s)
+		return
+	}
+	switch {
+	case !e.missing("search.db"), !e.Config.Does(config.RoleAPI):
+	case e.held:
+		e.fail("search.db", "restart the server: a start fills it anew", "it is not there, and the server that runs answers from what was deleted")
+	default:
+		e.ok("search.db", "it is not there: the next start fills it")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"curt/internal/server"
 )
 
 const (
@@ -145,6 +147,12 @@ func (e *examination) file(name string) (string, bool) {
 	path := filepath.Join(e.Config.Data, name)
 	_, err := os.Stat(path)
 	return path, err == nil
+}
+
+// missing reports whether a folder that a server has used lacks a file.
+func (e *examination) missing(name string) bool {
+	_, there := e.file(name)
+	return e.there && !there && server.Inhabited(e.Config.Data)
 }
 
 // linesOf is at most three of them, and how many more there are.

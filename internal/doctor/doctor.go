@@ -124,11 +124,14 @@ func (e *examination) recorded(at time.Time, what string) {
 // settings looks at every setting, and uses each file, secret and address once.
 func (e *examination) settings(ctx context.Context) {
 	for _, c := range server.Check(ctx, e.Config) {
-		if c.Err != nil {
-			e.fail("settings", "put the setting right", "%v", c.Err)
-			continue
+		switch {
+		case c.Err != nil:
+			e.fail(c.About, "put the setting right", "%v", c.Err)
+		case c.Advice != "":
+			e.warn(c.About, c.Advice, "%s", c.What)
+		default:
+			e.ok(c.About, "%s", c.What)
 		}
-		e.ok("settings", "%s", c.What)
 	}
 }
 

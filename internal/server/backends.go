@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"curt/internal/auth"
 	"curt/internal/backend/postgres"
@@ -31,7 +32,7 @@ type linkStore interface {
 
 	// CodeKey returns the key of the permutation, which other secrets are derived from.
 	CodeKey(ctx context.Context) ([32]byte, error)
-	// Healthy returns nil while writes are accepted. It does no I/O.
+	// Healthy returns nil while the store takes writes. It does no I/O.
 	Healthy() error
 	// Run looks after the store until ctx ends.
 	Run(ctx context.Context) error
@@ -51,12 +52,13 @@ type accounts struct {
 	journal journal
 	cases   moderation.Cases
 	appeals moderation.Appeals
+	peers   moderation.Peers // nil = no other process has them
 }
 
 // openBackend opens the store of links that is set, and what lies beside it.
 func (s *Server) openBackend(ctx context.Context) error {
 	if s.config.Links == config.SQLite {
-		if err := s.noLostLinks(); err != nil {
+		if err := noLostLinks(s.config); err != nil {
 			return err
 		}
 		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
@@ -66,36 +68,47 @@ func (s *Server) openBackend(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals()}
+		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), nil}
 		return nil
 	}
-	if err := s.noOwnLinks(); err != nil {
+	if err := noOwnLinks(s.config); err != nil {
 		return err
 	}
 	name, err := instance(s.config.Data)
 	if err != nil {
 		return err
 	}
-	l, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: s.config.Links, Holder: name, Stored: s.finder.stored, Log: s.log})
+	l, err := postgres.OpenLinks(ctx, postgres.LinksConfig{
+		URL: s.config.Links, Instance: name, Stored: s.finder.stored, Log: s.log,
+		Replicas: s.config.LinksReplicas, MaxLag: s.config.LinksReplicaLag,
+		ReadOnly: !s.roles.judges(),
+	})
 	if err != nil {
-		return wrongLinks(s.config, err)
+		return wrongDatabase("CURT_LINKS", s.config.Links, err)
 	}
-	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals()}
+	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), l.Journal()}
 	return nil
 }
 
-// noLostLinks refuses a folder that has clicks and no links: whoever started on it would
-// answer 404 for links that were lost or not restored, and could give their codes to others.
-// The store of links is the first that a new folder gets.
-func (s *Server) noLostLinks() error {
-	info, err := os.Stat(filepath.Join(s.config.Data, "curt.db"))
+// noLostLinks refuses a folder whose links are in a database, and one that has clicks and no
+// links: whoever started on it would answer 404 for links that are elsewhere, were lost or not
+// restored, and could give their codes to others. The store of links is the first that a new
+// folder gets.
+func noLostLinks(cfg config.Config) error {
+	info, err := os.Stat(filepath.Join(cfg.Data, "curt.db"))
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("look for the links: %w", err)
 	case err == nil && info.Size() > 0:
 		return nil
 	}
-	counts, err := os.Stat(filepath.Join(s.config.Data, "clicks.db"))
+	if Elsewhere(cfg.Data) != nil {
+		return &config.Error{
+			Setting: "CURT_DATA", Value: cfg.Data,
+			Want: "its links are in a database, as CURT_LINKS says, and CURT_LINKS is not set here; set it as it was, or take another folder",
+		}
+	}
+	counts, err := os.Stat(filepath.Join(cfg.Data, "clicks.db"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // nothing was counted: a new folder
@@ -105,31 +118,40 @@ func (s *Server) noLostLinks() error {
 		return nil
 	}
 	return &config.Error{
-		Setting: "CURT_DATA", Value: s.config.Data,
+		Setting: "CURT_DATA", Value: cfg.Data,
 		Want: "its links are gone: curt.db is missing or empty, and clicks.db beside it has counts; bring a backup back with curt restore --force, or take another folder",
 	}
 }
 
 // noOwnLinks refuses a folder with links of its own, which nobody would serve any more.
-func (s *Server) noOwnLinks() error {
-	_, err := os.Stat(filepath.Join(s.config.Data, "curt.db"))
+func noOwnLinks(cfg config.Config) error {
+	_, err := os.Stat(filepath.Join(cfg.Data, "curt.db"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &config.Error{
-		Setting: "CURT_DATA", Value: s.config.Data,
+		Setting: "CURT_DATA", Value: cfg.Data,
 		Want: "CURT_LINKS names a database, and this folder has links of its own in curt.db; take another folder (curt export and curt import move links)",
 	}
 }
 
-// wrongLinks makes a wrong setting of a database that no retry helps with. What a driver
-// says of a connection has no password in it.
-func wrongLinks(cfg config.Config, err error) error {
+// wrongDatabase makes a wrong setting of a database that no retry helps with, and one line of
+// what a driver says of each of its attempts, which has no password in it.
+func wrongDatabase(setting, url string, err error) error {
 	if !errors.Is(err, postgres.ErrUnfit) {
-		return err
+		return oneLine{err}
 	}
-	return &config.Error{Setting: "CURT_LINKS", Value: config.Redact(cfg.Links), Want: err.Error()}
+	return &config.Error{Setting: setting, Value: config.Redact(url), Want: err.Error()}
 }
+
+// oneLine is an error whose text may have several.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
+
+// shared reports whether other processes may work on the same links.
+func (s *Server) shared() bool { return s.config.Links != config.SQLite }
 
 // instanceFile is in the folders of servers whose links are in a database.
 const instanceFile = "instance"
@@ -142,6 +164,25 @@ func Elsewhere(folder string) error {
 		return nil
 	}
 	return fmt.Errorf("the links of %s are in a database, as CURT_LINKS says; use PostgreSQL's own means, such as pg_dump", folder)
+}
+
+// CountsElsewhere returns an error for a data folder whose statistics are in a database.
+func CountsElsewhere(folder string) error {
+	_, err := os.Stat(filepath.Join(folder, "clicks.db"))
+	if Elsewhere(folder) == nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("the statistics of %s are in a database, as CURT_ANALYTICS says, or there are none; use PostgreSQL's own means, such as pg_dump", folder)
+}
+
+// Inhabited reports whether a server has used a data folder.
+func Inhabited(folder string) bool {
+	for _, name := range []string{"curt.db", "clicks.db", instanceFile} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // instance names this folder's server to others, for good: it is made at the first start.

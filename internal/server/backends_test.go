@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,5 +54,79 @@ func TestAFolderThatLostItsLinksDoesNotStart(t *testing.T) {
 				t.Error("the refused start made a new store")
 			}
 		})
+	}
+}
+
+// A folder whose links are in a database does not start without CURT_LINKS: a new store would
+// answer 404 for all of them. Nothing is made in the folder, and config check says the same.
+func TestAFolderOfADatabaseDoesNotStartWithoutIt(t *testing.T) {
+	var cfg config.Config
+	p, err := kong.New(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	if _, err := p.Parse([]string{"--data", data, "--listen", "127.0.0.1:0", "--admin-listen", "", "--base-url", "http://localhost"}); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := cfg
+	elsewhere.Links = "postgres://curt@127.0.0.1:1/curt?connect_timeout=1" // it is away: the folder is its all the same
+	if _, err := server.New(t.Context(), elsewhere, server.Options{Log: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Fatal("a database that is not there was opened")
+	}
+	before, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(err error) bool {
+		wrong, ok := errors.AsType[*config.Error](err)
+		return ok && wrong.Setting == "CURT_DATA" && strings.Contains(wrong.Want, "are in a database, as CURT_LINKS says")
+	}
+	if _, err := server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)}); !refused(err) {
+		t.Errorf("the start: %v", err)
+	}
+	if !slices.ContainsFunc(server.Check(t.Context(), cfg), func(c server.Checked) bool { return refused(c.Err) }) {
+		t.Error("config check finds nothing")
+	}
+	after, err := os.ReadDir(data)
+	if err != nil || len(after) != len(before) {
+		t.Errorf("%v became %v, %v", before, after, err)
+	}
+}
+
+// Servers over one database have one admin key: who lets each make its own is told so.
+func TestADatabaseWantsOneAdminKey(t *testing.T) {
+	for links, want := range map[string]bool{config.SQLite: false, "postgres://curt@127.0.0.1:1/curt?connect_timeout=1": true} {
+		var cfg config.Config
+		p, err := kong.New(&cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Parse([]string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "", "--base-url", "http://localhost", "--links", links}); err != nil {
+			t.Fatal(err)
+		}
+		told := slices.ContainsFunc(server.Check(t.Context(), cfg), func(c server.Checked) bool {
+			return strings.Contains(c.What, "CURT_ADMIN_KEY is unset") && strings.Contains(c.What, "set CURT_ADMIN_KEY at all of them")
+		})
+		if told != want {
+			t.Errorf("%s: told %v", links, told)
+		}
+	}
+}
+
+// Whatever a driver says of each of its attempts, operators read one line.
+func TestADatabaseThatIsAwayIsOneLine(t *testing.T) {
+	var cfg config.Config
+	p, err := kong.New(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := "postgres://curt:hunter2@localhost:1,127.0.0.1:1/links?connect_timeout=1"
+	if _, err := p.Parse([]string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "", "--links", away}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
+	if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "hunter2") || errors.As(err, new(*config.Error)) {
+		t.Errorf("%v", err)
 	}
 }

@@ -17,13 +17,24 @@ import (
 	"curt/internal/abuse"
 	"curt/internal/auth"
 	"curt/internal/backend/postgres"
+	"curt/internal/backup"
 	"curt/internal/config"
 )
 
-// Checked is one thing that Check looked at.
+// What Check looks at.
+const (
+	aboutSettings  = "settings"
+	aboutAdminKey  = "admin key"
+	aboutAddresses = "addresses"
+)
+
+// Checked is one thing that Check looked at: right, wrong (Err), or a doubt that keeps no
+// server from starting (Advice).
 type Checked struct {
-	What string // the setting and what was found; "" with an error
-	Err  error  // a *config.Error: what is wrong
+	About  string // settings, admin key or addresses
+	What   string // the setting and what was found; "" with an error
+	Advice string // what to do about a doubt; "" = there is none
+	Err    error  // a *config.Error: what is wrong
 }
 
 // Check looks at the settings as New would, and uses each file, secret and address
@@ -48,15 +59,26 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 		return abuse.ProbeWords(ctx, abuse.WordsConfig{Refused: []string{path}})
 	})
 	c.signals(cfg)
-	c.links(ctx, cfg)
+	c.databases(ctx, cfg)
+	c.cache(ctx, cfg)
+	c.events(ctx, cfg)
 	held := c.folder(cfg)
 	c.listeners(ctx, cfg, held)
+	c.collector(ctx)
+	c.baseURL(ctx, cfg, held, time.Now())
 	return c.all
 }
 
 type checker struct{ all []Checked }
 
-func (c *checker) add(what string, err error) { c.all = append(c.all, Checked{what, err}) }
+func (c *checker) add(what string, err error) {
+	c.all = append(c.all, Checked{About: aboutSettings, What: what, Err: err})
+}
+
+// doubt notes what works and is perhaps not meant.
+func (c *checker) doubt(about, what, advice string) {
+	c.all = append(c.all, Checked{About: about, What: what, Advice: advice})
+}
 
 // values looks at what the settings say, before what they name.
 func (c *checker) values(cfg config.Config) {
@@ -68,13 +90,13 @@ func (c *checker) values(cfg config.Config) {
 	_, wrongUnknown := unknownLimit(cfg)
 	_, wrongReports := reportLimit(cfg)
 	_, wrongAppeals := appealLimit(cfg)
-	errs := []error{wrongPlans, wrongUnknown, wrongReports, wrongAppeals, checkTraces()}
+	errs := []error{checkCache(cfg), checkEvents(cfg), wrongPlans, wrongUnknown, wrongReports, wrongAppeals, checkTraces()}
 	if valid { // else they may be told twice
 		_, wrongPolicy := policy(cfg)
 		errs = append(errs, checkNames(cfg), wrongPolicy)
 	}
 	for _, err := range errs {
-		if err != nil {
+		if e, ok := errors.AsType[*config.Error](err); err != nil && (!ok || !c.told(e.Setting)) {
 			c.add("", err)
 		}
 	}
@@ -101,8 +123,8 @@ func (c *checker) tls(cfg config.Config) {
 }
 
 func (c *checker) adminKey(cfg config.Config) {
-	if cfg.AdminKey != "" && cfg.AdminKeyFile != "" {
-		return // Validate has said so
+	if cfg.AdminKey != "" && cfg.AdminKeyFile != "" || !rolesOf(cfg).programs {
+		return // Validate has said so; nobody asks for one
 	}
 	key, err := adminKey(cfg)
 	path := filepath.Join(cfg.Data, "admin.key")
@@ -111,10 +133,19 @@ func (c *checker) adminKey(cfg config.Config) {
 		c.add("", err)
 	case key != "":
 		c.add("the admin key is set and has the right form", nil)
-	default:
+	case !c.told("CURT_DATA"):
 		text, err := config.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			c.add("CURT_ADMIN_KEY is unset: the first start makes one and writes "+path, nil)
+			if Inhabited(cfg.Data) {
+				c.doubt(aboutAdminKey, "there is no "+path+": the next start makes a key, and one of before gets 401",
+					"put it back from a backup, or give the new key to those who need it")
+				return
+			}
+			what := "CURT_ADMIN_KEY is unset: the first start makes one and writes " + path
+			if cfg.Links != config.SQLite {
+				what += "; every other server with the API on this database needs the same one: set CURT_ADMIN_KEY at all of them"
+			}
+			c.add(what, nil)
 			return
 		}
 		if err == nil {
@@ -186,21 +217,40 @@ func (c *checker) signals(cfg config.Config) {
 	c.add(strings.Join(read, ", ")+": every line is understood", err)
 }
 
-// links asks the database of links, which a server may be using.
-func (c *checker) links(ctx context.Context, cfg config.Config) {
-	if cfg.Links == config.SQLite || c.told("CURT_LINKS") {
-		return
+// databases asks those that are set, which servers may be using.
+func (c *checker) databases(ctx context.Context, cfg config.Config) {
+	type database struct {
+		setting, url string
+		probe        func(ctx context.Context, url string) (string, error)
 	}
-	shown := config.Redact(cfg.Links)
-	what, err := postgres.Probe(ctx, cfg.Links)
-	if err != nil {
-		err = &config.Error{Setting: "CURT_LINKS", Value: shown, Want: err.Error()}
+	all := []database{{"CURT_LINKS", cfg.Links, postgres.Probe}, {"CURT_ANALYTICS", cfg.Analytics, postgres.Probe}}
+	for _, url := range cfg.LinksReplicas {
+		all = append(all, database{"CURT_LINKS_REPLICAS", url, func(ctx context.Context, url string) (string, error) {
+			return postgres.ProbeReplica(ctx, url, cfg.Links)
+		}})
 	}
-	c.add("CURT_LINKS="+shown+": "+what, err)
+	for _, d := range all {
+		if d.url == config.SQLite || d.url == "" || c.told(d.setting) {
+			continue
+		}
+		if config.IsClickHouse(d.url) {
+			c.clickHouse(ctx, cfg)
+			continue
+		}
+		shown := config.Redact(d.url)
+		what, err := d.probe(ctx, d.url)
+		if err != nil {
+			err = &config.Error{Setting: d.setting, Value: shown, Want: err.Error()}
+		}
+		c.add(d.setting+"="+shown+": "+what, err)
+	}
 }
 
 // folder reports whether a server holds the data folder.
 func (c *checker) folder(cfg config.Config) (held bool) {
+	if c.told("CURT_DATA") {
+		return false
+	}
 	name := "CURT_DATA=" + cfg.Data + ": "
 	info, err := os.Stat(cfg.Data)
 	switch {
@@ -237,12 +287,26 @@ func (c *checker) folder(cfg config.Config) (held bool) {
 	} else {
 		name += "writable and free"
 	}
+	if err == nil && !held {
+		err = startable(cfg)
+	}
 	c.data(cfg, name, err)
 	return held
 }
 
+// startable returns why no server starts on a folder that is there.
+func startable(cfg config.Config) error {
+	if err := backup.Unfinished(cfg.Data); err != nil {
+		return err
+	}
+	if cfg.Links == config.SQLite {
+		return noLostLinks(cfg)
+	}
+	return noOwnLinks(cfg)
+}
+
 func (c *checker) data(cfg config.Config, what string, err error) {
-	if err != nil {
+	if err != nil && !errors.As(err, new(*config.Error)) {
 		err = &config.Error{Setting: "CURT_DATA", Value: cfg.Data, Want: err.Error()}
 	}
 	c.add(what, err)
@@ -270,7 +334,7 @@ func (c *checker) listeners(ctx context.Context, cfg config.Config, held bool) {
 	for _, l := range []struct{ setting, address string }{
 		{"CURT_LISTEN", cfg.Listen}, {"CURT_API_LISTEN", cfg.APIListen}, {"CURT_ADMIN_LISTEN", cfg.AdminListen},
 	} {
-		if l.address == "" || c.told(l.setting) {
+		if l.address == "" || c.told(l.setting) || l.setting == "CURT_LISTEN" && !rolesOf(cfg).serves() {
 			continue
 		}
 		name := l.setting + "=" + l.address + ": "

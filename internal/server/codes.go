@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 
 	"curt/internal/codegen"
@@ -8,7 +9,7 @@ import (
 
 // newCodes makes the generator that CURT_CODES names. The store and the cache are
 // there: range leases from the one, hash asks the other which codes exist.
-func (s *Server) newCodes() error {
+func (s *Server) newCodes(context.Context) error {
 	switch s.config.Codes {
 	case "random":
 		random := codegen.NewRandom(rand.Reader, s.config.CodeLength)

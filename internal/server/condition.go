@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/abuse"
+	"curt/internal/backup"
 	"curt/internal/config"
 	"curt/internal/httpapi"
 )
@@ -19,7 +20,7 @@ const (
 	endsSoon, endsNow     = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 )
 
-// condition is how the server does at now: counters, and the sizes of six files.
+// condition is how the server does at now: counters, the sizes of six files, and a note.
 func (s *Server) condition(now time.Time) httpapi.Health {
 	now = now.UTC().Truncate(time.Millisecond)
 	h := httpapi.Health{
@@ -33,6 +34,7 @@ func (s *Server) condition(now time.Time) httpapi.Health {
 	if certs := s.ready.certs; certs != nil {
 		h.CertificateExpiresAt = moment(certs.Certificates[0].Leaf.NotAfter)
 	}
+	h.LastBackupAt = moment(backup.Last(s.config.Data).Taken)
 	h.Concerns = concerns(&h)
 	return h
 }
@@ -42,10 +44,14 @@ func (s *Server) diskCondition() httpapi.DiskHealth {
 	if free := freeBytes(s.config.Data); !math.IsNaN(free) {
 		d.FreeBytes = new(uint64(free))
 	}
-	names := []string{"clicks.db", "search.db"}
+	var names []string
 	if s.config.Links == config.SQLite {
-		names = append([]string{"curt.db"}, names...)
+		names = append(names, "curt.db")
 	}
+	if s.config.Analytics == "" {
+		names = append(names, "clicks.db")
+	}
+	names = append(names, "search.db")
 	for _, name := range names {
 		d.Files = append(d.Files, httpapi.File{Name: name, Bytes: sizeOf(s.config.Data, name, name+"-wal")})
 	}
@@ -64,11 +70,17 @@ func sizeOf(folder string, names ...string) (n uint64) {
 }
 
 func (s *Server) clickCondition() httpapi.ClickHealth {
-	p, fresh := &s.clicks, s.clicks.fold.Freshness()
-	return httpapi.ClickHealth{
-		Captured: p.capture.Stats().Clicks, Counted: p.fold.Stats().Events, Dropped: p.ring.Dropped(), Lost: p.log.Stats().LostClicks,
+	p, fresh := &s.clicks, s.clicks.freshness()
+	h := httpapi.ClickHealth{
+		Captured: p.capture.Stats().Clicks, Dropped: p.ring.Dropped(), Lost: p.log.Stats().LostClicks,
 		UpdatedAt: moment(fresh.Updated), CompleteUntil: moment(fresh.Complete),
 	}
+	if p.fold != nil {
+		h.Counted = p.fold.Stats().Events
+	} else {
+		h.Counted = s.events.shipper.Stats().Events // what is counted elsewhere was sent there
+	}
+	return h
 }
 
 // moment returns a time as the API has it; nil for none.
@@ -125,6 +137,9 @@ func concerns(h *httpapi.Health) []httpapi.Concern {
 	since := h.StartedAt
 	if h.Clicks.UpdatedAt != nil {
 		since = *h.Clicks.UpdatedAt
+	}
+	if c := h.Clicks.CompleteUntil; c != nil && c.Before(since) {
+		since = *c
 	}
 	if age := h.At.Sub(since); age > behind {
 		add("statistics-behind", age > farBehind, "The statistics are %s behind.", age.Round(time.Second))

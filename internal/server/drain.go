@@ -74,8 +74,10 @@ func (s *Server) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainDelay+s.config.DrainLimit)
 	defer cancel()
 	wait(ctx, s.config.DrainDelay, nil)
-	s.live.Close() // streams would last for the whole limit
-	if s.inherited {
+	if s.live != nil {
+		s.live.Close() // streams would last for the whole limit
+	}
+	if s.inherited && s.listener != nil {
 		_ = s.listener.Close() // who comes now waits for our successor
 	}
 	last := min(lastRequest, s.config.DrainLimit/2)

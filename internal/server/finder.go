@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
@@ -15,13 +16,21 @@ import (
 type finder struct {
 	index   *sqlite.Search
 	indexer *search.Indexer // nil until there is one
-	ranker  *search.Ranker  // set before Fold runs
+	ranker  *search.Ranker  // set before Fold runs; nil = there is no order by clicks
+	house   *houseCounts    // tells the ranker; nil = Fold does
 }
 
 // stored is told by the link store, from its first write on.
 func (f *finder) stored(id link.ID) {
 	if f.indexer != nil {
 		f.indexer.Stored(id)
+	}
+}
+
+// clicked is told which links were clicked.
+func (f *finder) clicked(k link.Key) {
+	if f.ranker != nil {
+		f.ranker.Clicked(k)
 	}
 }
 
@@ -40,7 +49,7 @@ func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
 	b.Links = func(yield func([]clicks.LinkDelta) bool) {
 		for chunk := range links { // another walk over them would add them up again
 			for i := range chunk {
-				c.finder.ranker.Clicked(chunk[i].Key)
+				c.finder.clicked(chunk[i].Key)
 			}
 			if !yield(chunk) {
 				return
@@ -49,7 +58,7 @@ func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
 	}
 	err := c.RollupStore.Apply(under, b)
 	span.End(err)
-	if err == nil {
+	if err == nil && c.finder.ranker != nil {
 		c.finder.ranker.Counted(b.Generation)
 	}
 	return err
@@ -64,11 +73,19 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 	}
 	s.closers = append(s.closers, f.index.Close)
 	f.indexer = search.NewIndexer(search.IndexerConfig{
-		Links: s.links, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
+		Links: s.links, Index: f.index, Shared: s.shared(), Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
 		Work: s.processors.work, Log: s.log,
 	})
+	var counts search.Counts = s.clicks.rollups
+	switch {
+	case s.clicks.counted != nil:
+		f.house = &houseCounts{store: s.clicks.counted, ranking: f.index, now: time.Now, log: s.log}
+		counts = f.house
+	case s.clicks.rollups == nil:
+		return nil // nobody tells here which links were clicked
+	}
 	f.ranker = search.NewRanker(search.RankerConfig{
-		Links: s.links, Counts: s.clicks.rollups, Ranking: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
+		Links: s.links, Counts: counts, Ranking: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
 		Work: s.processors.work, Log: s.log,
 	})
 	return nil

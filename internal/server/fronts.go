@@ -46,8 +46,12 @@ func (s *Server) bind(ctx context.Context) error {
 		return g, nil
 	}
 	s.inherited = len(given) > 0
-	if s.listener, err = take("CURT_LISTEN", s.config.Listen); err != nil {
-		return err
+	var at net.Addr = standIn() // of a server that serves nobody
+	if s.roles.serves() {
+		if s.listener, err = take("CURT_LISTEN", s.config.Listen); err != nil {
+			return err
+		}
+		at = s.listener.Addr()
 	}
 	if s.config.APIListen != "" {
 		if s.bound.api, err = take("CURT_API_LISTEN", s.config.APIListen); err != nil {
@@ -59,10 +63,10 @@ func (s *Server) bind(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.origin, err = originOf(s.config, s.listener.Addr()); err != nil {
+	if s.origin, err = originOf(s.config, at); err != nil {
 		return err
 	}
-	if s.own, err = s.origin.ownHosts(s.listener.Addr()); err != nil {
+	if s.own, err = s.origin.ownHosts(at); err != nil {
 		return err
 	}
 	if s.origin.guessed && !s.origin.loopback {
@@ -73,7 +77,10 @@ func (s *Server) bind(ctx context.Context) error {
 
 // addresses are where the server listens, for its log.
 func (s *Server) addresses() []any {
-	attrs := []any{slog.String("addr", s.Addr().String())}
+	attrs := []any{slog.String("role", roleText(s.config))}
+	if s.listener != nil {
+		attrs = append(attrs, slog.String("addr", s.Addr().String()))
+	}
 	if s.bound.api != nil {
 		attrs = append(attrs, slog.String("api_addr", s.bound.api.Addr().String()))
 	}
@@ -84,37 +91,56 @@ func (s *Server) addresses() []any {
 }
 
 // stand puts the handlers behind the listeners. The public one is the lane's, which
-// hands over to net/http, or net/http's own with CURT_LANE=off.
-func (s *Server) stand(ctx context.Context, certs *tls.Config, clients clientaddr.Rule, visitors *redirect.Handler, programs http.Handler, people web.Config) error {
-	programs = s.processors.during(s.counted(programs))
-	beside := programs
+// hands over to net/http, or net/http's own with CURT_LANE=off and where no links are
+// followed.
+func (s *Server) stand(ctx context.Context, certs *tls.Config, f faces) error {
+	if f.programs != nil {
+		f.programs = s.processors.during(s.counted(f.programs))
+	}
+	beside := f.programs
 	if s.bound.api != nil {
 		beside = nil
 	}
-	people.Public, people.API = true, beside != nil
-	shown, err := web.New(people)
+	shown, err := s.shown(f, beside != nil, s.roles.redirects)
 	if err != nil {
 		return err
 	}
-	public := s.routes(beside, shown, visitors)
-	if s.config.Lane == "on" {
-		if err := s.pave(ctx, certs, clients, visitors, public); err != nil {
+	var links http.Handler = f.visitors
+	if !s.roles.redirects {
+		links = http.NotFoundHandler()
+	}
+	public := s.routes(beside, shown, links)
+	if s.config.Lane == "on" && s.roles.redirects {
+		if err := s.pave(ctx, certs, f.clients, f.visitors, public); err != nil {
 			return err
 		}
 	} else {
-		s.expose(ctx, certs, clients, public)
+		s.expose(ctx, certs, f.clients, public)
 	}
 	if s.bound.api != nil {
-		people.Public, people.API = false, true
-		if shown, err = web.New(people); err != nil {
+		if shown, err = s.shown(f, true, false); err != nil {
 			return err
 		}
-		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(programs, shown), s.log, nil), s.bound.api})
+		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(f.programs, shown), s.log, nil), s.bound.api})
 	}
+	s.standAlone()
+	return nil
+}
+
+// shown are the pages of a listener, which may be one of the API's, one of links, or both.
+func (s *Server) shown(f faces, api, public bool) (pages, error) {
+	if f.programs == nil {
+		return web.NewLinkPages(web.LinksConfig{Pages: f.pages, Visitors: f.visitors, Log: s.log, ShortURL: s.origin.shortURL})
+	}
+	f.people.API, f.people.Public = api, public
+	return web.New(f.people)
+}
+
+// standAlone adds what the operator is shown.
+func (s *Server) standAlone() {
 	if s.bound.admin != nil {
 		s.fronts = append(s.fronts, front{httpServer(s.adminRoutes(), s.log, nil), s.bound.admin})
 	}
-	return nil
 }
 
 // pave builds the lane, and net/http's server behind it.
@@ -126,7 +152,7 @@ func (s *Server) pave(ctx context.Context, certs *tls.Config, clients clientaddr
 	var err error
 	s.lane, err = lane.New(lane.Config{
 		Cache: s.cache, Visitors: visitors, Recorder: s.clicks.ring, Clients: clients,
-		Pages: pages(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: s.room(ctx), Log: s.log,
+		Pages: lonePaths(), TLS: certs, ProxyProtocol: s.config.ProxyProtocol, MaxConns: s.room(ctx), Log: s.log,
 	})
 	if err != nil {
 		return err

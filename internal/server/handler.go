@@ -7,19 +7,24 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/httpapi"
-	"curt/internal/web"
 )
 
-// pages are the paths of one segment that are no links. The lane leaves them to
+// lonePaths are the paths of one segment that are no links. The lane leaves them to
 // net/http.
-func pages() []string { return []string{"healthz", "readyz", "app", "report", "appeal"} }
+func lonePaths() []string { return []string{"healthz", "readyz", "app", "report", "appeal"} }
+
+// pages are what people are shown: a web.Handler, or web.LinkPages.
+type pages interface {
+	http.Handler
+	Serves(r *http.Request) bool
+}
 
 // routes sends a request to the API, a probe, a page or a link. It is no ServeMux,
 // because that answers unclean paths with redirects of its own, and on this host only
 // links redirect. Without an API its paths are links that nobody has.
-func (s *Server) routes(api http.Handler, people *web.Handler, links http.Handler) http.Handler {
-	pages := s.processors.during(s.counted(people))
-	return s.health.closeWhileDraining(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) routes(api http.Handler, people pages, links http.Handler) http.Handler {
+	shown := s.processors.during(s.counted(people))
+	return s.health.closeWhileDraining(untilAnswered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
 		case api != nil && httpapi.Serves(r):
 			api.ServeHTTP(w, r)
@@ -28,15 +33,15 @@ func (s *Server) routes(api http.Handler, people *web.Handler, links http.Handle
 		case p == "/readyz" && isRead(r):
 			s.health.ready(w, r)
 		case people.Serves(r):
-			pages.ServeHTTP(w, r)
+			shown.ServeHTTP(w, r)
 		default:
 			links.ServeHTTP(w, r)
 		}
-	}))
+	})))
 }
 
 // apiRoutes is the API on a listener of its own.
-func (s *Server) apiRoutes(api http.Handler, people *web.Handler) http.Handler {
+func (s *Server) apiRoutes(api http.Handler, people pages) http.Handler {
 	return s.routes(api, people, http.NotFoundHandler())
 }
 
@@ -48,7 +53,7 @@ func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Metho
 func (s *Server) adminRoutes() http.Handler {
 	mux := s.metrics.Handler()
 	mux.HandleFunc("GET /healthz", s.health.live)
-	mux.HandleFunc("GET /readyz", s.health.ready)
+	mux.HandleFunc("GET /readyz", s.health.readyInFull)
 	if !isLoopback(s.bound.admin.Addr()) {
 		return mux
 	}

@@ -25,10 +25,10 @@ func (s *Server) newJudge() func(context.Context, time.Time, *abuse.Facts) abuse
 
 // countryOf returns what says in which country an address is; nil without CURT_GEOIP.
 func (s *Server) countryOf() func(netip.Addr) string {
-	if s.clicks.places == nil {
+	if s.ready.places == nil {
 		return nil
 	}
-	return s.clicks.places.Country
+	return s.ready.places.Country
 }
 
 // recheck has links judged again, as CURT_RECHECK says.

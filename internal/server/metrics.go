@@ -1,9 +1,11 @@
 package server
 
 import (
+	"strconv"
 	"time"
 
 	"curt/internal/abuse"
+	"curt/internal/backend/postgres"
 	"curt/internal/lane"
 	"curt/internal/redirect"
 )
@@ -11,14 +13,52 @@ import (
 // register offers the counters of the parts that keep their own. Each is read when
 // somebody scrapes, so that the hot path pays nothing for being watched.
 func (s *Server) register() {
+	if s.roles.serves() {
+		s.countClicks()
+		s.countCache()
+	}
+	if s.finder.indexer != nil {
+		s.countSearch()
+	}
+	s.countLists()
+	s.countRedis()
+	s.countEvents()
+	s.countClickHouse()
+	s.countDrift()
+	if l, ok := s.links.(*postgres.Links); ok && len(s.config.LinksReplicas) > 0 {
+		s.countReplicas(l.Replicas)
+	}
+}
+
+// countReplicas offers how look-ups are shared with standbys.
+func (s *Server) countReplicas(stats func() postgres.ReplicaStats) {
+	m := s.metrics
+	m.Gauge("curt_replicas", "Standbys that CURT_LINKS_REPLICAS names.", func() float64 { return float64(len(stats().Lags)) })
+	m.Gauge("curt_replicas_usable", "Standbys that are asked now: they answer, and are behind by CURT_LINKS_REPLICA_LAG at most.",
+		func() float64 { return float64(stats().Usable) })
+	m.Counter("curt_replica_lookups_total", "Look-ups that a standby answered.", func() uint64 { return stats().Answered })
+	m.Counter("curt_replica_confirmed_total", "Look-ups of links that a standby did not know, or that have max_clicks; the primary was asked again.",
+		func() uint64 { return stats().Confirmed })
+	m.Counter("curt_replica_failures_total", "Look-ups that a standby failed to answer in time; the primary was asked again.",
+		func() uint64 { return stats().Failed })
+	for i := range s.config.LinksReplicas {
+		m.GaugeOf("curt_replica_lag_seconds", "How far a standby may be behind, by its place in CURT_LINKS_REPLICAS; of one that never answered, since the start.",
+			"replica", strconv.Itoa(i+1), func() float64 { return stats().Lags[i].Seconds() })
+	}
+}
+
+// countClicks offers the counters of the way of a click.
+func (s *Server) countClicks() {
 	m, p := s.metrics, &s.clicks
 	m.Counter("curt_clicks_dropped_total", "Clicks lost because the ring was full.", p.ring.Dropped)
 	m.Counter("curt_clicks_captured_total", "Clicks written to the click log.",
 		func() uint64 { return p.capture.Stats().Clicks })
 	m.Counter("curt_clicks_untagged_total", "Clicks whose visitor is unknown because there was no day key.",
 		func() uint64 { return p.capture.Stats().Untagged })
-	m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
-	m.Counter("curt_click_batches_total", "Batches of counts written to clicks.db.", func() uint64 { return p.fold.Stats().Batches })
+	if p.fold != nil {
+		m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
+		m.Counter("curt_click_batches_total", "Batches of counts written to the statistics.", func() uint64 { return p.fold.Stats().Batches })
+	}
 	m.Counter("curt_click_log_append_errors_total", "Writes to the click log that failed; the clicks wait in the ring.",
 		func() uint64 { return p.log.Stats().AppendErrors })
 	m.Counter("curt_click_log_sync_errors_total", "Fsyncs of the click log that failed.",
@@ -40,7 +80,11 @@ func (s *Server) register() {
 		m.Counter("curt_geoip_damages_total", "Places that CURT_GEOIP is damaged at.",
 			func() uint64 { return p.places.Stats().Damages })
 	}
-	s.countLists()
+}
+
+// countSearch offers the counters of the search index.
+func (s *Server) countSearch() {
+	m := s.metrics
 	m.Counter("curt_search_indexed_total", "Links brought into the search index, new and changed ones.",
 		func() uint64 { return s.finder.indexer.Stats().Indexed })
 	m.Gauge("curt_search_complete", "1 once the search index knows the whole store; until then searches miss links.", func() float64 {
@@ -49,6 +93,11 @@ func (s *Server) register() {
 		}
 		return 0
 	})
+}
+
+// countCache offers the counters of L1.
+func (s *Server) countCache() {
+	m := s.metrics
 	m.Counter("curt_cache_loads_total", "Questions to the link store.", func() uint64 { return s.cache.Stats().Loads })
 	m.Counter("curt_cache_load_failures_total", "Questions that the link store did not answer.",
 		func() uint64 { return s.cache.Stats().Failures })
@@ -107,14 +156,12 @@ func (s *Server) observe() {
 	m.Gauge("curt_data_free_bytes", "Room on the disk of CURT_DATA for this user.", func() float64 {
 		return freeBytes(s.config.Data)
 	})
-	started := time.Now()
-	m.Gauge("curt_statistics_age_seconds", "Time since the statistics held every click of the click log.", func() float64 {
-		updated := s.clicks.fold.Freshness().Updated
-		if updated.IsZero() {
-			updated = started
-		}
-		return max(0, time.Since(updated).Seconds())
-	})
+	if s.clicks.fold != nil || s.clicks.counted != nil {
+		started := time.Now()
+		m.Gauge("curt_statistics_age_seconds", "Time since the statistics held every click of the click log, of all servers where clicks go through Kafka.", func() float64 {
+			return max(0, time.Since(s.clicks.behind(started)).Seconds())
+		})
+	}
 	if certs := s.ready.certs; certs != nil {
 		until := certs.Certificates[0].Leaf.NotAfter
 		m.Gauge("curt_tls_certificate_expires_seconds", "When CURT_TLS_CERT ends, in Unix seconds.",

@@ -2,12 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
+	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/mmdb"
-	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
 	"curt/internal/idempotency"
 	"curt/internal/link"
@@ -18,21 +17,24 @@ type pipeline struct {
 	ring    *clicks.Ring
 	log     *clicks.Log
 	capture *clicks.Capture
-	fold    *clicks.Fold
-	rollups *sqlite.Rollups
+	fold    *clicks.Fold // nil, as rollups, where CURT_EVENTS is set
+	rollups rollups
 	history *clicks.History
-	places  *mmdb.Database // nil = CURT_GEOIP is unset
+	counted *clickhouse.Store // of clicks that went through Kafka; nil = they do not, or nobody asks here
+	places  *mmdb.Database    // nil = CURT_GEOIP is unset
 }
 
-// openClicks opens clicks.db and the click log, and puts Capture and Fold on them.
+// openClicks opens the roll-ups and the click log, and puts Capture and Fold on them.
 func (s *Server) openClicks(ctx context.Context) error {
-	p := &s.clicks
+	p, began := &s.clicks, time.Now()
+	var shared func(time.Time) time.Time
 	var err error
-	p.rollups, err = sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: filepath.Join(s.config.Data, "clicks.db")})
-	if err != nil {
-		return err
+	if s.config.Events == "" {
+		if p.rollups, shared, err = s.openRollups(ctx); err != nil {
+			return err
+		}
+		s.closers = append(s.closers, p.rollups.Close)
 	}
-	s.closers = append(s.closers, p.rollups.Close)
 	p.log, err = clicks.OpenLog(clicks.LogConfig{
 		Dir: filepath.Join(s.config.Data, "clicks"), MaxBytes: int64(s.config.ClickLogMax),
 		Retention: time.Duration(s.config.RawRetention), Logger: s.log,
@@ -41,16 +43,20 @@ func (s *Server) openClicks(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, p.log.Close)
-	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log})
+	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log, Groups: s.workspaces})
 	p.ring = clicks.NewRing(clicks.RingConfig{})
 	var geo clicks.Geo
 	if p.places = s.ready.places; p.places != nil {
 		geo = p.places
 	}
 	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
+	p.capture.Prepare(ctx)
+	if s.config.Events != "" {
+		return s.openShipper(began)
+	}
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: counted{p.rollups, &s.finder, s.traces.Tracer()}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
-		Aside: s.standAside, Work: s.processors.work, Groups: s.workspaces,
+		Aside: s.standAside, Work: s.processors.work, Groups: s.workspaces, Shared: shared,
 	})
 	return nil
 }
@@ -58,37 +64,85 @@ func (s *Server) openClicks(ctx context.Context) error {
 // workspaces returns whose links are, by which clicks are counted in groups; "" = there is
 // no such link any more.
 func (s *Server) workspaces(ctx context.Context, keys []link.Key) ([]string, error) {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		l, err := s.links.Get(ctx, k)
-		if err != nil && !errors.Is(err, link.ErrNotFound) {
-			return nil, err
-		}
-		names[i] = string(l.Workspace)
-	}
-	return names, nil
+	return workspacesOf(ctx, s.links, keys)
 }
+
+func workspacesOf(ctx context.Context, store link.Store, keys []link.Key) ([]string, error) {
+	links, err := link.GetMany(ctx, store, keys)
+	names := make([]string, len(links))
+	for i := range links {
+		names[i] = string(links[i].Workspace)
+	}
+	return names, err
+}
+
+// followEvery is how often a server asks what others have changed.
+const followEvery = time.Second
 
 // support are the loops that serve all others, and therefore end last.
 func (s *Server) support() []loop {
 	loops := []loop{
+		{"garbage", newCollector().Run},
+		{"memory", settler{s.processors.work}.Run},
 		{"processors", s.processors.Run},
 		{"links", s.links.Run},
-		{"idempotency keys", idempotency.NewSweeper(s.accounts.once, time.Now, s.log).Run},
-		{"cache", s.cache.Run},
-		{"keys", s.keys.Run},
-		{"roll-ups", s.aside(s.clicks.rollups.Run)},
-		{"click log", s.clicks.log.Run},
-		{"raw clicks", s.clicks.history.Run},
-		{"live counts", s.live.Run},
-		{"decisions", s.aside(s.decides.Run)},
-		{"reviews", s.desk.Run},
-		{"search", s.aside(s.finder.indexer.Run)},
-		{"ranking", s.aside(s.finder.ranker.Run)},
+	}
+	if s.cache != nil {
+		loops = append(loops, loop{"cache", s.cache.Run})
+		if s.shared() {
+			loops = append(loops, loop{"changes", func(ctx context.Context) error { return s.cache.Follow(ctx, s.links, followEvery) }})
+		}
+	}
+	if s.roles.serves() {
+		loops = append(loops, loop{"click log", s.clicks.log.Run}, loop{"raw clicks", s.clicks.history.Run})
+		if s.clicks.rollups != nil {
+			loops = append(loops, loop{"roll-ups", s.aside(s.clicks.rollups.Run)})
+		}
+	}
+	if s.clicks.counted != nil {
+		loops = append(loops, loop{"clickhouse", s.clicks.counted.Run})
+		if s.roles.works {
+			loops = append(loops, loop{"settle days", s.settle})
+		}
+	}
+	if s.roles.programs {
+		loops = append(loops, loop{"keys", s.keys.Run}, loop{"live counts", s.live.Run}, loop{"search", s.aside(s.finder.indexer.Run)})
+	}
+	if s.finder.ranker != nil {
+		loops = append(loops, loop{"ranking", s.aside(s.finder.ranker.Run)})
+		if house := s.finder.house; house != nil {
+			loops = append(loops, loop{"links clicked", func(ctx context.Context) error { return house.run(ctx, s.finder.ranker) }})
+		}
+	}
+	if s.roles.judges() {
+		loops = append(loops, loop{"decisions", s.aside(s.decides.Run)}, loop{"reviews", s.desk.Run})
+	}
+	if s.events.worker != nil {
+		loops = append(loops, loop{"clicks from Kafka", s.events.worker.Run})
+		if s.clicks.counted != nil {
+			loops = append(loops, loop{"watch statistics", s.watchCounts})
+		}
+	}
+	if s.roles.works {
+		loops = append(loops, loop{"idempotency keys", idempotency.NewSweeper(s.accounts.once, time.Now, s.log).Run})
+	}
+	if s.redis != nil {
+		loops = append(loops, loop{"redis", s.redis.Run})
+	}
+	if s.teller != nil {
+		loops = append(loops, loop{"hints", s.teller.Run})
 	}
 	if s.ranges != nil {
 		loops = append(loops, loop{"codes", s.ranges.Run})
 	}
+	if s.again != nil {
+		loops = append(loops, loop{"recheck", s.aside(s.again.Run)})
+	}
+	return append(loops, s.readers()...)
+}
+
+// readers are the loops that look after files of the operator.
+func (s *Server) readers() (loops []loop) {
 	if s.ready.blocked != nil {
 		loops = append(loops, loop{"blocklists", s.aside(s.ready.blocked.Run)})
 	}
@@ -98,13 +152,10 @@ func (s *Server) support() []loop {
 	if s.ready.sources != nil {
 		loops = append(loops, loop{"sources", s.aside(s.ready.sources.Run)})
 	}
-	if s.ready.blocked != nil || s.ready.words != nil || s.ready.sources != nil {
+	if len(loops) > 0 {
 		loops = append(loops, loop{"reload", s.aside(s.reload)})
 	}
-	if s.again != nil {
-		loops = append(loops, loop{"recheck", s.aside(s.again.Run)})
-	}
-	if p := s.clicks.places; p != nil {
+	if p := s.ready.places; p != nil {
 		loops = append(loops, loop{"places", p.Run})
 	}
 	return loops

@@ -47,6 +47,8 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger, work func
 	for _, step := range []func() error{
 		func() (err error) { p.trusted, err = trustedProxies(cfg); return err },
 		func() error { return checkNames(cfg) },
+		func() error { return checkCache(cfg) },
+		func() error { return checkEvents(cfg) },
 		func() (err error) { p.plans, err = plans(cfg); return err },
 		func() (err error) { p.unknown, err = unknownLimit(cfg); return err },
 		func() (err error) { p.reports, err = reportLimit(cfg); return err },
@@ -54,21 +56,32 @@ func prepare(ctx context.Context, cfg config.Config, log *slog.Logger, work func
 		func() (err error) { p.certs, err = certificate(cfg); return err },
 		func() (err error) { p.adminKey, err = adminKey(cfg); return err },
 		func() (err error) { p.places, err = places(ctx, cfg, log); return err },
-		func() (err error) { p.blocked, err = blocklists(ctx, cfg, log, work); return err },
-		func() (err error) { p.policy, err = policy(cfg); return err },
-		func() (err error) { p.signals, err = signals(cfg); return err },
-		func() error {
-			p.sources = abuse.OpenSources(ctx, abuse.SourcesConfig{Log: log, Work: work}, p.signals...)
-			return nil
-		},
-		func() (err error) { p.words, err = words(ctx, cfg, log, work); return err },
 		checkTraces,
 	} {
 		if err := step(); err != nil {
 			return prepared{}, err
 		}
 	}
-	return p, nil
+	if rolesOf(cfg).judges() {
+		err = p.judging(ctx, cfg, log, work)
+	}
+	return p, err
+}
+
+// judging reads what links are judged by.
+func (p *prepared) judging(ctx context.Context, cfg config.Config, log *slog.Logger, work func() (done func())) (err error) {
+	if p.blocked, err = blocklists(ctx, cfg, log, work); err != nil {
+		return err
+	}
+	if p.policy, err = policy(cfg); err != nil {
+		return err
+	}
+	if p.signals, err = signals(cfg); err != nil {
+		return err
+	}
+	p.sources = abuse.OpenSources(ctx, abuse.SourcesConfig{Log: log, Work: work}, p.signals...)
+	p.words, err = words(ctx, cfg, log, work)
+	return err
 }
 
 func trustedProxies(cfg config.Config) ([]netip.Prefix, error) {
@@ -86,14 +99,16 @@ func trustedProxies(cfg config.Config) ([]netip.Prefix, error) {
 // checkNames reads the names of this server as originOf will when it listens; the
 // address stands in for the one that is bound then.
 func checkNames(cfg config.Config) error {
-	standIn := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
-	o, err := originOf(cfg, standIn)
+	o, err := originOf(cfg, standIn())
 	if err != nil {
 		return err
 	}
-	_, err = o.ownHosts(standIn)
+	_, err = o.ownHosts(standIn())
 	return err
 }
+
+// standIn stands for an address that is not bound.
+func standIn() *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 func plans(cfg config.Config) (shorten.Plans, error) {
 	p, err := shorten.DefaultPlans().With(cfg.Limits)

@@ -16,10 +16,10 @@ const (
 	// something computes for long, whatever the machine has. Go does not look at the
 	// network while a goroutine is ready that computes (runtime/proc.go,
 	// findRunnable), so on one processor redirects waited for Fold and for whole
-	// batches of roll-ups: up to 1.5 s at p99. With a P for each of the two, and one
-	// more, a thread always waits in epoll, and the kernel wakes it as soon as a
-	// request is there.
-	leastProcessors = 3
+	// batches of roll-ups: up to 1.5 s at p99. With a P for each of the two, one for a
+	// third or for the collector of garbage, and one more, a thread always waits in
+	// epoll, and the kernel wakes it as soon as a request is there.
+	leastProcessors = 4
 
 	// processorsKept is how long they are kept after the last that computed: it bounds how
 	// often the world stops for a change, some 20 µs each.

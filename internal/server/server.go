@@ -20,6 +20,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/backend/redis"
 	"curt/internal/backup"
 	"curt/internal/cache"
 	"curt/internal/clicks"
@@ -49,6 +50,7 @@ type Options struct {
 // Server is one running instance. Its fields are set in New.
 type Server struct {
 	config  config.Config
+	roles   roles
 	ready   prepared
 	version string
 	asked   <-chan os.Signal // to read files anew
@@ -58,7 +60,7 @@ type Server struct {
 	origin  origin
 	own     *weburl.Hosts // no link may lead there
 
-	listener  *gate
+	listener  *gate // nil = this server serves nobody but its operator
 	bound     listeners
 	inherited bool          // listener is a supervisor's too: it stays open without us
 	lane      *lane.Lane    // nil = CURT_LANE=off
@@ -71,8 +73,13 @@ type Server struct {
 	codes    codegen.Generator
 	ranges   *codegen.Range // codes, when it is the strategy range; else nil
 	cache    *cache.Tiered
+	redis    *redis.Client   // nil = CURT_CACHE is unset
+	teller   *teller         // nil = CURT_CACHE is unset, or the cache tells
+	alone    []func() uint64 // how often limits were decided here because of it
 	issued   *cache.Issued
 	clicks   pipeline
+	events   events
+	watched  watched // of the statistics in ClickHouse
 	keys     *auth.Keys
 	decides  *moderation.Moderator
 	desk     *review.Desk
@@ -95,7 +102,7 @@ type Server struct {
 // whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
-		config: cfg, version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
+		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
 		drawer: qr.NewDrawer(), processors: newProcessors(), began: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if err := s.open(ctx); err != nil {
@@ -121,67 +128,62 @@ func (s *Server) open(ctx context.Context) error {
 	if err := backup.Unfinished(s.config.Data); err != nil {
 		return err
 	}
-	if err := s.bind(ctx); err != nil {
-		return err
-	}
-	if err := s.openLinks(ctx); err != nil {
-		return err
-	}
-	s.health.store = s.links.Healthy
-	if err := s.newCache(); err != nil {
-		return err
-	}
-	if err := s.newCodes(); err != nil {
-		return err
-	}
-	if err := s.openClicks(ctx); err != nil {
-		return err
-	}
-	if err := s.openSearch(ctx); err != nil {
-		return err
-	}
-	if err := s.openModerator(ctx); err != nil {
-		return err
-	}
-	if err := s.newDesk(); err != nil {
-		return err
-	}
-	s.register()
-	s.observe()
-	return s.compose(ctx)
+	return s.openParts(ctx)
 }
 
 // compose builds the handlers on top of the stores, and puts them behind their
 // listeners.
 func (s *Server) compose(ctx context.Context) error {
-	clients := clientaddr.New(s.ready.trusted...)
-	pages, err := web.NewPages()
+	s.counted = s.metrics.Requests(s.traces.Tracer())
+	var creator *shorten.Creator
+	if s.decides != nil {
+		creator = s.newCreator()
+	}
+	if s.roles.works {
+		s.recheck(creator)
+	}
+	if s.listener == nil {
+		s.standAlone()
+		return nil
+	}
+	f, err := s.newFaces(ctx, creator)
 	if err != nil {
 		return err
 	}
-	visitors, err := s.visitors(clients, pages)
-	if err != nil {
-		return err
+	return s.stand(ctx, s.ready.certs, f)
+}
+
+// faces are what the listeners show.
+type faces struct {
+	clients  clientaddr.Rule
+	pages    *web.Pages
+	visitors *redirect.Handler
+	programs http.Handler // nil = no API
+	people   web.Config   // zero without an API
+}
+
+func (s *Server) newFaces(ctx context.Context, creator *shorten.Creator) (f faces, err error) {
+	f.clients = clientaddr.New(s.ready.trusted...)
+	if f.pages, err = web.NewPages(); err != nil {
+		return f, err
 	}
-	s.countProblems(visitors)
-	creator := s.newCreator()
-	s.recheck(creator)
-	programs, err := s.programs(ctx, clients, creator)
-	if err != nil {
-		return err
+	if f.visitors, err = s.visitors(f.clients, f.pages); err != nil {
+		return f, err
 	}
-	people, err := s.people(clients, pages, visitors, creator)
-	if err != nil {
-		return err
+	s.countProblems(f.visitors)
+	if !s.roles.programs {
+		return f, nil
 	}
-	if people.Dashboard, err = web.NewDashboard(); err != nil {
-		return err
+	if f.programs, err = s.programs(ctx, f.clients, creator); err != nil {
+		return f, err
 	}
-	if !people.Dashboard.Built() {
+	if f.people, err = s.people(f.clients, f.pages, f.visitors, creator); err != nil {
+		return f, err
+	}
+	if f.people.Dashboard, err = web.NewDashboard(); err == nil && !f.people.Dashboard.Built() {
 		s.log.InfoContext(ctx, "this build has no dashboard: make build adds it where Node.js 20.19 or newer is")
 	}
-	s.counted = s.metrics.Requests(s.traces.Tracer())
-	return s.stand(ctx, s.ready.certs, clients, visitors, programs, people)
+	return f, err
 }
 
 // visitors is the handler of every path that is no route.
@@ -217,10 +219,10 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	if err != nil {
 		return nil, err
 	}
-	stats := analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold)
+	stats := s.clicks.stats()
 	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: stats, Clicks: s.clicks.history, Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
+		Links: creator, Stats: stats, Clicks: s.clicks.raw(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})
@@ -238,7 +240,7 @@ func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *red
 	key, err := s.derive("curt statistics pages")
 	return web.Config{
 		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk,
-		Stats: analytics.NewEmbedded(s.clicks.rollups, s.clicks.fold), Drawer: s.drawer, EntryKey: key, Log: s.log,
+		Stats: s.clicks.stats(), Drawer: s.drawer, EntryKey: key, Log: s.log,
 		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
 		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),
 	}, err
@@ -253,11 +255,16 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Run serves until ctx ends, then lets the traffic end, counts the last clicks and
 // closes everything. It returns nil when all of that worked. Call it once.
 func (s *Server) Run(ctx context.Context) error {
-	collectSooner()
-	failed := make(chan error, 16) // one for each loop and listener: a send never waits
+	if err := shortenSlices(); err != nil {
+		s.log.WarnContext(ctx, "redirects may wait while clicks are counted", slog.Any("err", err))
+	}
+	failed := make(chan error, 32) // one for each loop and listener: a send never waits
 	background := context.WithoutCancel(ctx)
-	fold := begin(background, failed, loop{"fold", s.clicks.fold.Run})
-	capture := begin(background, failed, loop{"capture", s.clicks.capture.Run})
+	fold, capture := begin(background, failed), begin(background, failed)
+	if s.roles.serves() {
+		fold = begin(background, failed, s.folding())
+		capture = begin(background, failed, loop{"capture", s.clicks.capture.Run})
+	}
 	support := begin(background, failed, s.support()...)
 	sweep := s.accept(background, failed)
 	s.health.started.Store(true)

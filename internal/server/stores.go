@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"curt/internal/auth"
+	"curt/internal/backend/postgres"
 	"curt/internal/cache"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -46,33 +48,114 @@ func (s *Server) derive(purpose string) ([]byte, error) {
 	return key, nil
 }
 
+// soleFresh is how long a link in use is served without a question to a store that nobody
+// else writes to. Every change is announced here, so that the question only makes good for a
+// fault; after five minutes, as with others, 100,000 hot links asked 333 a second, a third of
+// the CPU time while they did.
+const soleFresh = time.Hour
+
 // newCache puts L1 in front of the link store.
-func (s *Server) newCache() error {
+func (s *Server) newCache(context.Context) error {
 	mark := func(ctx context.Context, length int) (uint64, error) {
 		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
 	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
-	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Log: s.log}
+	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Log: s.log}
+	if !cfg.Shared {
+		cfg.Fresh = soleFresh
+	}
+	if len(s.config.LinksReplicas) > 0 {
+		cfg.Lag = s.config.LinksReplicaLag + time.Second // for the question that is under way
+	}
 	if s.config.Lane == "on" {
 		cfg.Prepare = redirect.NewPreparer()
 	}
+	s.share(&cfg)
 	var err error
 	s.cache, err = cache.New(cfg, s.links)
 	return err
 }
 
+// silence is how long the changes of others may go unheard: then links that they killed
+// may live on in L1, and the server wants no traffic.
+const silence = 5 * time.Second
+
+var errSilence = errors.New("the change log was not read for too long")
+
+// dependencies are what /readyz asks. A server that only follows links goes on without a
+// store that takes writes, as long as it hears what others change; but whatever its role, none
+// wants traffic that a database answers and cannot serve: that lasts until somebody mends it,
+// and meanwhile another server may be able to.
+func (s *Server) dependencies() []dependency {
+	all := []dependency{{"links", s.roles.judges(), s.links.Healthy}}
+	l, shared := s.links.(*postgres.Links)
+	if shared {
+		all = append(all, dependency{"tables", true, l.Tables})
+	}
+	if shared && len(s.config.LinksReplicas) > 0 {
+		all = append(all, dependency{"replicas", false, func() error {
+			if known := l.Replicas(); known.Usable < len(known.Lags) {
+				return fmt.Errorf("%d of %d standbys are asked; the others are away, or too far behind", known.Usable, len(known.Lags))
+			}
+			return nil
+		}})
+	}
+	if h, ok := s.clicks.rollups.(answering); ok {
+		all = append(all, dependency{"analytics", false, h.Healthy})
+	}
+	all = append(all, s.eventDependencies()...)
+	if s.clicks.counted != nil {
+		all = append(all, dependency{"clickhouse", false, s.clicks.counted.Healthy})
+	}
+	if s.redis != nil {
+		all = append(all, dependency{"redis", false, func() error { return errors.Join(s.redis.Healthy(), s.redis.Refused()) }})
+	}
+	if s.shared() && s.cache != nil {
+		all = append(all, dependency{"changes", true, func() error {
+			if s.cache.Behind() > silence {
+				return errSilence
+			}
+			return nil
+		}})
+	}
+	return all
+}
+
 // newCreator makes the write path. Every change is announced to the cache before
 // its writer hears of it.
 func (s *Server) newCreator() *shorten.Creator {
-	return shorten.New(shorten.Config{
-		Store: s.links, Index: s.finder.index, Ranking: s.finder.index, Codes: s.codes, Limits: ratelimit.NewMemory(),
+	cfg := shorten.Config{
+		Store: s.links, Codes: s.codes, Limits: s.newLimits(),
 		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Words: s.ready.words, Once: s.accounts.once,
 		Judge: s.newJudge(), Moderator: s.decides, Journal: s.accounts.journal, Country: s.countryOf(),
 		Dedupe: s.config.Codes == "hash", // the same URL, the same code
 		Host:   s.origin.host, Domains: s.origin.domains,
-		Announce: func(c link.Change) { s.cache.Changed(c) }, Minted: s.cache.Minted,
-		Random: rand.Reader, Metrics: s.metrics.Registerer(),
-	})
+		Announce: s.announce, Random: rand.Reader, Metrics: s.metrics.Registerer(),
+	}
+	if s.finder.index != nil { // else the interfaces would not be nil
+		cfg.Index = s.finder.index
+	}
+	if s.finder.ranker != nil {
+		cfg.Ranking = s.finder.index
+	}
+	if s.cache != nil {
+		cfg.Minted = s.cache.Minted
+		if s.config.CacheWarm {
+			cfg.Made = s.cache.Warm
+		}
+	}
+	return shorten.New(cfg)
+}
+
+// announce tells the cache of a change, and other servers. A server without one serves no
+// links.
+func (s *Server) announce(c link.Change) {
+	switch {
+	case s.cache != nil:
+		s.cache.Announce(c)
+	case s.teller != nil:
+		s.teller.announce(c)
+	}
 }
 
 // openModerator loads the bans, and lets take effect what was decided when the last run
@@ -80,8 +163,8 @@ func (s *Server) newCreator() *shorten.Creator {
 func (s *Server) openModerator(ctx context.Context) error {
 	var err error
 	s.decides, err = moderation.Open(ctx, moderation.Config{
-		Journal: s.accounts.journal, Progress: s.accounts.journal, Links: s.links,
-		Announce: func(c link.Change) { s.cache.Changed(c) }, Random: rand.Reader,
+		Journal: s.accounts.journal, Progress: s.accounts.journal, Links: s.links, Peers: s.accounts.peers,
+		Announce: s.announce, Random: rand.Reader,
 		Work: s.processors.work, Metrics: s.metrics.Registerer(), Log: s.log,
 	})
 	return err

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -58,6 +59,9 @@ func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 		return err
 	})
 	if err != nil {
+		if !known(err) {
+			s.doubts.add(l.Key, time.Now())
+		}
 		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, err)
 	}
 	return stored, nil

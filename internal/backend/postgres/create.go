@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"curt/internal/link"
 )
@@ -43,6 +44,18 @@ const (
 )
 SELECT turn FROM created`
 
+	// Codes that the permutation made are almost never taken, and are not in the change log:
+	// for them a plain INSERT does, which fails as a whole where one is.
+	sqlMint = `INSERT INTO links (place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires,
+		created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version)
+	SELECT place, domain, code, id, workspace, true, destination, digest, status, safety, redirect, starts, expires,
+		created, updated, max_clicks, 0, fallback, forward_query, no_index, cacheable, created_by, title, tags::text[], 1
+	FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
+		$7::bigint[], $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
+		$15::bigint[], $16::text[], $17::bool[], $18::bool[], $19::bool[], $20::text[], $21::text[], $22::text[])
+	AS t (place, domain, code, id, workspace, destination, digest, status, safety, redirect, starts, expires,
+		created, updated, max_clicks, fallback, forward_query, no_index, cacheable, created_by, title, tags)`
+
 	sqlLinksByID = `SELECT ` + linkColumns + `, turn FROM unnest($1::int[], $2::uuid[], $3::text[]) AS t (turn, wanted, owner)
 	JOIN links ON id = wanted AND workspace = owner`
 	sqlTaken = `SELECT turn FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[]) AS t (turn, at, host, name)
@@ -57,7 +70,9 @@ func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	if err := storable(&l); err != nil {
 		return link.Link{}, fmt.Errorf("create: %w", err)
 	}
-	stored, err := s.joiner.submit(ctx, l)
+	within, cancel := limited(ctx) // the wait for its turn included
+	defer cancel()
+	stored, err := s.joiner.submit(within, l)
 	if err != nil {
 		return link.Link{}, fmt.Errorf("create %s: %w", l.Key, err)
 	}
@@ -157,6 +172,17 @@ func merge(a, b []int) []int {
 // insert sends the entries in one statement and returns those whose key or id is taken.
 // Should a value be refused that storable let pass, only its own link pays for it.
 func (s *Links) insert(ctx context.Context, q querier, links []link.Link, entries []int, results []outcome) (lost []int, err error) {
+	if pool, ok := q.(*pgxpool.Pool); ok {
+		switch done, err := s.mint(ctx, pool, links, entries); {
+		case err != nil:
+			return nil, err
+		case done:
+			for _, i := range entries {
+				s.created(&links[i], &results[i])
+			}
+			return nil, nil
+		}
+	}
 	made := make(map[int]bool, len(entries))
 	args := s.createArgs(links, entries)
 	send := func() error {
@@ -192,18 +218,28 @@ func (s *Links) insert(ctx context.Context, q querier, links []link.Link, entrie
 			lost = append(lost, i)
 			continue
 		}
-		results[i] = outcome{link: links[i], done: true}
-		if s.config.Stored != nil && !inTransaction {
-			s.config.Stored(links[i].ID)
+		if results[i] = (outcome{link: links[i], done: true}); !inTransaction {
+			s.created(&links[i], &results[i])
 		}
 	}
 	return lost, nil
+}
+
+// created notes that a link is stored.
+func (s *Links) created(l *link.Link, result *outcome) {
+	*result = outcome{link: *l, done: true}
+	if s.config.Stored != nil {
+		s.config.Stored(l.ID)
+	}
 }
 
 // settle answers entries that were not inserted by what is stored. Those that meet
 // nothing are left: what was in their way is gone, or was refused itself.
 func (s *Links) settle(ctx context.Context, q querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
 	byID, err := s.linksByID(ctx, q, links, entries)
+	if err == nil && len(byID) > 0 {
+		err = confirm(ctx, q) // an earlier try may have stored them
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -250,21 +286,13 @@ func (s *Links) linksByID(ctx context.Context, q querier, links []link.Link, ent
 }
 
 func (s *Links) taken(ctx context.Context, q querier, links []link.Link, entries []int) (map[int]bool, error) {
-	var turns []int32
-	var places []int64
-	var domains, codes []string
-	for _, i := range entries {
-		k := links[i].Key
-		turns, places = append(turns, int32(i)), append(places, s.place(k.Code))
-		domains, codes = append(domains, string(k.Domain)), append(codes, string(k.Code))
-	}
 	found := make(map[int]bool)
 	err := each(ctx, q, func(row pgx.Row) error {
 		var turn int32
 		err := row.Scan(&turn)
 		found[int(turn)] = true
 		return err
-	}, sqlTaken, turns, places, domains, codes)
+	}, sqlTaken, s.keyArgs(entries, func(i int) link.Key { return links[i].Key })...)
 	return found, err
 }
 

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -29,7 +28,7 @@ func parseKeyCursor(c link.Cursor) (keyPosition, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	p := keyPosition{n: n, key: link.Key{Domain: link.Domain(domain), Code: link.Code(code)}}
 	if err != nil || !ok || p.key.Validate() != nil {
-		return keyPosition{}, badCursor(c)
+		return keyPosition{}, link.BadCursor(c)
 	}
 	return p, nil
 }
@@ -42,7 +41,7 @@ type listPosition struct {
 
 // cursor binds the position to the filter, so that it cannot be used with another one.
 func (p listPosition) cursor(f link.Filter) link.Cursor {
-	return link.Cursor(fmt.Sprintf("%s-%x-%x", filterTag(f), p.id[:], string(p.workspace)))
+	return link.Cursor(fmt.Sprintf("%s-%x-%x", f.Tag(), p.id[:], string(p.workspace)))
 }
 
 func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
@@ -51,21 +50,10 @@ func parseListCursor(c link.Cursor, f link.Filter) (listPosition, error) {
 	id, workspace, ok := strings.Cut(rest, "-")
 	raw, errID := hex.DecodeString(id)
 	name, errName := hex.DecodeString(workspace)
-	if tag != filterTag(f) || !ok || errID != nil || errName != nil || len(raw) != len(p.id) || len(name) > link.MaxName {
-		return p, badCursor(c)
+	if tag != f.Tag() || !ok || errID != nil || errName != nil || len(raw) != len(p.id) || len(name) > link.MaxName {
+		return p, link.BadCursor(c)
 	}
 	copy(p.id[:], raw)
 	p.workspace = link.WorkspaceID(name)
 	return p, nil
 }
-
-func filterTag(f link.Filter) string {
-	domain := "*"
-	if f.Domain != nil {
-		domain = "=" + string(*f.Domain)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %x %t", f.Workspace, domain, f.Status, f.Since, f.Oldest))
-	return hex.EncodeToString(sum[:8])
-}
-
-func badCursor(c link.Cursor) error { return fmt.Errorf("cursor %q: %w", c, link.ErrInvalid) }

@@ -23,6 +23,8 @@ const (
 	stateReadOnly        = "25006" // a primary that is one no more
 	stateUnknownStart    = "08P01" // a pooler refuses a parameter that it does not know
 	stateUnknownDatabase = "3D000"
+	stateNoRight         = "42501"
+	stateNoTable         = "42P01"
 )
 
 // stateOf returns the SQLSTATE of an error, "" for what the server did not say.
@@ -78,8 +80,8 @@ func readError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 }
 
-// writeError gives an error of a write its sentinel where it certainly did not happen.
-// Any other may have happened.
+// writeError gives an error of a write its sentinel: what did not certainly fail may have
+// happened.
 func writeError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || known(err):
@@ -93,13 +95,13 @@ func writeError(ctx context.Context, err error) error {
 	case undone(err):
 		return fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 	}
-	return err
+	return fmt.Errorf("%w: %w", link.ErrUncertain, err)
 }
 
 // known reports an error that has a sentinel already.
 func known(err error) bool {
 	for _, s := range []error{
-		link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrUnavailable,
+		link.ErrNotFound, link.ErrExists, link.ErrConflict, link.ErrInvalid, link.ErrUnavailable, link.ErrUncertain,
 		auth.ErrNoKey, auth.ErrNoShare, moderation.ErrNotFound, moderation.ErrInvalid,
 		moderation.ErrNoCase, moderation.ErrNoAppeal, moderation.ErrAppealed, moderation.ErrAnswered,
 	} {

@@ -1,12 +1,39 @@
 package postgres
 
-import "curt/internal/link"
+import (
+	"context"
+
+	"curt/internal/link"
+)
+
+// Listen asks what the other writers have counted, as Run does each second.
+func (s *Rollups) Listen(ctx context.Context) { s.listen(ctx) }
+
+// Look does what Run does each second.
+func (s *Links) Look(ctx context.Context) { s.look(ctx) }
+
+// LookAtReplicas does what Run does in a turn.
+func (s *Links) LookAtReplicas(ctx context.Context) {
+	m, err := s.replicas.mark(ctx, s.read)
+	if err != nil {
+		panic(err)
+	}
+	s.replicas.look(ctx, []mark{m})
+}
+
+// RollupStatements are those of roll-ups.
+func RollupStatements() map[string]string {
+	return map[string]string{
+		"lock totals": sqlLockTotals, "add totals": sqlAddTotals, "click totals": sqlClickTotals, "click total": sqlClickTotal,
+		"clicked": sqlClicked, "rollups": sqlRollupRows, "visitors": sqlRollupVisitors, "sums": sqlRollupSums, "writer": sqlWriter,
+	}
+}
 
 // Statements are those of requests and walks, by name: those that must find what they
 // look for by an index.
 func Statements() map[string]string {
 	return map[string]string{
-		"target": sqlTarget, "link": sqlLink, "links by id": sqlLinksByID, "taken": sqlTaken, "id taken": sqlIDTaken,
+		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken, "id taken": sqlIDTaken,
 		"twins": sqlTwins, "expired": sqlExpired, "unminted": sqlUnminted, "changes": sqlChanges, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend, "newest minted": sqlNewestMinted,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),

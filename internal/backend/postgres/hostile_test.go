@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,9 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"curt/internal/auth"
 	"curt/internal/backend/postgres"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/moderation"
 )
 
 // newLink is a link that nobody minted.
@@ -99,37 +100,50 @@ func changesInOrder(t *testing.T, d *databases) {
 	}
 }
 
-// Only one process at a time has a database that it wants to itself.
-func holders(t *testing.T, d *databases) {
+// Each process keeps progress of its own, and sees what those left that fell silent.
+func instances(t *testing.T, d *databases) {
 	url := d.front.URL(d.server.Copy(t, template))
-	open := func(ctx context.Context, name string) (*postgres.Links, error) {
-		return postgres.OpenLinks(ctx, postgres.LinksConfig{URL: url, Holder: name})
+	journal := func(name string) postgres.Journal {
+		s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: url, Instance: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s.Journal()
 	}
-	a, err := open(t.Context(), "a")
-	if err != nil {
+	a, b := journal("a"), journal("b")
+	walk := []moderation.Walk{{All: true, Seen: 7}}
+	if err := errors.Join(
+		a.KeepProgress(t.Context(), moderation.Progress{Applied: 9}),
+		b.KeepProgress(t.Context(), moderation.Progress{Applied: 5, Walks: walk})); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if s, err := open(short, "b"); err == nil {
-		_ = s.Close()
-		t.Error("another has it too")
+	if p, err := journal("c").Progress(t.Context()); err != nil || p.Applied != 5 || len(p.Walks) != 0 {
+		t.Errorf("a newcomer begins with %+v, %v", p, err)
 	}
-	again, err := open(t.Context(), "a") // after kill -9
-	if err != nil {
+	if left, err := a.Silent(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("silent are %+v, %v", left, err)
+	}
+	exec(t, url, "UPDATE instances SET kept = kept - interval '2 minutes' WHERE name = 'b'")
+	left, err := a.Silent(t.Context())
+	if err != nil || len(left) != 1 || left[0].Name != "b" || left[0].Progress.Applied != 5 || len(left[0].Progress.Walks) != 1 {
+		t.Fatalf("silent are %+v, %v", left, err)
+	}
+	if err := errors.Join(b.KeepProgress(t.Context(), moderation.Progress{Applied: 6}), a.Forget(t.Context(), left[0])); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(a.Close(), again.Close()); err != nil {
+	if p, err := b.Progress(t.Context()); err != nil || p.Applied != 6 {
+		t.Errorf("one that came back was forgotten: %+v, %v", p, err)
+	}
+	exec(t, url, "UPDATE instances SET kept = kept - interval '2 minutes' WHERE name = 'b'")
+	if left, err = a.Silent(t.Context()); err != nil || len(left) != 1 {
+		t.Fatalf("silent are %+v, %v", left, err)
+	}
+	if err := a.Forget(t.Context(), left[0]); err != nil {
 		t.Fatal(err)
 	}
-	b, err := open(t.Context(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = b.Close() }()
-	exec(t, url, "UPDATE holder SET name = 'c', until = now() + interval '1 hour'") // while b slept
-	if err := b.Run(t.Context()); !errors.Is(err, postgres.ErrHeld) {
-		t.Errorf("taken over: %v", err)
+	if left, err = a.Silent(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("silent are %+v, %v", left, err)
 	}
 }
 
@@ -184,5 +198,76 @@ func dayKeys(t *testing.T, d *databases) {
 	}
 	if key(first, day) == monday {
 		t.Error("the key of a past day is still there")
+	}
+	now := time.Now()
+	today := key(first, now)
+	tomorrow := key(second, now.Add(24*time.Hour))
+	if tomorrow == today || key(second, now) != today || key(first, now.Add(24*time.Hour)) != tomorrow {
+		t.Error("whoever asks for the key of the next day ends that of today")
+	}
+}
+
+// answersLost has the server end each connection that writes, from within the write: whoever
+// asked cannot know whether it happened, and is told so.
+func answersLost(t *testing.T, d *databases) {
+	s := d.fresh(t)
+	l, err := s.Create(t.Context(), newLink(1, "kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _ := d.urls.Load(s)
+	exec(t, url.(string), "CREATE FUNCTION vanish() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$")
+	for _, table := range []string{"links", "journal", "keys", "leases"} {
+		exec(t, url.(string), "CREATE TRIGGER vanish BEFORE INSERT OR UPDATE ON "+table+" FOR EACH ROW EXECUTE FUNCTION vanish()")
+	}
+	ban := moderation.Entry{
+		At: linktest.Epoch(), Entity: moderation.Entity{Kind: moderation.KindHost, Name: "example.com"},
+		Action: moderation.ActionBan, Safety: link.Blocked, Actor: "key:0190b3a1f0e07c3a8b1d5e6f7a8b9c0d",
+	}
+	for name, write := range map[string]func() error{
+		"create":     func() error { _, err := s.Create(t.Context(), newLink(2, "lost")); return err },
+		"replace":    func() error { _, err := s.Replace(t.Context(), l); return err },
+		"append":     func() error { _, err := s.Journal().Append(t.Context(), ban); return err },
+		"make a key": func() error { _, err := s.Keys().Create(t.Context(), auth.Key{}, "", auth.Sum{}); return err },
+		"lease":      func() error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
+		"create many": func() error {
+			_, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(newLink(3, "more")))
+			return err
+		},
+	} {
+		if err := write(); !errors.Is(err, link.ErrUncertain) || errors.Is(err, link.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUncertain", name, err)
+		}
+	}
+}
+
+// mintedTaken creates codes that we made at once with one that is taken: that one alone is
+// refused, and who sends all again is answered by what is stored.
+func mintedTaken(t *testing.T, d *databases) {
+	s := d.fresh(t)
+	minted := func(n int, code string) link.Link {
+		l := newLink(n, code)
+		l.Minted = true
+		return l
+	}
+	if _, err := s.Create(t.Context(), minted(1, "Ab3dEf1")); err != nil {
+		t.Fatal(err)
+	}
+	entries := []link.Creation{
+		{Link: minted(2, "Ab3dEf2")}, {Link: minted(3, "Ab3dEf1")}, {Link: minted(4, "zz3dEf4")}, {Link: minted(5, "0b3dEf5")},
+	}
+	for range 2 {
+		results, err := s.CreateMany(t.Context(), linktest.Epoch(), entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range results {
+			if taken := i == 1; errors.Is(r.Err, link.ErrExists) != taken || !taken && (r.Err != nil || r.Link.Key != entries[i].Link.Key) {
+				t.Errorf("entry %d: %+v, %v", i, r.Link.Key, r.Err)
+			}
+		}
+	}
+	if changes, err := s.Changes(t.Context(), 0, 10); err != nil || len(changes) > 0 {
+		t.Errorf("codes that we made are in the change log: %v, %v", changes, err)
 	}
 }

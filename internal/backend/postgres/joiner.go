@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"curt/internal/link"
 )
@@ -36,6 +38,7 @@ type creation struct {
 	result link.Link
 	err    error
 	done   chan struct{}
+	left   atomic.Bool // nobody waits for it any more
 }
 
 func newJoiner(lanes int, create func([]*creation)) *joiner {
@@ -44,8 +47,8 @@ func newJoiner(lanes int, create func([]*creation)) *joiner {
 	return j
 }
 
-// submit creates l with whatever else is queued. An error without a sentinel of package
-// link means "may have happened".
+// submit creates l with whatever else is queued. link.ErrUncertain means "may have
+// happened".
 func (j *joiner) submit(ctx context.Context, l link.Link) (link.Link, error) {
 	c := &creation{link: l, done: make(chan struct{})}
 	if err := j.enqueue(c); err != nil {
@@ -55,6 +58,7 @@ func (j *joiner) submit(ctx context.Context, l link.Link) (link.Link, error) {
 	case <-c.done:
 		return c.result, c.err
 	case <-ctx.Done():
+		c.left.Store(true)
 		return link.Link{}, fmt.Errorf("left before the commit, which may still happen: %w", context.Cause(ctx))
 	}
 }
@@ -94,6 +98,7 @@ func (j *joiner) drain() {
 func (j *joiner) take() []*creation {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.queue = slices.DeleteFunc(j.queue, func(c *creation) bool { return c.left.Load() })
 	n := min(len(j.queue), maxJoined)
 	batch := j.queue[:n:n]
 	j.queue = j.queue[n:]

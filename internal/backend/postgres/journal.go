@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +22,7 @@ type Journal struct{ links *Links }
 var (
 	_ moderation.Journal       = Journal{}
 	_ moderation.ProgressStore = Journal{}
+	_ moderation.Peers         = Journal{}
 )
 
 // Journal returns the journal beside the links.
@@ -50,9 +50,6 @@ const (
 	sqlBans = `SELECT ` + entryColumns + ` FROM journal WHERE action IN ('ban', 'lift') ORDER BY sequence`
 
 	sqlEraseEntry = `UPDATE journal SET reason = '', reason_salt = '', evidence = '', evidence_salt = '' WHERE sequence = $1`
-
-	sqlProgress     = `SELECT progress FROM journal_progress WHERE n = 1`
-	sqlKeepProgress = `INSERT INTO journal_progress (n, progress) VALUES (1, $1) ON CONFLICT (n) DO UPDATE SET progress = excluded.progress`
 )
 
 // Append implements moderation.Journal.
@@ -199,35 +196,4 @@ func (j Journal) Erase(ctx context.Context, sequence uint64, by moderation.Entry
 		return moderation.Entry{}, fmt.Errorf("erase entry %d: %w", sequence, err)
 	}
 	return said[0], nil
-}
-
-// Progress implements moderation.ProgressStore.
-func (j Journal) Progress(ctx context.Context) (p moderation.Progress, err error) {
-	text := "{}"
-	err = j.links.reading(ctx, func(ctx context.Context, q querier) error {
-		_, err := one(ctx, q, func(row pgx.Row) error { return row.Scan(&text) }, sqlProgress)
-		return err
-	})
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &p)
-	}
-	if err != nil {
-		return moderation.Progress{}, fmt.Errorf("read the progress of the journal: %w", err)
-	}
-	return p, nil
-}
-
-// KeepProgress implements moderation.ProgressStore.
-func (j Journal) KeepProgress(ctx context.Context, p moderation.Progress) error {
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = j.links.writing(ctx, func(ctx context.Context, q querier) error {
-			_, err := q.Exec(ctx, sqlKeepProgress, string(text))
-			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("keep the progress of the journal: %w", err)
-	}
-	return nil
 }

@@ -22,9 +22,12 @@ const (
 
 	sqlNewestMinted = `SELECT place FROM (SELECT place, minted FROM links ORDER BY id DESC LIMIT $1) AS newest WHERE minted`
 
-	sqlDayKey  = `SELECT key FROM day_keys WHERE day = $1`
+	// A day that is over is over by the clock of the database, too: the key of the next day
+	// may be asked for before midnight.
+	sqlDayKey  = `SELECT key, EXISTS (SELECT FROM day_keys WHERE ` + dayIsOver + `) FROM day_keys WHERE day = $1`
 	sqlAddDay  = `INSERT INTO day_keys (day, key) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING`
-	sqlDropDay = `DELETE FROM day_keys WHERE day < $1`
+	sqlDropDay = `DELETE FROM day_keys WHERE ` + dayIsOver
+	dayIsOver  = `day < least($1::bigint, floor(extract(epoch FROM now()) / 86400)::bigint)`
 )
 
 // Lease implements codegen.Leaser.
@@ -101,25 +104,27 @@ func (s *Links) skipStaleLeases(ctx context.Context) error {
 }
 
 // DayKey returns the key of visitor tags for the UTC day that holds day, the same to all
-// processes. It makes the key when it is asked for first, and then deletes the keys of all
-// earlier days. What PostgreSQL has written lives on in its write-ahead log and in backups
-// as long as those are kept.
+// processes. It makes the key when it is asked for first, and deletes the keys of earlier
+// days that are over. What PostgreSQL has written lives on in its write-ahead log and in
+// backups as long as those are kept.
 func (s *Links) DayKey(ctx context.Context, day time.Time) (key [16]byte, err error) {
 	number := day.UTC().Unix() / int64((24 * time.Hour).Seconds())
 	err = s.writing(ctx, func(ctx context.Context, q querier) error {
-		found, err := readDay(ctx, q, number, &key)
-		if err != nil || found {
+		found, old, err := readDay(ctx, q, number, &key)
+		if err != nil || found && !old {
 			return err
 		}
-		var fresh [16]byte
-		_, _ = rand.Read(fresh[:]) // never fails: crypto/rand ends the process instead
-		if _, err := q.Exec(ctx, sqlAddDay, number, fresh[:]); err != nil {
+		if !found {
+			var fresh [16]byte
+			_, _ = rand.Read(fresh[:]) // never fails: crypto/rand ends the process instead
+			if _, err := q.Exec(ctx, sqlAddDay, number, fresh[:]); err != nil {
+				return err
+			}
+		}
+		if _, err := q.Exec(ctx, sqlDropDay, number); err != nil || found {
 			return err
 		}
-		if _, err := q.Exec(ctx, sqlDropDay, number); err != nil {
-			return err
-		}
-		_, err = readDay(ctx, q, number, &key)
+		_, _, err = readDay(ctx, q, number, &key)
 		return err
 	})
 	if err != nil {
@@ -128,9 +133,10 @@ func (s *Links) DayKey(ctx context.Context, day time.Time) (key [16]byte, err er
 	return key, nil
 }
 
-func readDay(ctx context.Context, q querier, number int64, key *[16]byte) (found bool, err error) {
+// readDay reads the key of a day; old reports that there are some of days that are over.
+func readDay(ctx context.Context, q querier, number int64, key *[16]byte) (found, old bool, err error) {
 	var stored []byte
-	found, err = one(ctx, q, func(row pgx.Row) error { return row.Scan(&stored) }, sqlDayKey, number)
+	found, err = one(ctx, q, func(row pgx.Row) error { return row.Scan(&stored, &old) }, sqlDayKey, number)
 	copy(key[:], stored)
-	return found, err
+	return found, old, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/pressly/goose/v3"
 
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -28,15 +28,22 @@ type LinksConfig struct {
 	Writers   int   // connections for writes; default 4
 	ChangeLog int64 // changes kept for readers of Changes; default 1,000,000
 
-	// Holder, if set, is who has the database to itself: OpenLinks waits up to holdWait
-	// for another holder to go or to fall silent, and Run ends with ErrHeld should one
-	// have taken over. Whoever opens it with the name of the holder of before, who must
-	// have ended, has it at once.
-	Holder string
+	// Instance names this process among those that share the database, for good: whoever
+	// opens it with the same name comes after the one of before, who must have ended.
+	Instance string
 
 	// Stored is called with the id of each new link once it is durable, also when its
 	// creator has gone home. It must not block. Nil = nobody listens.
 	Stored func(link.ID)
+
+	// Replicas are URLs of standbys, one each, that Lookup asks while they are behind the
+	// primary by no more than MaxLag, which is 5 s by default.
+	Replicas []string
+	MaxLag   time.Duration
+
+	// ReadOnly says that this process follows links and neither makes nor changes any: Tables
+	// then asks for no right to write.
+	ReadOnly bool
 
 	Log *slog.Logger // default none
 }
@@ -45,6 +52,7 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.Readers = cmp.Or(c.Readers, 8)
 	c.Writers = cmp.Or(c.Writers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
+	c.MaxLag = cmp.Or(c.MaxLag, 5*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -52,8 +60,8 @@ func (c LinksConfig) withDefaults() LinksConfig {
 }
 
 // Links is a database of links and leases that processes share. It implements link.Store
-// with every optional interface, and codegen.Leaser. Look-ups ask the primary and never
-// lag.
+// with every optional interface, and codegen.Leaser. Look-ups ask
+// the primary and never lag, unless there are replicas: then by LinksConfig.MaxLag at most.
 //
 // A write that returned nil is durable as far as synchronous_commit of the role says: on
 // the disk of the primary, and of its synchronous standbys where there are any. A server
@@ -64,36 +72,41 @@ func (c LinksConfig) withDefaults() LinksConfig {
 // the server does.
 //
 // Run must be running for long use: nothing else shortens the change log and looks after
-// Healthy.
+// Healthy and Tables.
 type Links struct {
 	config LinksConfig
 	read   *pgxpool.Pool
 	write  *pgxpool.Pool
 	joiner *joiner
 
+	replicas *replicas
+
 	codeKey [32]byte
 	codes   *codegen.Permutation
 
-	health  atomic.Pointer[error] // why writes fail; nil = they do not
+	needs  needs
+	doubts doubts // about changes of this process
+
+	health  health
 	closing sync.Once
 	closed  atomic.Bool
 }
 
 // The contracts that Links keeps.
 var (
-	_ link.Store     = (*Links)(nil)
-	_ link.Batcher   = (*Links)(nil)
-	_ link.Spender   = (*Links)(nil)
-	_ link.Deduper   = (*Links)(nil)
-	_ codegen.Leaser = (*Links)(nil)
+	_ link.Store      = (*Links)(nil)
+	_ link.Batcher    = (*Links)(nil)
+	_ link.Spender    = (*Links)(nil)
+	_ link.Deduper    = (*Links)(nil)
+	_ link.ManyGetter = (*Links)(nil)
+	_ codegen.Leaser  = (*Links)(nil)
 )
 
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at
 // the first start, and moves leases past the newest minted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
-	s := &Links{config: config.withDefaults()}
+	s := &Links{config: config.withDefaults(), needs: needsOf(config.ReadOnly)}
 	if err := s.open(ctx); err != nil {
-		s.endHold()
 		s.closePools()
 		return nil, fmt.Errorf("open links: %w", err)
 	}
@@ -111,13 +124,13 @@ func (s *Links) open(ctx context.Context) (err error) {
 	if warning != "" {
 		s.config.Log.WarnContext(ctx, warning)
 	}
-	if err := migrate(ctx, s.write); err != nil {
+	if s.replicas, err = newReplicas(s.config.Replicas, s.config.MaxLag, int32(s.config.Readers), s.config.Log); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.write, migrationFiles, "migrations", goose.DefaultTablename); err != nil {
 		return err
 	}
 	if s.read, err = resized(ctx, s.write, int32(s.config.Readers)); err != nil {
-		return err
-	}
-	if err := s.takeHold(ctx); err != nil {
 		return err
 	}
 	s.joiner = newJoiner(max(1, s.config.Writers/2), s.createJoined)
@@ -170,6 +183,9 @@ func (s *Links) ready(ctx context.Context) error {
 	if s.closed.Load() {
 		return errClosed
 	}
+	if s.health.elsewhere.Load() {
+		return s.Tables()
+	}
 	return nil
 }
 
@@ -218,32 +234,23 @@ func (s *Links) heard(err error) {
 	}
 }
 
-// Healthy returns nil while writes are accepted, and why not otherwise, wrapped in
-// link.ErrUnavailable. It does no I/O: Run asks the database once a second.
-func (s *Links) Healthy() error {
-	if err := s.health.Load(); err != nil {
-		return fmt.Errorf("the database of links: %w: %w", link.ErrUnavailable, *err)
-	}
-	return nil
-}
-
 const (
 	healthEvery = time.Second
 	trimEvery   = 10 * time.Second
-
-	sqlWritable = `SELECT pg_is_in_recovery()`
 )
 
 // Run looks after the database until ctx ends.
 func (s *Links) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { s.replicas.watch(ctx, s.read) })
+	defer watching.Wait()
+	defer end()
 	turns := time.NewTicker(healthEvery)
 	defer turns.Stop()
 	var trimmed time.Time
 	for {
 		s.look(ctx)
-		if err := s.keepHold(ctx); err != nil {
-			return err
-		}
 		if time.Since(trimmed) >= trimEvery {
 			trimmed = time.Now()
 			if err := s.trimChanges(ctx); err != nil && ctx.Err() == nil {
@@ -258,44 +265,21 @@ func (s *Links) Run(ctx context.Context) error {
 	}
 }
 
-// look asks whether writes would be accepted, and says so once when that changes.
-func (s *Links) look(ctx context.Context) {
-	within, cancel := limited(ctx)
-	defer cancel()
-	var standby bool
-	err := s.write.QueryRow(within, sqlWritable).Scan(&standby)
-	if err == nil && standby {
-		s.write.Reset()
-		err = errors.New("the server is a standby")
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	before := s.health.Load()
-	switch {
-	case err != nil:
-		s.health.Store(&err)
-		if before == nil {
-			s.config.Log.ErrorContext(ctx, "the database of links takes no writes", slog.Any("err", err))
-		}
-	case before != nil:
-		s.health.Store(nil)
-		s.config.Log.InfoContext(ctx, "the database of links takes writes again")
-	}
-}
-
 // Close waits for calls under way and closes the connections. A second Close does nothing.
 func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.closed.Store(true)
 		s.joiner.close()
-		s.endHold()
 		s.closePools()
 	})
 	return nil
 }
 
+// Replicas tells how look-ups are shared with replicas.
+func (s *Links) Replicas() ReplicaStats { return s.replicas.stats() }
+
 func (s *Links) closePools() {
+	s.replicas.close()
 	for _, pool := range []*pgxpool.Pool{s.read, s.write} {
 		if pool != nil {
 			pool.Close()

@@ -29,15 +29,21 @@ func newDatabases(t *testing.T) *databases {
 	t.Helper()
 	d := &databases{server: testkit.StartPostgres(t, testkit.PostgresConfig{})}
 	d.front = d.server
-	d.server.Exec(t, "CREATE DATABASE "+template)
-	s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: d.server.URL(template)})
+	schema(t, d.server)
+	return d
+}
+
+// schema makes the template of a server's databases.
+func schema(t *testing.T, server *testkit.Postgres) {
+	t.Helper()
+	server.Exec(t, "CREATE DATABASE "+template)
+	s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: server.URL(template)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 func (d *databases) open(t testing.TB, url string) *postgres.Links {
@@ -89,7 +95,7 @@ func pooled(t *testing.T, direct *databases) {
 	}
 	t.Run("model", func(t *testing.T) { linktest.ModelRun(t, d.links(), script) })
 	t.Run("changes", func(t *testing.T) { changesInOrder(t, d) })
-	t.Run("holders", func(t *testing.T) { holders(t, d) })
+	t.Run("instances", func(t *testing.T) { instances(t, d) })
 }
 
 // TestPostgres runs every suite against one server, which takes longer to start than any
@@ -103,14 +109,18 @@ func TestPostgres(t *testing.T) {
 			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return d.again(t, l) })
 	})
 	accounts(t, d)
+	t.Run("roll-ups", func(t *testing.T) { rollups(t, d) })
 	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
 	for name, prove := range map[string]func(*testing.T, *databases){
 		"what cannot be stored is refused alone":       badRows,
+		"a code of ours that is taken":                 mintedTaken,
 		"changes are numbered in the order of commits": changesInOrder,
-		"one process at a time where that is wanted":   holders,
+		"each process has progress of its own":         instances,
 		"a day has one key":                            dayKeys,
 		"a server that forgets is refused":             unfit,
 		"statements find what they want by an index":   plans,
+		"what is missing in a database is told":        missing,
+		"a write whose answer is lost is uncertain":    answersLost,
 	} {
 		t.Run(name, func(t *testing.T) { prove(t, d) })
 	}

@@ -25,11 +25,12 @@ const minVersion = 150000
 // is given. Asking again does not help, as it may with any other error of OpenLinks.
 var ErrUnfit = errors.New("the database cannot be used")
 
-// migrate brings the schema up to date. Of several processes that start at once one does
+// migrate brings the schema of a folder of migrations up to date; table keeps which of them
+// were applied. Of several processes that start at once one does
 // it: a row with a lease is the lock, because a pooler in transaction mode would keep an
 // advisory lock of the session behind our back.
-func migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	files, err := fs.Sub(migrationFiles, "migrations")
+func migrate(ctx context.Context, pool *pgxpool.Pool, all embed.FS, folder, table string) error {
+	files, err := fs.Sub(all, folder)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -39,7 +40,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	db := stdlib.OpenDBFromPool(pool)
-	p, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithLocker(locker))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithLocker(locker), goose.WithTableName(table))
 	if err != nil {
 		return errors.Join(fmt.Errorf("migrate: %w", err), db.Close())
 	}
@@ -92,4 +93,33 @@ func Probe(ctx context.Context, url string) (string, error) {
 		warning = "; " + warning
 	}
 	return "answers, PostgreSQL " + version + warning, nil
+}
+
+// ProbeReplica connects to a standby as OpenLinks does to a replica, changes nothing, and says
+// what is there. What is no standby is an error, and so is one of another cluster than the
+// primary that a second URL names. Where a user may not ask for that, or the primary does not
+// answer, the standby is accepted, and what is said has the doubt.
+func ProbeReplica(ctx context.Context, url, primary string) (string, error) {
+	pool, err := lazyPool(url, 1)
+	if err != nil {
+		return "", err
+	}
+	defer pool.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*connectLimit)
+	defer cancel()
+	if _, _, err := replayed(ctx, pool); err != nil {
+		return "", fmt.Errorf("ask the standby: %w", err)
+	}
+	var version string
+	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version')`).Scan(&version); err != nil {
+		return "", fmt.Errorf("ask for the version: %w", err)
+	}
+	doubt, err := probeCluster(ctx, pool, primary)
+	if err != nil {
+		return "", err
+	}
+	if doubt != "" {
+		doubt = "; whether it follows the primary in CURT_LINKS is not known: " + doubt
+	}
+	return "a standby answers, PostgreSQL " + version + doubt, nil
 }

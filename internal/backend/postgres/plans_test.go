@@ -34,11 +34,7 @@ func plans(t *testing.T, d *databases) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close(t.Context()) }()
-	for _, set := range []string{"enable_seqscan = off", "enable_bitmapscan = off", "plan_cache_mode = force_generic_plan"} {
-		if _, err := c.Exec(t.Context(), "SET "+set); err != nil {
-			t.Fatal(err)
-		}
-	}
+	noScans(t, c)
 	index := map[string]string{
 		"target": "links_pkey", "link": "links_pkey", "twins": "links_by_twins",
 		"expired": "links_by_expiry", "unminted": "links_unminted", "changes": "changes_pkey",
@@ -48,13 +44,7 @@ func plans(t *testing.T, d *databases) {
 		"pending cases": "cases_pending", "link appeal": "appeals_by_link",
 	}
 	for name, statement := range postgres.Statements() {
-		plan := explain(t, c, statement)
-		if strings.Contains(plan, "Seq Scan") {
-			t.Errorf("%s reads a whole table:\n%s", name, plan)
-		}
-		if want, ok := index[name]; ok && !strings.Contains(plan, want) {
-			t.Errorf("%s does not use %s:\n%s", name, want, plan)
-		}
+		plan := useIndexes(t, c, name, statement, index[name])
 		if strings.HasPrefix(name, "list") && strings.Contains(plan, "Sort") {
 			t.Errorf("%s sorts:\n%s", name, plan)
 		}
@@ -63,6 +53,30 @@ func plans(t *testing.T, d *databases) {
 	if len(index) > 0 {
 		t.Errorf("no such statements: %v", index)
 	}
+}
+
+// noScans leaves a connection scans of whole tables only where no index helps.
+func noScans(t *testing.T, c *pgx.Conn) {
+	t.Helper()
+	for _, set := range []string{"enable_seqscan = off", "enable_bitmapscan = off", "plan_cache_mode = force_generic_plan"} {
+		if _, err := c.Exec(t.Context(), "SET "+set); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// useIndexes returns the plan of a statement, which may read no whole table and must use
+// an index if one is named.
+func useIndexes(t *testing.T, c *pgx.Conn, name, statement, index string) string {
+	t.Helper()
+	plan := explain(t, c, statement)
+	if strings.Contains(plan, "Seq Scan") {
+		t.Errorf("%s reads a whole table:\n%s", name, plan)
+	}
+	if !strings.Contains(plan, index) {
+		t.Errorf("%s does not use %s:\n%s", name, index, plan)
+	}
+	return plan
 }
 
 // explain returns the plan of a statement for parameters that are not known yet.

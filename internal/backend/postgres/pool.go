@@ -53,6 +53,7 @@ func newPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error)
 			c.RuntimeParams[name] = value
 		}
 	}
+	config.AfterConnect = noteDirect
 	pool, err := connected(ctx, config)
 	if stateOf(err) != stateUnknownStart {
 		return pool, err
@@ -95,6 +96,33 @@ func resized(ctx context.Context, pool *pgxpool.Pool, size int32) (*pgxpool.Pool
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	return second, nil
+}
+
+// lazyPool returns a pool to one server, standby or not. It connects when it is used. It
+// sends no limits, which a pooler may refuse: whoever uses it has limits of their own.
+func lazyPool(url string, size int32) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	c := config.ConnConfig
+	for _, f := range c.Fallbacks { // of one host, too: with TLS and without
+		if f.Host != c.Host || f.Port != c.Port {
+			return nil, fmt.Errorf("%w: a replica's URL names several hosts; give each a URL of its own", ErrUnfit)
+		}
+	}
+	config.MaxConns, config.MaxConnIdleTime, config.HealthCheckPeriod = size, 5*time.Minute, 5*time.Second
+	config.MaxConnLifetime, config.MaxConnLifetimeJitter = time.Hour, 10*time.Minute
+	c.DefaultQueryExecMode, c.ConnectTimeout = pgx.QueryExecModeCacheDescribe, connectLimit
+	if _, set := c.RuntimeParams["application_name"]; !set {
+		c.RuntimeParams["application_name"] = "curt"
+	}
+	config.AfterConnect = noteDirect
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return pool, nil
 }
 
 // limited bounds a call that a request waits for.

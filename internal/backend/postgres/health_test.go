@@ -1,0 +1,89 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"curt/internal/backend/postgres"
+	"curt/internal/link"
+	"curt/internal/testkit"
+)
+
+// humble makes a user that owns nothing but a new database, and returns its name and its URL.
+func humble(t *testing.T, server *testkit.Postgres) (name, url string) {
+	t.Helper()
+	name = server.Copy(t, "template1")
+	server.Exec(t, "CREATE ROLE humble LOGIN")
+	server.Exec(t, fmt.Sprintf("ALTER DATABASE %s OWNER TO humble", name))
+	return name, strings.Replace(server.URL(name), "//curt@", "//humble@", 1)
+}
+
+// opened opens a store that is closed with the test, and that nobody looks after.
+func opened(t *testing.T, config postgres.LinksConfig) *postgres.Links {
+	t.Helper()
+	s, err := postgres.OpenLinks(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// missing takes from a database, step by step, what its users need.
+func missing(t *testing.T, d *databases) {
+	server := d.server
+	name, url := humble(t, server)
+	writer, reader := opened(t, postgres.LinksConfig{URL: url}), opened(t, postgres.LinksConfig{URL: url, ReadOnly: true})
+	const both = "REVOKE ALL ON links, changes FROM humble"
+	for _, tt := range []struct{ take, give, writer, reader string }{
+		{"REVOKE SELECT ON links FROM humble", "GRANT SELECT ON links TO humble", "missing: SELECT on links", "missing: SELECT on links"},
+		{"REVOKE INSERT ON links FROM humble", "GRANT INSERT ON links TO humble", "missing: INSERT on links", ""},
+		{"REVOKE UPDATE ON links FROM humble", "GRANT UPDATE ON links TO humble", "missing: UPDATE on links", ""},
+		{both, "GRANT ALL ON links, changes TO humble", "missing: SELECT on links, INSERT on links, UPDATE on links, SELECT on changes, INSERT on changes", "missing: SELECT on links, SELECT on changes"},
+		{"REVOKE ALL ON settings FROM humble", "GRANT ALL ON settings TO humble", "", ""},
+		{"ALTER TABLE links RENAME TO gone", "ALTER TABLE gone RENAME TO links", "missing: the table links", "missing: the table links"},
+		{"ALTER SCHEMA public RENAME TO gone", "ALTER SCHEMA gone RENAME TO public", "missing: the table links, the table changes, the table change_head, the table leases", "missing: the table links, the table changes, the table change_head"},
+		{"UPDATE settings SET value = sha256(value)", "", "it is another database than at the start: its key of codes differs", "it is another database than at the start: its key of codes differs"},
+	} {
+		server.ExecIn(t, name, tt.take)
+		saysOf(t, tt.take, writer, tt.writer)
+		saysOf(t, tt.take, reader, tt.reader)
+		if err := errors.Join(writer.Healthy(), reader.Healthy()); err != nil {
+			t.Errorf("%s: %v", tt.take, err)
+		}
+		if tt.give != "" {
+			server.ExecIn(t, name, tt.give)
+			saysOf(t, tt.give, writer, "")
+			saysOf(t, tt.give, reader, "")
+		}
+	}
+	// What another database does not know says nothing of ours, and it is told nothing.
+	if _, err := reader.Lookup(t.Context(), link.Key{Code: "unknown"}); !errors.Is(err, link.ErrUnavailable) || errors.Is(err, link.ErrNotFound) {
+		t.Errorf("look up in another database: %v", err)
+	}
+	if _, err := writer.Create(t.Context(), newLink(2, "elsewhere")); !errors.Is(err, link.ErrUnavailable) {
+		t.Errorf("create in another database: %v", err)
+	}
+	if _, err := writer.Changes(t.Context(), 0, 10); !errors.Is(err, link.ErrUnavailable) {
+		t.Errorf("read the changes of another database: %v", err)
+	}
+}
+
+// saysOf looks at the tables and compares what is said of them, "" for nothing.
+func saysOf(t *testing.T, after string, s *postgres.Links, want string) {
+	t.Helper()
+	s.Look(t.Context())
+	got := ""
+	if unfit, ok := errors.AsType[*postgres.UnfitTables](s.Tables()); ok {
+		got = unfit.PublicMessage()
+	}
+	if got != want {
+		t.Errorf("after %s: %q, want %q", after, got, want)
+	}
+}

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/moderation"
+)
+
+// Times are the server's alone: clocks of machines differ.
+const (
+	sqlProgress     = `SELECT name, kept, progress FROM instances`
+	sqlKeepProgress = `INSERT INTO instances (name, kept, progress) VALUES ($1, now(), $2)
+	ON CONFLICT (name) DO UPDATE SET kept = excluded.kept, progress = excluded.progress`
+	sqlSilent = sqlProgress + ` WHERE name <> $1 AND kept < now() - $2::interval`
+	sqlForget = `DELETE FROM instances WHERE name = $1 AND kept = $2`
+)
+
+// progresses returns what instances have kept.
+func (j Journal) progresses(ctx context.Context, query string, args ...any) (all []moderation.Left, err error) {
+	err = j.links.reading(ctx, func(ctx context.Context, q querier) error {
+		all = nil
+		return each(ctx, q, func(row pgx.Row) error {
+			var l moderation.Left
+			var text string
+			if err := row.Scan(&l.Name, &l.Kept, &text); err != nil {
+				return err
+			}
+			err := json.Unmarshal([]byte(text), &l.Progress)
+			all = append(all, l)
+			return err
+		}, query, args...)
+	})
+	return all, err
+}
+
+// Progress implements moderation.ProgressStore.
+func (j Journal) Progress(ctx context.Context) (p moderation.Progress, err error) {
+	all, err := j.progresses(ctx, sqlProgress)
+	if err != nil {
+		return p, fmt.Errorf("read the progress of the journal: %w", err)
+	}
+	for i := range all {
+		if all[i].Name == j.links.config.Instance {
+			return all[i].Progress, nil
+		}
+		if applied := all[i].Progress.Applied; i == 0 || applied < p.Applied {
+			p.Applied = applied
+		}
+	}
+	return p, nil
+}
+
+// KeepProgress implements moderation.ProgressStore.
+func (j Journal) KeepProgress(ctx context.Context, p moderation.Progress) error {
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = j.links.writing(ctx, func(ctx context.Context, q querier) error {
+			_, err := q.Exec(ctx, sqlKeepProgress, j.links.config.Instance, string(text))
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("keep the progress of the journal: %w", err)
+	}
+	return nil
+}
+
+// Silent implements moderation.Peers.
+func (j Journal) Silent(ctx context.Context) ([]moderation.Left, error) {
+	left, err := j.progresses(ctx, sqlSilent, j.links.config.Instance, moderation.SilentFor)
+	if err != nil {
+		return nil, fmt.Errorf("look for instances that ended: %w", err)
+	}
+	return left, nil
+}
+
+// Forget implements moderation.Peers.
+func (j Journal) Forget(ctx context.Context, l moderation.Left) error {
+	err := j.links.writing(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, sqlForget, l.Name, l.Kept)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget instance %s: %w", l.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"curt/internal/backend/postgres"
+	"curt/internal/cache"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/testkit"
+)
+
+// pair is a primary with a standby.
+type pair struct {
+	primary, standby *testkit.Postgres
+	log              *slog.Logger // nil = discard
+}
+
+// open opens a store on a database, with the standby as its replica, and runs it.
+func (p pair) open(t testing.TB, database string, lag time.Duration) *postgres.Links {
+	t.Helper()
+	s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{
+		URL: p.primary.URL(database), Replicas: []string{p.standby.URL(database)}, MaxLag: lag, Readers: 4, Log: p.log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ran; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) { // another process's
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func TestReplica(t *testing.T) {
+	p := pair{primary: testkit.StartPostgres(t, testkit.PostgresConfig{})}
+	p.standby = testkit.StartStandby(t, p.primary)
+	p.primary.Exec(t, "ALTER SYSTEM RESET synchronous_standby_names")
+	p.primary.Exec(t, "SELECT pg_reload_conf()")
+	t.Run("conforms", func(t *testing.T) { replicaConforms(t, p) })
+	t.Run("answers, and is never the last word", func(t *testing.T) { replicaAnswers(t, p) })
+	t.Run("too far behind it is not asked", func(t *testing.T) { replicaBehind(t, p) })
+	t.Run("is probed as a standby", func(t *testing.T) { replicaProbed(t, p) })
+	t.Run("of another cluster it is not asked", func(t *testing.T) { foreignReplica(t, p) })
+	t.Run("wrong replicas are refused", func(t *testing.T) { wrongReplicas(t, p) })
+}
+
+// replicaConforms runs the whole suite.
+func replicaConforms(t *testing.T, p pair) {
+	schema(t, p.primary)
+	var names sync.Map
+	h := linktest.Harness{Features: linktest.Replicas().Features}
+	h.Open = func(t testing.TB) link.Store {
+		name := p.primary.Copy(t, template)
+		s := p.open(t, name, h.Features.MaxLag)
+		names.Store(s, name)
+		await(t, "the replica answers", func() bool { return s.Replicas().Usable == 1 })
+		return s
+	}
+	h.Again = func(t testing.TB, s link.Store) link.Store {
+		name, _ := names.Load(s)
+		return p.open(t, name.(string), h.Features.MaxLag)
+	}
+	linktest.Run(t, h)
+}
+
+func replicaAnswers(t *testing.T, p pair) {
+	s := p.open(t, "curt", 2*time.Second)
+	c, err := cache.New(cache.Config{Lag: 3 * time.Second}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the replica answers", func() bool { return s.Replicas().Usable == 1 })
+	// Many ask for what the replica does not know: the primary is asked once.
+	before := s.Replicas().Confirmed
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			if _, err := c.Lookup(t.Context(), link.Key{Code: "unknown"}); !errors.Is(err, link.ErrNotFound) {
+				t.Errorf("an unknown code: %v", err)
+			}
+		})
+	}
+	asking.Wait()
+	if n := s.Replicas().Confirmed - before; n != 1 {
+		t.Errorf("the primary was asked %d times", n)
+	}
+	// What was made a moment ago is there, whatever the replica knows.
+	p.standby.Exec(t, "SELECT pg_wal_replay_pause()")
+	defer p.standby.Exec(t, "SELECT pg_wal_replay_resume()")
+	l, err := s.Create(t.Context(), newLink(1, "fresh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := c.Lookup(t.Context(), l.Key); err != nil || found.Version != 1 {
+		t.Errorf("a new link: %+v, %v", found, err)
+	}
+}
+
+// replicaBehind changes a link that a standby does not hear of.
+func replicaBehind(t *testing.T, p pair) {
+	const lag = 1500 * time.Millisecond
+	told := &testkit.Lines{}
+	p.log = slog.New(slog.NewTextHandler(told, nil))
+	s := p.open(t, "curt", lag)
+	l, err := s.Create(t.Context(), newLink(2, "killed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the replica answers for the link", func() bool {
+		before := s.Replicas().Answered
+		_, err := s.Lookup(t.Context(), l.Key)
+		return err == nil && s.Replicas().Answered > before
+	})
+	p.standby.Exec(t, "SELECT pg_wal_replay_pause()")
+	l.Status = link.Disabled
+	killed, err := s.Replace(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	// The cache heard of it: for as long as the replica may not know, it asks the primary.
+	c, err := cache.New(cache.Config{Lag: lag + time.Second}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Changed(link.Change{Key: l.Key, Version: killed.Version})
+	stale := 0
+	for time.Since(at) < 2*lag {
+		found, err := s.Lookup(t.Context(), l.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Version < killed.Version {
+			stale++
+			if late := time.Since(at); late > lag+replicaSlack {
+				t.Fatalf("the replica answered with an older version %s after the change", late)
+			}
+		}
+		if cached, err := c.Lookup(t.Context(), l.Key); err != nil || cached.Version < killed.Version {
+			t.Fatalf("the cache answered with version %d, %v", cached.Version, err)
+		}
+	}
+	if stale == 0 {
+		t.Error("the replica never lagged: that proves nothing")
+	}
+	if n := s.Replicas().Usable; n != 0 {
+		t.Errorf("%d replicas count as usable", n)
+	}
+	if lags := s.Replicas().Lags; len(lags) != 1 || lags[0] <= lag || lags[0] > time.Since(at)+2*time.Second {
+		t.Errorf("the replica is behind by %s, paused for %s", lags, time.Since(at))
+	}
+	await(t, "how far it is behind is told", func() bool { return strings.Contains(told.String(), "behind=") })
+	if text := told.String(); strings.Contains(text, "err=<nil>") {
+		t.Errorf("a replica that lags is told as %s", text)
+	}
+	p.standby.Exec(t, "SELECT pg_wal_replay_resume()")
+	await(t, "the replica answers again", func() bool { return s.Replicas().Usable == 1 })
+}
+
+// replicaSlack is for a question that was under way.
+const replicaSlack = 250 * time.Millisecond
+
+func wrongReplicas(t *testing.T, p pair) {
+	for _, wrong := range []string{"postgres://a,b/curt", "postgres://%zz"} {
+		_, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: p.primary.URL("curt"), Replicas: []string{wrong}})
+		if !errors.Is(err, postgres.ErrUnfit) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	// The primary is no standby: it is never asked in place of itself.
+	s, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: p.primary.URL("curt"), Replicas: []string{p.primary.URL("curt")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	s.LookAtReplicas(t.Context())
+	if n := s.Replicas().Usable; n != 0 {
+		t.Errorf("%d replicas are usable", n)
+	}
+}
