@@ -26,6 +26,10 @@ import (
 // What the call was to change may have been changed.
 var ErrNoAnswer = errors.New("no answer")
 
+// ErrText is wrapped by the error of a call that was to send what is no UTF-8; nothing was
+// sent.
+var ErrText = errors.New("want text in UTF-8")
+
 // maxAnswer bounds what the client reads of one answer, in bytes.
 const maxAnswer = 32 << 20
 
@@ -118,7 +122,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, headers map[string]string, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {
-		text, err := json.Marshal(body)
+		text, err := encode(body)
 		if err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
@@ -141,6 +145,25 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	return req, nil
+}
+
+// encode returns body as JSON, or ErrText: encoding/json writes the escape of U+FFFD for
+// bytes that are no text, and another title or URL would be stored than was meant.
+func encode(body any) ([]byte, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	for rest := text; ; {
+		before, after, found := bytes.Cut(rest, []byte(`\ufffd`))
+		if !found {
+			return text, nil
+		}
+		if backslashes := len(before) - len(bytes.TrimRight(before, `\`)); backslashes%2 == 0 {
+			return nil, ErrText
+		}
+		rest = after
+	}
 }
 
 // withoutURL takes off the "Get "http://…":" that the error of http.Client begins with.

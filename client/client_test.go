@@ -76,6 +76,27 @@ func TestAnswersThatAreNotOursAreErrors(t *testing.T) {
 	}
 }
 
+func TestNoOtherTextIsSentThanWasMeant(t *testing.T) {
+	var got map[string]any
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	for _, title := range []string{"\ufffd", `\ufffd`, `\\ufffd`, "\\\ufffd", "ä"} {
+		if _, err := c.Create(t.Context(), client.NewLink{Title: title}); err != nil || got["title"] != title {
+			t.Errorf("%q arrived as %q: %v", title, got["title"], err)
+		}
+	}
+	got = nil
+	for _, title := range []string{"\xff", "a\\\xff", `\ufffd` + "\xff", "\xed\xa0\x80"} {
+		if _, err := c.Create(t.Context(), client.NewLink{Title: title}); !errors.Is(err, client.ErrText) || got != nil {
+			t.Errorf("%q was sent: %v", title, err)
+		}
+	}
+}
+
 func TestNewRefusesWhatIsNoServerAddress(t *testing.T) {
 	for _, s := range []string{"", "localhost:8080", "ftp://x", "http://", "http://[::1"} {
 		if _, err := client.New(s); err == nil {

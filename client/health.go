@@ -50,6 +50,7 @@ type Health struct {
 		OldestAt     *time.Time `json:"oldest_at"` // nil = none could be used
 	} `json:"lists"`
 	CertificateExpiresAt *time.Time `json:"certificate_expires_at"` // nil = the server speaks no TLS itself
+	LastBackupAt         *time.Time `json:"last_backup_at"`         // nil = none is noted
 }
 
 // Concern is something that an operator should look at.
