@@ -7,12 +7,34 @@ import (
 	"time"
 
 	"curt/internal/backup"
+	"curt/internal/config"
 	"curt/internal/server"
 )
 
 // dataFolder is embedded by the commands that work on the data folder itself.
 type dataFolder struct {
 	Data string `default:"./data" env:"CURT_DATA" type:"path" help:"Data folder of the server."`
+}
+
+// ownLinks is embedded by the commands that put links into a data folder.
+type ownLinks struct {
+	Links string `default:"sqlite" env:"CURT_LINKS" hidden:"" help:"Link store of the servers; only sqlite is in the folder."`
+}
+
+// takes returns why no links may be put into a folder: its servers have them elsewhere, or
+// those with these settings would, who do not start on a folder with links of its own. The
+// second is a [*config.Error].
+func (o ownLinks) takes(folder string) error {
+	if err := server.Elsewhere(folder); err != nil {
+		return err
+	}
+	if o.Links == "" || o.Links == config.SQLite {
+		return nil
+	}
+	return &config.Error{
+		Setting: "CURT_LINKS", Value: config.Redact(o.Links),
+		Want: "links are in a database, as CURT_LINKS says, and no server would start on a folder with its own; curt import without --data takes them there, and without CURT_LINKS the folder is for a server of its own",
+	}
 }
 
 type backupCmd struct {
@@ -76,6 +98,7 @@ func (s stages) told(what string, done, total int64) {
 
 type restoreCmd struct {
 	dataFolder
+	ownLinks
 
 	From  string `arg:"" type:"path" help:"Folder of the backup."`
 	Force bool   `help:"Put what is in the data folder aside; else it must be empty."`
@@ -115,8 +138,11 @@ func (c *restoreCmd) refused(err error) error {
 
 // restore keeps servers away meanwhile. It makes no data folder for what is no backup.
 func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored, err error) {
-	config := backup.RestoreConfig{From: c.From, Data: c.Data, Force: c.Force, Now: time.Now(), Told: bar.told}
-	if _, err := config.Check(); err != nil {
+	wanted := backup.RestoreConfig{From: c.From, Data: c.Data, Force: c.Force, Now: time.Now(), Told: bar.told}
+	if err := c.takes(c.Data); err != nil {
+		return r, err
+	}
+	if _, err := wanted.Check(); err != nil {
 		return r, err
 	}
 	lock, err := server.LockFolder(c.Data)
@@ -124,7 +150,7 @@ func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return backup.Restore(ctx, config)
+	return backup.Restore(ctx, wanted)
 }
 
 func (c *restoreCmd) report(t terminal, r backup.Restored) error {

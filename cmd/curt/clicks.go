@@ -10,6 +10,13 @@ import (
 )
 
 type clicksCmd struct {
+	Show    clicksShowCmd    `cmd:"" default:"withargs" help:"Show the clicks of a link one by one, newest first."`
+	Verify  clicksVerifyCmd  `cmd:"" help:"Compare the statistics in ClickHouse with the clicks there, and these with Kafka."`
+	Rebuild clicksRebuildCmd `cmd:"" help:"Correct the statistics in ClickHouse from the clicks there."`
+	Replay  clicksReplayCmd  `cmd:"" help:"Bring clicks that ClickHouse does not have from Kafka."`
+}
+
+type clicksShowCmd struct {
 	api
 	format
 	oneLink
@@ -20,7 +27,7 @@ type clicksCmd struct {
 }
 
 // Run walks the clicks page by page, newest first.
-func (c *clicksCmd) Run(ctx context.Context, t terminal) error {
+func (c *clicksShowCmd) Run(ctx context.Context, t terminal) error {
 	code, domain, err := target(c.Code)
 	if err != nil {
 		return err

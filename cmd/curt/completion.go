@@ -32,10 +32,10 @@ func (c *completionCmd) Run(command *kong.Context, t terminal) error {
 // place is what may follow a line of commands, as "links list".
 type place struct {
 	path  string
-	words []word // commands, then flags, each by name
+	words []word // commands and values, then flags, each by name
 }
 
-// word is a command or a flag, with its help.
+// word is a command, a value of an argument, or a flag, with its help.
 type word struct{ text, help string }
 
 // completions lists every place of the command line, the top first.
@@ -47,6 +47,13 @@ func completions(top *kong.Node) []place {
 		for _, child := range n.Children {
 			if !child.Hidden {
 				p.words = append(p.words, word{child.Name, child.Help})
+			}
+		}
+		for _, argument := range n.Positional {
+			if argument.Enum != "" {
+				for text := range strings.SplitSeq(argument.Enum, ",") {
+					p.words = append(p.words, word{text, argument.Help})
+				}
 			}
 		}
 		for _, group := range n.AllFlags(true) {

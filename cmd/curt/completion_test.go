@@ -12,7 +12,7 @@ func TestCompletionIsForThreeShells(t *testing.T) {
 		if code != 0 || errs != "" {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
-		for _, word := range []string{"links disable", "dry-run", "keys rotate", "overlap", "completion"} {
+		for _, word := range []string{"links disable", "dry-run", "keys rotate", "overlap", "completion", "rollups"} {
 			if !strings.Contains(script, word) {
 				t.Errorf("%s lacks %s", shell, word)
 			}

@@ -29,17 +29,20 @@ func (c *configPrintCmd) Run(t terminal) error {
 
 type configCheckCmd struct{ config.Flags }
 
-// Run prints a line for each thing that was checked. One that is wrong makes the
-// exit code 78.
+// Run prints a line for each thing that was checked. One that is wrong makes the exit
+// code 78; a warning is about what keeps no server from starting.
 func (c *configCheckCmd) Run(ctx context.Context, t terminal) error {
 	var wrong int
 	for _, check := range server.Check(ctx, c.Config) {
 		line := "ok    " + check.What
-		if check.Err != nil {
+		switch {
+		case check.Err != nil:
 			wrong++
 			line = fmt.Sprint("wrong ", c.Explain(check.Err))
+		case check.Advice != "":
+			line = "warn  " + check.What + ": " + check.Advice
 		}
-		if _, err := fmt.Fprintln(t.out, line); err != nil {
+		if _, err := fmt.Fprintln(t.out, plain(line)); err != nil {
 			return err
 		}
 	}

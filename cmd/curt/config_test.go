@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"curt/internal/telemetry/telemetrytest"
 )
 
 func TestPrintedConfigurationStartsTheSame(t *testing.T) {
@@ -76,6 +80,46 @@ func TestCheckTellsEverythingThatIsWrong(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+func TestCheckTellsAWrongSettingOnce(t *testing.T) {
+	for _, arg := range []string{"--cache=memcached://127.0.0.1:1", "--cache=redis://u:hunt/er2@127.0.0.1:1", "--events=kafka://u:hunt/er2@127.0.0.1:1", "--events=amqp://127.0.0.1:1"} {
+		setting, _, _ := strings.Cut(strings.ToUpper(strings.TrimPrefix(arg, "--")), "=")
+		_, out, _ := curt(t.Context(), "config", "check", "--listen=127.0.0.1:0", "--admin-listen=", "--data="+t.TempDir(), arg)
+		if strings.Count(out, "CURT_"+setting+"=") != 1 || strings.Contains(out, "er2") {
+			t.Errorf("%s:\n%s", arg, out)
+		}
+	}
+}
+
+func TestCheckTriesTheBaseURLAndTheReceiverOfTraces(t *testing.T) {
+	address, folder := serving(t)
+	host := strings.TrimPrefix(address, "http://")
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	stranger := httptest.NewServer(http.NotFoundHandler())
+	defer stranger.Close()
+	receiver := telemetrytest.NewReceiver(t)
+	for name, c := range map[string]struct {
+		base, traces string
+		code         int
+		says         string
+	}{
+		"both answer":                     {address, receiver.URL, 0, "ok    OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces takes them\nok    " + address + " is answered by a curt\n"},
+		"a name that is nobody's":         {"https://curt.invalid", "", 78, "wrong CURT_BASE_URL=https://curt.invalid: "},
+		"another server":                  {stranger.URL, "", 0, "warn  " + stranger.URL + "/healthz is answered 404, and not by a curt: "},
+		"no server":                       {closed.URL, "", 0, "warn  Get "},
+		"a receiver that takes none":      {address, stranger.URL, 78, "wrong OTEL_EXPORTER_OTLP_ENDPOINT=***: refused: 404 Not Found (body: 404 page not found)\n"},
+		"a receiver that does not answer": {address, closed.URL, 0, "warn  OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces does not answer: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.traces)
+			code, out, errs := curt(t.Context(), "config", "check", "--listen="+host, "--admin-listen=", "--data="+folder, "--base-url="+c.base)
+			if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, c.traces+"/") && c.traces != "" {
+				t.Errorf("exit %d, %q\n%s", code, errs, out)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,16 +19,14 @@ type doctorCmd struct {
 	JSON    bool          `name:"json" help:"Print a JSON object for each finding."`
 }
 
-// ailing is the exit code of an installation with findings; they have been printed.
-type ailing int
-
-func (a ailing) Error() string { return "there are findings" }
-
 // What doctor ends with.
 const (
-	exitWarned = ailing(1)
-	exitIll    = ailing(2)
+	exitWarned = 1
+	exitIll    = 2
 )
+
+// errFindings ends a doctor whose findings have been printed.
+var errFindings = errors.New("there are findings")
 
 // Run prints a line for each finding, and below those that are not ok what to do.
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
@@ -61,9 +60,9 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	t.note("%d ok, %d warnings, %d failures", counts[doctor.OK], counts[doctor.Warning], counts[doctor.Failure])
 	switch {
 	case counts[doctor.Failure] > 0:
-		return saidError{exitIll}
+		return saidError{coded{errFindings, exitIll}}
 	case counts[doctor.Warning] > 0:
-		return saidError{exitWarned}
+		return saidError{coded{errFindings, exitWarned}}
 	}
 	return nil
 }

@@ -104,6 +104,13 @@ func damages() []damage {
 			}
 		}
 	}
+	gone := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	year := int64(365)
 	day := time.Now().Unix() / 86400
 	return []damage{
@@ -113,14 +120,13 @@ func damages() []damage {
 		{"no database at all", "curt.db", "failure", "", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "curt.db"), 0, "this is no database")
 		}},
-		{"curt.db gone", "curt.db", "failure", "not there", nil, func(t *testing.T, dir string) {
-			if err := os.Remove(filepath.Join(dir, "curt.db")); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{"curt.db gone", "curt.db", "failure", "not there", nil, gone("curt.db")},
+		{"a folder on which no server starts", "settings", "failure", "its links are gone", nil, gone("curt.db")},
 		{"an index that lacks rows", "curt.db", "failure", "index", []string{"--all"}, curtDB("PRAGMA writable_schema = 1",
 			"UPDATE sqlite_schema SET sql = replace(sql, 'WHERE expires <> 0 AND', 'WHERE') WHERE name = 'links_by_expiry'")},
 		{"a changed row", "links", "failure", "damaged", nil, curtDB("UPDATE links SET destination = 'https://evil.example/' WHERE code = 'alias-3'")},
+		{"another time of creation", "links", "failure", "damaged", nil, curtDB("UPDATE links SET created = created + 1 WHERE code = 'alias-3'")},
+		{"another id", "links", "failure", "damaged", nil, curtDB("UPDATE links SET id = randomblob(16) WHERE code = 'alias-3'")},
 		{"an alias gone", "links", "failure", "not found", nil, curtDB("DELETE FROM aliases WHERE code = 'alias-3'")},
 		{"a changed entry", "decisions", "failure", "hash of entry 1", nil, curtDB("UPDATE journal SET safety = 1 WHERE sequence = 1")},
 		{"an entry gone", "decisions", "failure", "number of entry 1", nil, curtDB("DELETE FROM journal WHERE sequence = 1")},
@@ -138,6 +144,7 @@ func damages() []damage {
 		{"clicks.db is no database", "clicks.db", "failure", "", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "clicks.db"), 0, "this is no database")
 		}},
+		{"clicks.db gone", "clicks.db", "failure", "not there", nil, gone("clicks.db")},
 		{"a click too many", "statistics", "failure", "differ", nil, clicksDB("UPDATE rollups SET clicks = clicks + 1 WHERE id & 127 = 0 AND clicks > 4")},
 		{"a day gone", "statistics", "failure", "differ", nil, clicksDB("DELETE FROM rollups WHERE id & 127 = 0 AND clicks > 4")},
 		{"counted twice", "statistics", "failure", "differ", nil, clicksDB("UPDATE state SET segment = 0, place = 0")},
@@ -199,6 +206,7 @@ func damages() []damage {
 			overwrite(t, filepath.Join(dir, "search.db"), 0, "this is no database")
 		}},
 
+		{"no key", "admin key", "warning", "the next start makes a key", nil, gone("admin.key")},
 		{"an open key", "permissions", "failure", "admin.key", nil, mode("admin.key", 0o644)},
 		{"an open database", "permissions", "warning", "curt.db", nil, mode("curt.db", 0o640)},
 		{"an open folder", "permissions", "failure", "0777", nil, mode(".", 0o777)},
@@ -301,6 +309,23 @@ func TestDoctorBesideAServer(t *testing.T) {
 		if !has(found, "data folder", "ok", "a server is running") || !has(found, "statistics", "ok", "") || !has(found, "links", "ok", "") {
 			t.Errorf("beside the server: %+v", found)
 		}
+	}
+}
+
+// What a start makes again is no damage, unless a server runs that believes it to be there.
+func TestDoctorAboutMissingFilesOfAServer(t *testing.T) {
+	_, folder := serving(t)
+	for _, name := range []string{"clicks.db", "search.db"} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, found := examine(t, folder); !has(found, name, "failure", "the server that runs") {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	fresh := t.TempDir()
+	if _, found := examine(t, fresh); has(found, "clicks.db", "failure", "") || has(found, "admin key", "warning", "") {
+		t.Errorf("an empty folder: %+v", found)
 	}
 }
 

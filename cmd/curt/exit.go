@@ -11,7 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"curt/client"
+	"curt/internal/analytics"
+	"curt/internal/backend/kafka"
 	"curt/internal/config"
+	"curt/internal/redirect"
 )
 
 // The exit codes; docs/cli.md tells them to people. 69 and 78 are EX_UNAVAILABLE and
@@ -94,20 +97,28 @@ func isConfig(err error) bool {
 
 func exitCode(err error) int {
 	problem, explained := errors.AsType[*client.Problem](err)
-	if found, ok := errors.AsType[ailing](err); ok {
-		return int(found)
+	if found, ok := errors.AsType[coded](err); ok {
+		return found.code
 	}
 	switch {
-	case errors.As(err, new(usageError)):
+	case errors.As(err, new(usageError)), errors.Is(err, client.ErrText):
 		return exitUsage
 	case isConfig(err):
 		return exitConfig
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, client.ErrNoAnswer), errors.Is(err, errNotReady), explained && (problem.Status > http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests):
+	case errors.Is(err, client.ErrNoAnswer), errors.Is(err, errNotReady), errors.Is(err, analytics.ErrUnavailable), errors.Is(err, kafka.ErrSilent), explained && passing(problem.Status):
 		return exitUnavailable
 	}
 	return exitFailed
+}
+
+// passing reports whether a server that answers so may answer otherwise later.
+func passing(status int) bool {
+	return slices.Contains([]int{
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		http.StatusInsufficientStorage,
+	}, status)
 }
 
 // advice says what to do about an error whose text does not, "" where there is
@@ -123,6 +134,8 @@ func advice(err error) string {
 	switch {
 	case !explained:
 		return ""
+	case problem.Title == redirect.NotFound.Title(): // which the API calls otherwise
+		return "; links are followed at this address, and it has no API: CURT_SERVER must name a server with CURT_ROLE=api or all, at its CURT_API_LISTEN where that is set"
 	case problem.Status == http.StatusUnauthorized:
 		return "; set CURT_API_KEY, or CURT_API_KEY_FILE for a server on this machine"
 	case problem.RetryAfter > 0:

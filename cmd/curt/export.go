@@ -38,12 +38,12 @@ func (c *exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.CSV && c.What != "links" || c.Resume && c.Output == "" {
 		return usageError("--csv goes with links, and --resume with --output")
 	}
-	database := "clicks.db"
+	database, elsewhere := "clicks.db", server.CountsElsewhere
 	if c.What == "links" {
-		database = "curt.db"
-		if err := server.Elsewhere(c.Data); err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
+		database, elsewhere = "curt.db", server.Elsewhere
+	}
+	if err := elsewhere(c.Data); err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
 	s, err := sqlite.TakeSnapshot(ctx, filepath.Join(c.Data, database))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 type importCmd struct {
 	api
+	ownLinks
 
 	File    string            `arg:"" help:"CSV or JSON Lines; - is standard input."`
 	Format  string            `enum:"auto,csv,jsonl" default:"auto" help:"auto looks at the file: JSON Lines begin with {."`
@@ -32,6 +33,11 @@ type importCmd struct {
 func (c *importCmd) Run(ctx context.Context, t terminal) error {
 	if c.File == "-" && c.Results == "" && !c.DryRun {
 		return usageError("standard input has no name: say --results")
+	}
+	if c.Data != "" {
+		if err := c.takes(c.Data); err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
 	}
 	in, total, err := c.open(t)
 	if err != nil {

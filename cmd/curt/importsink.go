@@ -129,7 +129,7 @@ func openFolder(ctx context.Context, data string) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(backup.Unfinished(data), server.Elsewhere(data))
+	err = backup.Unfinished(data)
 	var links *sqlite.Links
 	if err == nil {
 		links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db"), WriterCacheKiB: importCacheKiB})

@@ -62,6 +62,7 @@ type results struct {
 	name  string // "" = nobody wants them: a dry run
 	csv   bool
 	file  *os.File
+	ended bool // the import came to the end of its file
 	state importState
 }
 
@@ -211,7 +212,7 @@ func (r *results) encode(outcomes []outcome) ([]byte, error) {
 	for _, o := range outcomes {
 		var err error
 		if r.csv {
-			err = table.Write([]string{strconv.Itoa(o.Line), harmless(o.Code), o.ShortURL, o.Skipped, harmless(plain(o.Error))})
+			err = table.Write([]string{strconv.Itoa(o.Line), exchange.Harmless(o.Code), o.ShortURL, o.Skipped, exchange.Harmless(plain(o.Error))})
 		} else {
 			err = lines.Encode(o)
 		}
@@ -228,6 +229,7 @@ func (r *results) encode(outcomes []outcome) ([]byte, error) {
 
 // done ends the import: there is nothing to go on with.
 func (r *results) done() error {
+	r.ended = true
 	if r.name == "" {
 		return nil
 	}
@@ -240,14 +242,18 @@ func (r *results) done() error {
 	return nil
 }
 
-// close lets the file go. An import that was interrupted has its state saved.
+// close lets the file go. An import that was interrupted has its state saved, and one
+// that never began leaves no file.
 func (r *results) close() error {
 	if r == nil || r.file == nil {
 		return nil
 	}
 	_, err := os.Lstat(r.stateName())
-	if err == nil {
+	switch {
+	case err == nil:
 		return errors.Join(r.save(), r.file.Close())
+	case r.state.rows() == 0 && !r.ended:
+		return errors.Join(r.file.Close(), os.Remove(r.name))
 	}
 	return r.file.Close()
 }

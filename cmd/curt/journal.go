@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"curt/client"
 )
@@ -18,21 +17,27 @@ type journalListCmd struct {
 	api
 	format
 
-	Entity string    `placeholder:"KIND:NAME" help:"Entries about this entity, such as link:CODE or host:NAME."`
-	Actor  string    `placeholder:"KEY" help:"Entries of this key, or of policy."`
-	Since  time.Time `format:"2006-01-02" placeholder:"DATE" help:"Entries of this day (UTC) and later."`
-	Limit  int       `default:"50" help:"The most entries to print."`
-	All    bool      `help:"Print all of them."`
+	Entity string `placeholder:"KIND:NAME" help:"Entries about this entity, such as link:CODE or host:NAME."`
+	Actor  string `placeholder:"KEY" help:"Entries of this key, or of policy."`
+	Since  string `placeholder:"DATE" help:"Entries from this date on: 2026-01-31 (UTC) or 2026-01-31T12:00:00Z."`
+	Limit  int    `default:"50" help:"The most entries to print."`
+	All    bool   `help:"Print all of them."`
 }
 
 // Run walks the journal page by page.
 func (c *journalListCmd) Run(ctx context.Context, t terminal) error {
+	q := client.JournalQuery{Entity: c.Entity, Actor: c.Actor}
+	if c.Since != "" {
+		var err error
+		if q.Since, err = moment(c.Since); err != nil {
+			return usageError(fmt.Sprintf("--since: %v", err))
+		}
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
 	s := newSheet(t, c.format, entryColumns())
-	q := client.JournalQuery{Entity: c.Entity, Actor: c.Actor, Since: c.Since}
 	return walk(c.Limit, c.All, 100, func(cursor string, limit int) (int, string, error) {
 		q.Cursor, q.Limit = cursor, limit
 		page, err := api.Journal(ctx, q)

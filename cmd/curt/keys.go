@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/config"
 )
 
 type keysCmd struct {
@@ -19,27 +20,27 @@ type keysCmd struct {
 type keysCreateCmd struct {
 	api
 
-	Name      string        `arg:"" help:"What the key is for."`
-	Scope     []string      `required:"" help:"Some of links:read, links:write, stats:read and admin, separated by commas."`
-	ExpiresIn time.Duration `help:"How long the key lives, such as 720h; default: for ever."`
-	Workspace string        `help:"Whose key it is; a workspace that is new is made."`
-	Plan      string        `help:"Plan of the workspace."`
-	JSON      bool          `name:"json" help:"Print the key with its secret as JSON."`
+	Name      string       `arg:"" help:"What the key is for."`
+	Scope     []string     `required:"" help:"Some of links:read, links:write, stats:read and admin, separated by commas."`
+	ExpiresIn *config.Days `help:"How long the key lives, such as 30d or 12h, 1s or more; default: for ever."`
+	Workspace string       `help:"Whose key it is; a workspace that is new is made."`
+	Plan      string       `help:"Plan of the workspace."`
+	JSON      bool         `name:"json" help:"Print the key with its secret as JSON."`
 }
 
 // Run prints the secret alone, so that it can be piped to where it is kept.
 func (c *keysCreateCmd) Run(ctx context.Context, t terminal) error {
-	if _, err := seconds("--expires-in", c.ExpiresIn); err != nil {
-		return err
+	asked := client.NewKey{Name: c.Name, Scopes: c.Scope, WorkspaceID: c.Workspace, Plan: c.Plan}
+	if c.ExpiresIn != nil {
+		if _, err := seconds("--expires-in", *c.ExpiresIn); err != nil {
+			return err
+		}
+		at := time.Now().Add(time.Duration(*c.ExpiresIn))
+		asked.ExpiresAt = &at
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
-	}
-	asked := client.NewKey{Name: c.Name, Scopes: c.Scope, WorkspaceID: c.Workspace, Plan: c.Plan}
-	if c.ExpiresIn > 0 {
-		at := time.Now().Add(c.ExpiresIn)
-		asked.ExpiresAt = &at
 	}
 	made, err := api.CreateKey(ctx, asked)
 	if err != nil {
@@ -121,21 +122,23 @@ func (c *keysRevokeCmd) Run(ctx context.Context, t terminal) error {
 type keysRotateCmd struct {
 	api
 
-	ID      string        `arg:"" help:"Id of the key."`
-	Overlap time.Duration `default:"24h" help:"How long the secret before goes on, at most 168h; 0: it stops at once."`
-	JSON    bool          `name:"json" help:"Print the key with its secret as JSON."`
+	ID      string      `arg:"" help:"Id of the key."`
+	Overlap config.Days `default:"1d" help:"How long the secret before goes on, at most 7d; 0: it stops at once."`
+	JSON    bool        `name:"json" help:"Print the key with its secret as JSON."`
 }
 
 // Run prints the new secret alone.
 func (c *keysRotateCmd) Run(ctx context.Context, t terminal) error {
-	if _, err := seconds("--overlap", c.Overlap); err != nil {
-		return err
+	if c.Overlap != 0 {
+		if _, err := seconds("--overlap", c.Overlap); err != nil {
+			return err
+		}
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	made, err := api.RotateKey(ctx, c.ID, c.Overlap)
+	made, err := api.RotateKey(ctx, c.ID, time.Duration(c.Overlap))
 	if err != nil {
 		return fmt.Errorf("rotate key %s: %w", c.ID, err)
 	}

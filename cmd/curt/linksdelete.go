@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ type linksDeleteCmd struct {
 	IfVersion *uint64  `help:"Only while the link has this version."`
 }
 
-// Run deletes one link after the other and stops at the first that fails.
+// Run deletes one link after the other; one that fails does not save the others.
 func (c *linksDeleteCmd) Run(ctx context.Context, t terminal) error {
 	if err := t.confirm(ctx, c.Yes, "Delete "+strings.Join(c.Codes, ", ")+" for good? Nobody can have the code again."); err != nil {
 		return err
@@ -25,7 +26,8 @@ func (c *linksDeleteCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range c.Codes {
+	count := &tally{t: t, all: len(c.Codes)}
+	err = each(ctx, count, c.Codes, func(name string) error {
 		code, domain, err := target(name)
 		if err != nil {
 			return err
@@ -38,6 +40,7 @@ func (c *linksDeleteCmd) Run(ctx context.Context, t terminal) error {
 			return fmt.Errorf("delete %s: %w", name, err)
 		}
 		t.note("deleted %s", name)
-	}
-	return nil
+		return nil
+	})
+	return errors.Join(err, count.end())
 }

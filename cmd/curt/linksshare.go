@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/config"
 )
 
 type linksShareCmd struct {
 	api
 	oneLink
 
-	For *time.Duration `placeholder:"DURATION" help:"How long anybody may read them, such as 168h; default 30 days."`
-	End bool           `help:"End every share of the link instead."`
+	For *config.Days `placeholder:"DURATION" help:"How long anybody may read them, such as 7d; default 30 days."`
+	End bool         `help:"End every share of the link instead."`
 }
 
 // Run prints an address at which anybody may read the statistics of a link, or ends
@@ -25,8 +26,13 @@ func (c *linksShareCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	case c.End && c.For != nil:
 		return usageError("give --for or --end, not both")
-	case c.For != nil && (*c.For <= 0 || *c.For%time.Second != 0):
-		return usageError("--for: want whole seconds, at least 1s")
+	}
+	var lifetime time.Duration // 0 = as long as the server gives
+	if c.For != nil {
+		if _, err := seconds("--for", *c.For); err != nil {
+			return err
+		}
+		lifetime = time.Duration(*c.For)
 	}
 	api, err := c.client()
 	if err != nil {
@@ -38,10 +44,6 @@ func (c *linksShareCmd) Run(ctx context.Context, t terminal) error {
 		}
 		t.note("nothing of %s is shared any more", code)
 		return nil
-	}
-	var lifetime time.Duration // 0 = as long as the server gives
-	if c.For != nil {
-		lifetime = *c.For
 	}
 	made, err := api.Share(ctx, code, lifetime, client.OnDomain(domain))
 	if err != nil {

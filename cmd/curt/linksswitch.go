@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -35,8 +36,8 @@ func (c *linksEnableCmd) Run(ctx context.Context, t terminal) error {
 	return c.run(ctx, t, "enable", "disabled", "active")
 }
 
-// run shows the links that are meant and gives them another status. It knows all of
-// them before it changes the first, and one that fails does not save the others.
+// run shows the links that are meant and gives them another status. One that fails, or is
+// not there, does not save the others.
 func (c *switchFlags) run(ctx context.Context, t terminal, verb, from, to string) error {
 	search := c.Destination != "" || c.Tag != ""
 	if search == (len(c.Codes) > 0) {
@@ -47,10 +48,12 @@ func (c *switchFlags) run(ctx context.Context, t terminal, verb, from, to string
 		return err
 	}
 	var links []client.Link
+	count := &tally{t: t, all: len(c.Codes)}
 	if search {
 		links, err = c.find(ctx, api, from)
+		count.all = len(links)
 	} else {
-		links, err = c.get(ctx, api)
+		links, err = c.get(ctx, api, count)
 	}
 	if err != nil {
 		return err
@@ -62,52 +65,43 @@ func (c *switchFlags) run(ctx context.Context, t terminal, verb, from, to string
 	}
 	if c.DryRun || len(links) == 0 {
 		t.note("%d links to %s", len(links), verb)
-		return nil
+		return count.end()
 	}
 	if search {
 		if err := t.confirm(ctx, c.Yes, fmt.Sprintf("%s%s %d links?", strings.ToUpper(verb[:1]), verb[1:], len(links))); err != nil {
 			return err
 		}
 	}
-	return give(ctx, t, api, links, verb, to)
+	err = give(ctx, t, api, links, count, verb, to)
+	return errors.Join(err, count.end())
 }
 
 // give changes the status of links.
-func give(ctx context.Context, t terminal, api *client.Client, links []client.Link, verb, status string) error {
-	failed := 0
-	for i := range links {
-		l := &links[i]
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
+func give(ctx context.Context, t terminal, api *client.Client, links []client.Link, count *tally, verb, status string) error {
+	return each(ctx, count, links, func(l client.Link) error {
 		if _, err := api.Update(ctx, l.ShortCode, map[string]any{"status": status}, client.OnDomain(l.Domain)); err != nil {
-			failed++
-			t.complain(fmt.Errorf("%s %s: %w", verb, l.ShortURL, err))
-			continue
+			return fmt.Errorf("%s %s: %w", verb, l.ShortURL, err)
 		}
 		t.note("%sd %s", verb, l.ShortURL)
-	}
-	if failed > 0 {
-		return saidError{fmt.Errorf("%d of %d failed", failed, len(links))}
-	}
-	return nil
+		return nil
+	})
 }
 
-// get returns the links that are named.
-func (c *switchFlags) get(ctx context.Context, api *client.Client) ([]client.Link, error) {
-	var links []client.Link
-	for _, name := range c.Codes {
+// get returns the links that are named and there.
+func (c *switchFlags) get(ctx context.Context, api *client.Client, count *tally) (links []client.Link, err error) {
+	err = each(ctx, count, c.Codes, func(name string) error {
 		code, domain, err := target(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l, err := api.Get(ctx, code, client.OnDomain(domain))
 		if err != nil {
-			return nil, fmt.Errorf("get %s: %w", name, err)
+			return fmt.Errorf("get %s: %w", name, err)
 		}
 		links = append(links, l)
-	}
-	return links, nil
+		return nil
+	})
+	return links, err
 }
 
 // find returns the links of a status that are chosen. The search finds words; whether

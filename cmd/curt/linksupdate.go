@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/config"
 )
 
 // linksUpdateCmd has a flag for each field that can change. nil: not given; "": clear.
@@ -15,22 +16,22 @@ type linksUpdateCmd struct {
 	api
 	oneLink
 
-	LongURL      *string       `name:"long-url" help:"Where the link leads."`
-	Title        *string       `help:"Title of the link."`
-	Tag          *string       `help:"All its tags, separated by commas."`
-	StartsAt     *string       `help:"Before this date visitors do not find it."`
-	ExpiresAt    *string       `xor:"expiry" help:"From this date on it is dead."`
-	ExpiresIn    time.Duration `xor:"expiry" help:"How long it lives from now, such as 720h."`
-	MaxClicks    *string       `help:"How many clicks it redirects; known bots, HEAD requests and prefetches spend none."`
-	FallbackURL  *string       `name:"fallback-url" help:"Where it leads when it is expired or exhausted."`
-	Redirect     *string       `help:"301, 302, 307 or 308."`
-	ForwardQuery *bool         `negatable:"" help:"Add the visitor's query to the long URL."`
-	NoIndex      *bool         `name:"noindex" negatable:"" help:"Ask search engines not to list it."`
-	Cacheable    *bool         `negatable:"" help:"Let a CDN answer for 60 s, uncounted."`
-	Disable      bool          `xor:"status" help:"Switch it off."`
-	Enable       bool          `xor:"status" help:"Switch it on."`
-	IfVersion    *uint64       `help:"Only while it has this version."`
-	JSON         bool          `name:"json" help:"Print the link as JSON."`
+	LongURL      *string      `name:"long-url" help:"Where the link leads."`
+	Title        *string      `help:"Title of the link."`
+	Tag          *string      `help:"All its tags, separated by commas."`
+	StartsAt     *string      `help:"Before this date visitors do not find it."`
+	ExpiresAt    *string      `xor:"expiry" help:"From this date on it is dead."`
+	ExpiresIn    *config.Days `xor:"expiry" help:"How long it lives from now, such as 30d or 12h."`
+	MaxClicks    *string      `help:"How many clicks it redirects; known bots, HEAD requests and prefetches spend none."`
+	FallbackURL  *string      `name:"fallback-url" help:"Where it leads when it is expired or exhausted."`
+	Redirect     *string      `help:"301, 302, 307 or 308."`
+	ForwardQuery *bool        `negatable:"" help:"Add the visitor's query to the long URL."`
+	NoIndex      *bool        `name:"noindex" negatable:"" help:"Ask search engines not to list it."`
+	Cacheable    *bool        `negatable:"" help:"Let a CDN answer for 60 s, uncounted."`
+	Disable      bool         `xor:"status" help:"Switch it off."`
+	Enable       bool         `xor:"status" help:"Switch it on."`
+	IfVersion    *uint64      `help:"Only while it has this version."`
+	JSON         bool         `name:"json" help:"Print the link as JSON."`
 }
 
 // Run changes what is named and prints the link as it is then.
@@ -62,18 +63,18 @@ func (c *linksUpdateCmd) Run(ctx context.Context, t terminal) error {
 func (c *linksUpdateCmd) patch() (map[string]any, error) {
 	patch := map[string]any{}
 	for _, f := range []struct {
-		name  string
-		value *string
-		read  func(string) (any, error)
+		name, flag string
+		value      *string
+		read       func(string) (any, error)
 	}{
-		{"long_url", c.LongURL, asText},
-		{"title", c.Title, asText},
-		{"tags", c.Tag, func(v string) (any, error) { return strings.Split(v, ","), nil }},
-		{"starts_at", c.StartsAt, asMoment},
-		{"expires_at", c.ExpiresAt, asMoment},
-		{"max_clicks", c.MaxClicks, asCount},
-		{"fallback_url", c.FallbackURL, asText},
-		{"redirect_status", c.Redirect, asCount},
+		{"long_url", "--long-url", c.LongURL, asText},
+		{"title", "--title", c.Title, asText},
+		{"tags", "--tag", c.Tag, func(v string) (any, error) { return strings.Split(v, ","), nil }},
+		{"starts_at", "--starts-at", c.StartsAt, asMoment},
+		{"expires_at", "--expires-at", c.ExpiresAt, asMoment},
+		{"max_clicks", "--max-clicks", c.MaxClicks, asCount},
+		{"fallback_url", "--fallback-url", c.FallbackURL, asText},
+		{"redirect_status", "--redirect", c.Redirect, asCount},
 	} {
 		switch {
 		case f.value == nil:
@@ -82,7 +83,7 @@ func (c *linksUpdateCmd) patch() (map[string]any, error) {
 		default:
 			value, err := f.read(*f.value)
 			if err != nil {
-				return nil, usageError(fmt.Sprintf("%s: %v", f.name, err))
+				return nil, usageError(fmt.Sprintf("%s: %v", f.flag, err))
 			}
 			patch[f.name] = value
 		}
@@ -108,10 +109,10 @@ func (c *linksUpdateCmd) life(patch map[string]any) error {
 	case c.Enable:
 		patch["status"] = "active"
 	}
-	if c.ExpiresIn == 0 {
+	if c.ExpiresIn == nil {
 		return nil
 	}
-	s, err := seconds("--expires-in", c.ExpiresIn)
+	s, err := seconds("--expires-in", *c.ExpiresIn)
 	patch["expires_in"] = s
 	return err
 }
@@ -138,10 +139,11 @@ func moment(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no date; want 2026-01-31 or 2026-01-31T12:00:00Z", text)
 }
 
-// seconds reads a duration of a flag, which the API takes in whole seconds.
-func seconds(flag string, d time.Duration) (int64, error) {
-	if d%time.Second != 0 || d < 0 {
-		return 0, usageError(fmt.Sprintf("%s %s: want whole seconds", flag, d))
+// seconds reads how long something lives, which the API takes in whole seconds.
+func seconds(flag string, lifetime config.Days) (int64, error) {
+	d := time.Duration(lifetime)
+	if d%time.Second != 0 || d <= 0 {
+		return 0, usageError(fmt.Sprintf("%s %s: want whole seconds, 1s or more", flag, d))
 	}
 	return int64(d / time.Second), nil
 }

@@ -5,9 +5,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -23,7 +26,7 @@ type cli struct {
 	Shorten shortenCmd `cmd:"" help:"Make short links, also of many lines of standard input."`
 	Links   linksCmd   `cmd:"" help:"List, show, change and delete links."`
 	Stats   statsCmd   `cmd:"" help:"Show the statistics of a link."`
-	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, newest first."`
+	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, or compare statistics with them."`
 	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
 	Ban     banCmd     `cmd:"" help:"Ban links, hosts, keys and networks, and undo that."`
 	Journal journalCmd `cmd:"" help:"Read the journal of moderation."`
@@ -33,6 +36,7 @@ type cli struct {
 	Export  exportCmd  `cmd:"" help:"Write all links, or their statistics, as JSON Lines or CSV."`
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder while the server works on it."`
 	Restore restoreCmd `cmd:"" help:"Put a backup in the place of the data folder."`
+	Migrate migrateCmd `cmd:"" help:"Make the topic and the tables that clicks go through Kafka to."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
@@ -57,6 +61,14 @@ func run(ctx context.Context, args []string, t terminal) int {
 		kong.Writers(t.out, t.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
 	if err != nil {
 		return fail(t, err)
+	}
+	if slices.Equal(args, []string{"--version"}) { // which everybody tries, and no help needs to list
+		args = []string{"version"}
+	}
+	for i, text := range args {
+		if !utf8.ValidString(text) { // which the parser would replace by another text
+			return fail(t, usageError(fmt.Sprintf("argument %d: want text in UTF-8", i+1)))
+		}
 	}
 	command, err := parser.Parse(args)
 	if err != nil {

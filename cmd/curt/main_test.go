@@ -159,7 +159,7 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 		{2, "say --yes", []string{"keys", "revoke", "abc"}},
 		{2, "--limit", []string{"links", "list", "--limit=0"}},
 		{2, "can't be used together", []string{"links", "list", "--json", "--csv"}},
-		{1, "CURT_SERVER", []string{"stats", "--server=nowhere", "abc"}},
+		{78, "CURT_SERVER", []string{"stats", "--server=nowhere", "abc"}},
 		{78, "CURT_CODE_LENGTH=3", []string{"serve", "--code-length=3"}},
 		{78, "CURT_CACHE=redis://x", []string{"serve", "--cache=redis://x"}},
 		{78, "listn", []string{"serve", "--config=" + file}},

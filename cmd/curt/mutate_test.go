@@ -34,7 +34,7 @@ func mutations(dir string) []mutation {
 		of("listen", "8080", "localhost", "host:abc", "127.0.0.1:99999", "127.0.0.1:-1", "[::1:80", "1.2.3.256:80", "a b:80", ""),
 		of("api_listen", "8081", "x:http", "127.0.0.1:65536"),
 		of("admin_listen", "nowhere", "127.0.0.1:1e3", "::1:9090:x"),
-		of("data", filepath.Join(broken, "below"), "/dev/null/x", strings.Repeat("d", 300), ""),
+		of("data", filepath.Join(broken, "below"), "/dev/null/x", strings.Repeat("d", 300), dir+strings.Repeat("/long", 90), ""),
 		of("base_url", "go.example.com", "ftp://x", "https://x/path", "https://x?q", "https://", "http://x:99999", "http://x:", "http://a b", "https://exa_mple!"),
 		of("domains", "http://x", "a..example", "a b", "x:99999", "x:y", "go.example.com"),
 		of("admin_key", "short", "curt_"+strings.Repeat("é", 30)),
@@ -182,9 +182,15 @@ func TestNoMutatedConfigurationHalfStarts(t *testing.T) {
 // mustStop starts the server, which must end with one line that names key and value.
 func (m mutation) mustStop(t *testing.T, args []string) {
 	t.Helper()
-	begin := time.Now()
-	code, out, errs := curt(t.Context(), args...)
-	if took := time.Since(begin); took > time.Second {
+	var code int
+	var out, errs string
+	took := time.Hour
+	for try := 0; try < 3 && took > time.Second; try++ { // a busy machine may stop for that long, once
+		begin := time.Now()
+		code, out, errs = curt(t.Context(), args...)
+		took = min(took, time.Since(begin))
+	}
+	if took > time.Second {
 		t.Errorf("%v = %v: the end took %s", m.key, m.value, took)
 	}
 	shown := fmt.Sprint(m.value)

@@ -18,7 +18,7 @@ type qrCmd struct {
 	Code   string `arg:"" help:"Code of the link, or its short URL."`
 	Out    string `short:"o" name:"out" placeholder:"FILE" help:"File to write, .svg or .png; default: standard output, where a terminal shows the code itself."`
 	Format string `help:"svg or png; default: as the file is called, else svg."`
-	Size   int    `help:"Width and height in pixels, 64 to 2048; default 512."`
+	Size   *int   `help:"Width and height in pixels, 64 to 2048; default 512."`
 	Margin *int   `help:"Quiet zone around the code in modules, 0 to 16; default 4."`
 	Level  string `help:"How much of the code may be lost: L 7 %, M 15 %, Q 25 %, H 30 %; default M."`
 	FG     string `name:"fg" placeholder:"RRGGBB" help:"Colour of the dark modules; default 000000."`
@@ -38,6 +38,12 @@ func (c *qrCmd) Run(ctx context.Context, t terminal) error {
 	case (named == "svg" || named == "png") && !strings.EqualFold(named, c.Format):
 		return usageError(fmt.Sprintf("%s would be a file of %s that is called .%s: leave out --format, or call the file otherwise", c.Out, strings.ToUpper(c.Format), named))
 	}
+	size := 0 // as the server chooses
+	if c.Size != nil {
+		if size = *c.Size; size < 1 {
+			return usageError("--size: want 64 to 2048")
+		}
+	}
 	toTerminal := c.Out == "" && isTerminal(t.out)
 	if toTerminal && c.Format == "png" {
 		return usageError("a terminal cannot show a PNG: name a file with -o")
@@ -50,7 +56,7 @@ func (c *qrCmd) Run(ctx context.Context, t terminal) error {
 		return c.show(ctx, t, api, code, domain)
 	}
 	picture, err := api.QR(ctx, code, client.QRQuery{
-		Domain: domain, Format: c.Format, Size: c.Size, Margin: c.Margin, Level: c.Level,
+		Domain: domain, Format: c.Format, Size: size, Margin: c.Margin, Level: c.Level,
 		Foreground: strings.TrimPrefix(c.FG, "#"), Background: strings.TrimPrefix(c.BG, "#"),
 	})
 	if err != nil {

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"curt/client"
 )
 
 const (
@@ -33,7 +37,11 @@ type row struct {
 func given(urls []string, alias string) <-chan row {
 	rows := make(chan row, len(urls))
 	for _, u := range urls {
-		rows <- row{name: u, url: u, alias: alias}
+		r := row{name: u, url: u, alias: alias}
+		if strings.TrimSpace(u) == "" {
+			r.name, r.url, r.err = "URL "+strconv.Quote(u), "-", errors.New("want a URL, this one is empty")
+		}
+		rows <- r
 	}
 	close(rows)
 	return rows
@@ -100,6 +108,8 @@ func parseRow(number int, line string, end int64) row {
 	r.url, r.alias = strings.TrimSpace(u), strings.TrimSpace(alias)
 	switch {
 	case r.url == "" && r.alias == "": // an empty line, even with tabs
+	case !utf8.ValidString(line):
+		r.err = client.ErrText
 	case r.url == "" || (two && r.alias == "") || strings.Contains(alias, "\t"):
 		r.url, r.err = "-", errors.New("want URL, or URL, tab, alias")
 	}

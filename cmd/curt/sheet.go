@@ -10,6 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
+
+	"curt/internal/exchange"
 )
 
 // format is how a command prints; embedded in those that leave the choice.
@@ -32,7 +35,8 @@ type sheet[T any] struct {
 	out     io.Writer
 	csv     *csv.Writer
 	table   *tabwriter.Writer
-	begun   bool // the line of names has been written
+	begun   bool  // the line of names has been written
+	widths  []int // of the cells so far, by column
 }
 
 func newSheet[T any](t terminal, f format, columns []column[T]) *sheet[T] {
@@ -41,7 +45,8 @@ func newSheet[T any](t terminal, f format, columns []column[T]) *sheet[T] {
 
 func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0) }
 
-// print writes records. A table is aligned among the records of one call.
+// print writes records. A table is aligned with what was printed before, unless something is
+// longer than all of that.
 func (s *sheet[T]) print(records []T) error {
 	if s.format.JSON {
 		for i := range records {
@@ -56,7 +61,7 @@ func (s *sheet[T]) print(records []T) error {
 		if s.format.CSV {
 			_, cells := fields(&records[i])
 			for j := range cells {
-				cells[j] = harmless(cells[j])
+				cells[j] = exchange.Harmless(cells[j])
 			}
 			_ = s.csv.Write(cells) // Flush keeps the error
 			continue
@@ -93,6 +98,13 @@ func (s *sheet[T]) names() {
 }
 
 func (s *sheet[T]) row(cells []string) {
+	if s.widths == nil {
+		s.widths = make([]int, len(cells))
+	}
+	for i, cell := range cells[:len(cells)-1] {
+		s.widths[i] = max(s.widths[i], utf8.RuneCountInString(cell))
+		cells[i] += strings.Repeat(" ", s.widths[i]-utf8.RuneCountInString(cell))
+	}
 	_, _ = fmt.Fprintln(s.table, strings.Join(cells, "\t")) // Flush reports what failed
 }
 
@@ -135,12 +147,4 @@ func cell(v reflect.Value) string {
 	default:
 		return fmt.Sprint(value)
 	}
-}
-
-// harmless keeps spreadsheets from running a cell that a stranger wrote.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

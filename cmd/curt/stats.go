@@ -19,7 +19,7 @@ type statsCmd struct {
 	Interval  string   `default:"day" help:"Step of the series: minute, quarter, hour or day."`
 	TZ        string   `name:"tz" placeholder:"ZONE" help:"Time zone of hours and days, such as Europe/Berlin; default UTC."`
 	Dimension []string `help:"Show the most clicked values of these: country, city, referrer_host, browser, os, device, …"`
-	Top       int      `help:"How many values of each dimension; default 10."`
+	Top       *int     `help:"How many values of each dimension, 1 to 200; default 10."`
 }
 
 // between is a range of time, embedded in the commands about clicks.
@@ -53,13 +53,17 @@ func (c *statsCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	query := client.StatsQuery{Domain: domain, From: from, To: to, Interval: c.Interval, Zone: c.TZ, Dimensions: c.Dimension}
+	if c.Top != nil {
+		if query.Top = *c.Top; query.Top < 1 {
+			return usageError("--top: want 1 or more")
+		}
+	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	s, err := api.Stats(ctx, code, client.StatsQuery{
-		Domain: domain, From: from, To: to, Interval: c.Interval, Zone: c.TZ, Dimensions: c.Dimension, Top: c.Top,
-	})
+	s, err := api.Stats(ctx, code, query)
 	switch {
 	case err != nil:
 		return fmt.Errorf("statistics of %s: %w", code, err)

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"curt/internal/redirect"
+)
+
+// TestAServerWithoutAnAPI: whoever asks a server that only follows links is told that, and
+// whoever asks for a link that is not there is not.
+func TestAServerWithoutAnAPI(t *testing.T) {
+	for title, want := range map[string]bool{redirect.NotFound.Title(): true, "There is no such link": false} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"type":"/problems/not-found","title":"` + title + `","status":404,"detail":"nowhere"}`))
+		}))
+		for _, args := range [][]string{{"shorten", "https://example.com/"}, {"stats", "code"}} {
+			var out, wrong bytes.Buffer
+			code := run(t.Context(), append(args, "--server", s.URL), terminal{strings.NewReader(""), &out, &wrong})
+			if code != exitFailed || strings.Contains(wrong.String(), "it has no API") != want || strings.Count(wrong.String(), "\n") != 1 {
+				t.Errorf("%s, %v: %d %q", title, args, code, wrong.String())
+			}
+		}
+		s.Close()
+	}
+}
