@@ -29,9 +29,11 @@ export type ClickList = components['schemas']['ClickList']
 // Refused is an answer that is none of success.
 export class Refused extends Error {
   readonly problem: Problem
-  constructor(problem: Problem) {
+  readonly wait: number // seconds until it may be asked again; 0 = the server did not say
+  constructor(problem: Problem, wait = 0) {
     super(problem.detail ?? problem.title)
     this.problem = problem
+    this.wait = wait
   }
   get status(): number { return this.problem.status }
   get field(): string | undefined { return this.problem.field }
@@ -67,7 +69,13 @@ interface Got<T> { data?: T; error?: unknown; response: Response }
 export async function taken<T>(asked: Promise<Got<T>>): Promise<T> {
   const { data, error, response } = await asked
   if (response.ok) return data as T
-  throw new Refused(isProblem(error) ? error : { type: 'about:blank', title: response.statusText || `HTTP ${response.status}`, status: response.status })
+  throw new Refused(isProblem(error) ? error : { type: 'about:blank', title: response.statusText || `HTTP ${response.status}`, status: response.status }, waitOf(response))
+}
+
+// waitOf reads Retry-After, which this server writes in seconds.
+function waitOf(response: Response): number {
+  const seconds = Number(response.headers.get('Retry-After'))
+  return seconds > 0 && seconds < 86400 ? Math.ceil(seconds) : 0
 }
 
 function isProblem(e: unknown): e is Problem {

@@ -45,6 +45,14 @@ export function address(text: string): string {
   return s === '' || /^[a-z][a-z0-9+.-]*:/i.test(s) && !/^[^/:]+:\d/.test(s) ? s : 'https://' + s
 }
 
+// doubtful says that a line of addresses, each with a code or none behind it, is rather
+// prose: a host without a dot is hardly what anybody means.
+export function doubtful(line: string): boolean {
+  const [url = '', , more] = line.split(/\s+/)
+  const host = URL.parse(address(url))?.hostname ?? ''
+  return more !== undefined || !(host === 'localhost' || host.startsWith('[') || /[^.]\.[^.]/.test(host))
+}
+
 // addresses are the lines of a text, where each looks like an address.
 export function addresses(text: string): string[] {
   const lines = text.split(/\r?\n/).map(l => l.trim()).filter(l => l !== '')
@@ -67,15 +75,24 @@ export function withUTM(url: string, name: UTM, value: string): string {
 }
 
 export type Field = 'long_url' | 'custom_alias' | 'title' | 'tags' | 'domain' | 'starts_at' | 'expires_at' | 'max_clicks' | 'fallback_url'
-export type Mistake = 'required' | 'number' | 'date'
+export type Mistake = 'required' | 'number' | 'date' | 'codeLong'
+export const longestCode = 64 // characters
 
 // mistakes finds what need not be sent to be known as wrong.
 export function mistakes(d: Draft, now: Date): Partial<Record<Field, Mistake>> {
   const found: Partial<Record<Field, Mistake>> = {}
   if (d.url.trim() === '') found.long_url = 'required'
+  if (d.alias.trim().length > longestCode) found.custom_alias = 'codeLong'
   if (d.maxClicks.trim() !== '' && !/^[1-9]\d{0,15}$/.test(d.maxClicks.trim())) found.max_clicks = 'number'
   if (d.preset === 'custom' && !(Date.parse(d.expiresAt) > now.getTime())) found.expires_at = 'date'
   return found
+}
+
+// rebase returns the draft of a link as it is now, with what d changes of the link as it was.
+export function rebase(d: Draft, was: Link, now: Link): Draft {
+  const before = draftOf(was)
+  const changed = Object.entries(d).filter(([name, v]) => JSON.stringify(v) !== JSON.stringify(before[name as keyof Draft]))
+  return { ...draftOf(now), ...Object.fromEntries(changed) }
 }
 
 const optional = (s: string): string | null => s.trim() === '' ? null : s.trim()

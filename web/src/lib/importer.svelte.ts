@@ -51,17 +51,13 @@ export class Importer {
     let good = 0, skipped = 0, failed = 0, seen = performance.now()
     const failures: Failure[] = []
     const parts: string[] = []
-    const codes = new Map<string, number>()
-    for await (const r of rows(this.plan.file, this.plan.how, this.plan.domain, this.plan.tags)) {
+    for await (const r of this.#judged()) {
       if (this.#over) return
-      const code = r.wanted?.link.custom_alias ?? undefined
-      const twice = code === undefined ? undefined : codes.get(code)
-      if (code !== undefined && twice === undefined) codes.set(code, r.line)
       if (r.skipped) skipped++
-      else if (r.wanted && twice === undefined) good++
+      else if (r.wanted) good++
       else {
         failed++
-        const f = { line: r.line, url: r.text.slice(0, 300), why: this.plan.fault(twice === undefined ? r : { ...r, wrong: 'code', value: `${code} = ${twice}` }) }
+        const f = { line: r.line, url: r.text.slice(0, 300), why: this.plan.fault(r) }
         if (failures.length < kept) failures.push(f)
         parts.push(csvRow([String(f.line), f.why, f.url]))
       }
@@ -83,7 +79,7 @@ export class Importer {
     if (!this.#rows) {
       Object.assign(this, { made: 0, skipped: 0, failed: 0, failures: [], read: 0 })
       this.#last = new Blob()
-      this.#rows = rows(this.plan.file, this.plan.how, this.plan.domain, this.plan.tags)
+      this.#rows = this.#judged()
     }
     this.stage = 'sending'
     this.error = undefined
@@ -122,6 +118,20 @@ export class Importer {
   // failuresFile has every row that failed, resultsFile what became of every row.
   failuresFile(): Blob { return new Blob([csvRow(['line', 'error', 'row']), this.#last], { type: 'text/csv' }) }
   resultsFile(): Blob { return new Blob([csvRow(['line', 'short_url', 'long_url', 'error']), ...this.#results], { type: 'text/csv' }) }
+
+  // judged reads the rows. A code that stands in a line before, too, makes a row wrong: what
+  // was looked through and what is sent are the same.
+  async * #judged(): AsyncGenerator<Row> {
+    const codes = new Map<string, number>()
+    for await (const r of rows(this.plan.file, this.plan.how, this.plan.domain, this.plan.tags)) {
+      const code = r.wanted?.link.custom_alias
+      const place = `${r.wanted?.link.domain ?? ''}/${code}`
+      const before = code ? codes.get(place) : undefined
+      if (code && before === undefined) codes.set(place, r.line)
+      if (before === undefined) yield r
+      else yield { line: r.line, bytes: r.bytes, text: r.text, wrong: 'code', value: `${code} = ${before}` }
+    }
+  }
 
   #stops(): boolean {
     if (this.stage === 'stopping' || this.#over) {
@@ -201,7 +211,7 @@ export class Importer {
         this.failed++
         const why = r.wanted ? result?.problem?.detail ?? result?.problem?.title ?? '' : this.plan.fault(r)
         const url = r.wanted?.link.long_url ?? r.text.slice(0, 300)
-        if (this.failures.length + failures.length < kept) failures.push({ line: r.line, url, why })
+        if (this.failures.length + failures.length < kept) failures.push({ line: r.line, url: r.text.slice(0, 300), why })
         wrong.push(csvRow([String(r.line), why, r.text.slice(0, 16 << 10)]))
         lines.push(csvRow([String(r.line), '', url, why]))
       }

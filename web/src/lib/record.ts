@@ -6,7 +6,7 @@ import { address } from './draft'
 // Wanted is a link of a file. off: it was switched off where it comes from.
 export interface Wanted { link: LinkCreate, off: boolean }
 
-export type Fault = 'url' | 'scheme' | 'code' | 'title' | 'tags' | 'date' | 'redirect' | 'clicks' | 'flag' | 'status'
+export type Fault = 'url' | 'scheme' | 'code' | 'control' | 'title' | 'tags' | 'date' | 'redirect' | 'clicks' | 'flag' | 'status'
 
 // Skip is a row that is no link any more.
 export const skip = Symbol('deleted')
@@ -23,6 +23,7 @@ export class Faulty extends Error {
 
 export type Values = Partial<Record<ImportField, string | string[]>>
 
+const control = /\p{Cc}/u
 const bytes = (s: string): number => new TextEncoder().encode(s).length
 
 // wantedOf judges what can be judged without the server. Throws Faulty.
@@ -41,9 +42,11 @@ export function wantedOf(values: Values, domain: string, tags: string[]): Wanted
     link.custom_alias = code
   }
   const title = text('title')
+  if (control.test(title)) throw new Faulty('control', title)
   if (bytes(title) > 512) throw new Faulty('title', title)
   if (title !== '') link.title = title
   const all = [...new Set([...listOf(values.tags), ...tags])]
+  if (all.some(t => control.test(t))) throw new Faulty('control', all.join(', '))
   if (all.length > 32 || all.some(t => bytes(t) > 64)) throw new Faulty('tags', all.join(', '))
   if (all.length > 0) link.tags = all
   const on = text('domain') || domain
@@ -69,7 +72,7 @@ export function wantedOf(values: Values, domain: string, tags: string[]): Wanted
 
 function target(text: string): string {
   if (text === '') throw new Faulty('url', '')
-  const url = URL.parse(address(text))
+  const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(address(text)) // which would mend what the server refuses
   if (!url) throw new Faulty('url', text)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Faulty('scheme', text)
   return address(text)

@@ -17,8 +17,20 @@ class Route {
   // path is that of the screen, without /app, in parts; none is the first screen.
   path = $state.raw(parts(location.pathname))
 
+  #holds = 0
+  #held = '' // the address to stay at
+
   constructor() {
-    addEventListener('popstate', () => this.#read())
+    addEventListener('popstate', () => {
+      if (this.#holds > 0) history.pushState(null, '', this.#held)
+      else this.#read()
+    })
+  }
+
+  // hold keeps what is open, whatever Back and Forward say, until what it returns is called.
+  hold(): () => void {
+    if (this.#holds++ === 0) this.#held = location.href
+    return () => { this.#holds-- }
   }
 
   get(name: string): string { return this.query.get(name) ?? '' }

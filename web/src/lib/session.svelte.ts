@@ -10,10 +10,12 @@ class Session {
   // ended says that the server no longer takes the key.
   ended = $state(false)
 
-  // open tries the key. Throws Refused or Unreachable.
-  async open(key: string): Promise<void> {
+  // open tries the key, and has ahead ask meanwhile. Throws Refused or Unreachable.
+  async open(key: string, ahead: (api: API) => void): Promise<void> {
     const api = connect(key, () => this.#end())
-    this.self = await taken(api.GET('/api/v1/keys/self'))
+    const self = taken(api.GET('/api/v1/keys/self'))
+    ahead(api)
+    this.self = await self
     this.ended = false
     this.api = api
   }

@@ -23,6 +23,13 @@ export function filtersOf(get: (name: string) => string): Filters {
 
 const top = 50
 
+// questionsOf are what the API is asked about a window: what is shown, and what it is
+// compared with.
+export function questionsOf(window: Window, filters: Filters, compared: boolean): [Query, Query | undefined] {
+  const query = (w: Window): Query => ({ ...filters, from: w.from.toISOString(), to: w.to.toISOString(), interval: w.interval, tz: zone() })
+  return [{ ...query(window), dimensions: dimensions.join(), top }, compared ? query(before(window)) : undefined]
+}
+
 // Query is what the API is asked.
 export type Query = Filters & { from: string, to: string, interval: Window['interval'], tz: string, dimensions?: string, top?: number }
 export type Ask = (query: Query, signal: AbortSignal) => Promise<Answer>
@@ -47,11 +54,11 @@ export class Stats {
       this.loading = true
       this.failed = undefined
     }
-    const query = (w: Window): Query => ({ ...filters, from: w.from.toISOString(), to: w.to.toISOString(), interval: w.interval, tz: zone() })
+    const [shown, past] = questionsOf(window, filters, compared)
     try {
       const [now, then] = await Promise.all([
-        this.#ask({ ...query(window), dimensions: dimensions.join(), top }, signal),
-        compared ? this.#ask(query(before(window)), signal).then(a => reaches(a, before(window)), missing) : undefined
+        this.#ask(shown, signal),
+        past && this.#ask(past, signal).then(a => reaches(a, before(window)), missing)
       ])
       if (signal.aborted) return
       this.shown = { window, now, before: then }
@@ -64,6 +71,13 @@ export class Stats {
   }
 
   stop() { this.#going?.abort() }
+
+  // clear shows nothing: what was asked for is impossible.
+  clear() {
+    this.stop()
+    this.shown = this.failed = undefined
+    this.loading = false
+  }
 }
 
 // reaches drops what filters could not count from the period's beginning on: single clicks
@@ -80,8 +94,9 @@ function missing(e: unknown): undefined {
 export interface Sums { clicks: number, people: number, bots: number, visitors: number | undefined }
 
 // sums adds up a series. Visitors are those of its steps: who comes in two counts twice.
-export function sums(a: Answer): Sums {
-  const s = { clicks: 0, people: 0, bots: 0, visitors: 0 as number | undefined }
+// They are not known for minutes, of which the API says 0.
+export function sums(a: Answer, interval: Window['interval']): Sums {
+  const s = { clicks: 0, people: 0, bots: 0, visitors: interval === 'minute' ? undefined : 0 as number | undefined }
   for (const p of a.series) {
     s.clicks += p.clicks
     s.people += p.humans

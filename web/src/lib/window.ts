@@ -22,20 +22,29 @@ const midnight = (at: Date, plus = 0): Date => new Date(at.getFullYear(), at.get
 // dayOf reads what <input type="date"> says.
 function dayOf(text: string): Date | undefined {
   const at = new Date(text + 'T00:00')
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at.getTime()) ? at : undefined
+  return /^\d{4}-\d\d-\d\d$/.test(text) && at.getDate() === Number(text.slice(8)) ? at : undefined
 }
 
 export interface Asked { range: string, interval: string, from: string, to: string }
 
-// windowOf returns what is asked for, and the steps that it may have. What makes no sense
-// is taken for the last 30 days.
-export function windowOf(asked: Asked, now: Date): { range: Range, window: Window, intervals: Interval[] } {
-  let range = ranges.find(r => r === asked.range) ?? '30d'
+// Impossible is why there is no such window. Numbers of another one must not be shown then.
+export type Impossible = 'range' | 'date' | 'order' | 'long'
+const longest = 3650 // days
+
+// windowOf returns what is asked for, and the steps that it may have. Where nothing is asked
+// for it is the last 30 days; so it is where what is asked for is impossible, and says why.
+export function windowOf(asked: Asked, now: Date): { range: Range, window: Window, intervals: Interval[], impossible?: Impossible } {
+  const usual = asked.from + asked.to === '' ? '30d' : 'custom'
+  const range = ranges.find(r => r === asked.range) ?? usual
+  let impossible: Impossible | undefined = asked.range === '' || range === asked.range ? undefined : 'range'
   let from = midnight(now, -29)
   let to = midnight(now, 1)
   if (range === 'custom') {
-    const begin = dayOf(asked.from), end = dayOf(asked.to)
-    if (begin && end && begin <= end && end.getTime() - begin.getTime() < 3650 * 24 * hour) {
+    const begin = asked.from === '' ? from : dayOf(asked.from), end = asked.to === '' ? midnight(now) : dayOf(asked.to)
+    if (!begin || !end) impossible ??= 'date'
+    else if (begin > end) impossible ??= 'order'
+    else if (end.getTime() - begin.getTime() >= longest * 24 * hour) impossible ??= 'long'
+    else {
       from = begin
       to = midnight(end, 1)
     }
@@ -49,7 +58,7 @@ export function windowOf(asked: Asked, now: Date): { range: Range, window: Windo
     from = midnight(now, 1 - (days[range] ?? 30))
   }
   const may = intervals((to.getTime() - from.getTime()) / hour)
-  return { range, window: { from, to, interval: may.find(i => i === asked.interval) ?? may[0]! }, intervals: may }
+  return { range, window: { from, to, interval: may.find(i => i === asked.interval) ?? may[0]! }, intervals: may, ...(impossible && { impossible }) }
 }
 
 // before is the window of the same length that ends where w begins.

@@ -1,0 +1,5 @@
+// once makes a value when it is first wanted.
+export function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined
+  return () => made ??= make()
+}
