@@ -8,14 +8,21 @@ import { en } from '../text/en'
 // Props are what a screen is given: path is what follows its name in the address.
 export interface Props { api: API, path: string[] }
 
+// Loaded is a screen's code. ahead begins what it will ask first, which whoever opens it
+// waits for.
+interface Loaded {
+  default: Component<Props>
+  ahead?: (api: API, path: string[]) => void
+}
+
 interface Screen {
   text: string // in the navigation
   scopes: Scope[] // whoever carries one of them is shown it
-  load: () => Promise<{ default: Component<Props> }>
+  load: () => Promise<Loaded>
 }
 
 export const screens: Record<string, Screen> = {
-  links: { text: en.nav.links, scopes: ['links:read'], load: () => import('./LinksScreen.svelte') },
+  links: { text: en.nav.links, scopes: ['links:read', 'links:write'], load: () => import('./LinksScreen.svelte') },
   clicks: { text: en.nav.clicks, scopes: ['stats:read'], load: () => import('./ClicksScreen.svelte') },
   transfer: { text: en.nav.transfer, scopes: ['links:read', 'links:write'], load: () => import('./TransferScreen.svelte') },
   keys: { text: en.nav.keys, scopes: ['admin'], load: () => import('./KeysScreen.svelte') },
@@ -24,7 +31,7 @@ export const screens: Record<string, Screen> = {
 }
 
 // one is the screen of one link: /links/CODE, and /links/DOMAIN/CODE beyond the default domain.
-const one: Screen = { text: en.nav.links, scopes: ['links:read'], load: () => import('./LinkScreen.svelte') }
+const one: Screen = { text: en.nav.links, scopes: ['links:read', 'stats:read'], load: () => import('./LinkScreen.svelte') }
 
 const may = (s: Screen): boolean => !session.self || s.scopes.some(scope => session.may(scope))
 
@@ -32,9 +39,25 @@ const may = (s: Screen): boolean => !session.self || s.scopes.some(scope => sess
 export const shown = (): [string, Screen][] => Object.entries(screens).filter(([, s]) => may(s))
 export const first = (): string => shown()[0]?.[0] ?? 'links'
 
+// ahead begins what the screen of an address asks first, where its code is there already.
+export function ahead(api: API, path: string[]): void {
+  find(path)?.load().then(s => s.ahead?.(api, path.slice(1)), () => { /* Shell says so */ })
+}
+
+function named(path: string[]): Screen | undefined {
+  const name = path[0] ?? first()
+  return name === 'links' && path.length > 1 ? (path.length <= 3 ? one : undefined) : Object.hasOwn(screens, name) ? screens[name] : undefined
+}
+
 // find returns what an address opens. Before anybody has shown a key that is any screen.
 export function find(path: string[]): Screen | undefined {
-  const name = path[0] ?? first()
-  const found = name === 'links' && path.length > 1 ? (path.length <= 3 ? one : undefined) : Object.hasOwn(screens, name) ? screens[name] : undefined
+  const found = named(path)
   return found && may(found) ? found : undefined
+}
+
+// lacking are the scopes of which one opens a screen that the key may not see; none where
+// there is no such screen.
+export function lacking(path: string[]): Scope[] {
+  const found = named(path)
+  return found && !may(found) ? found.scopes : []
 }
