@@ -2,10 +2,10 @@
 // a number or a name is a function.
 import type { State } from '../api/client'
 import { number } from '../lib/format'
-import { sheetMore, utm } from './form'
+import { fieldNames, sheetMore, utm } from './form'
 import { health } from './health'
-import { apiKeys } from './keys'
-import { many } from './plural'
+import { apiKeys, type ScopeName } from './keys'
+import { many, noun } from './plural'
 import { safety } from './safety'
 import { transfer } from './transfer'
 
@@ -18,6 +18,7 @@ export const en = {
   app: { name: 'curt', shortcuts: 'Keyboard shortcuts', signOut: 'Sign out', close: 'Close', again: 'Try again', notices: 'Notifications', cancel: 'Cancel', loading: 'Loading' },
   nav: {
     label: 'Screens', links: 'Links', clicks: 'All clicks', transfer: 'Import and export', keys: 'Keys', safety: 'Safety', health: 'Health',
+    barredTitle: 'This key may not see this screen', barredText: (scopes: ScopeName[]) => `It takes a key with the scope ${scopes.map(s => `${apiKeys.scopeNames[s].name} (${s})`).join(' or ')}.`,
     noneTitle: 'There is no such screen', noneText: 'The address may have been mistyped, or belong to another version.', failedTitle: 'This screen could not be loaded'
   },
   signIn: {
@@ -25,7 +26,7 @@ export const en = {
     lead: 'Paste an API key to see and make links.',
     key: 'API key',
     hint: 'It stays in this tab’s memory. Reloading the page forgets it.',
-    button: 'Sign in',
+    button: 'Sign in', busy: 'Signing in…',
     ended: 'The key is no longer valid. Sign in with another one.',
     wrong: 'This is no key of this server, or none any more.',
     scope: 'This key may do nothing here. Use one with the scope links:read.',
@@ -42,15 +43,18 @@ export const en = {
     choose: (code: string) => `Select ${code}`, chooseAll: 'Select all that are loaded',
     columns: { link: 'Short link', destination: 'Destination', tags: 'Tags', clicks: 'Clicks', state: 'State', created: 'Created', actions: 'Actions' },
     copy: (url: string) => `Copy ${url}`, tagFilter: (tag: string) => `Only links tagged ${tag}`,
-    clicks: (n: number) => many(n, 'click', 'clicks'), noClicks: 'Not counted just now',
+    unit: (n: number) => noun(n, 'click', 'clicks'), noClicks: 'Not counted just now',
     states,
-    loading: 'Loading links', loadingMore: 'Loading more', listed: (n: number, whole: boolean) => whole ? many(n, 'link', 'links') : `${many(n, 'link', 'links')} loaded`,
+    stale: 'The server does not answer. What is shown is of before.', loading: 'Loading links', loadingMore: 'Loading more', listed: (n: number, whole: boolean) => whole ? many(n, 'link', 'links') : `${many(n, 'link', 'links')} loaded`,
+    unlistedTitle: 'This key may make links, not list them', unlistedText: 'What you make here is shown until you leave. The list takes a key with the scope Read links (links:read).', words: 'Search for letters or digits: punctuation alone is no word.', tooMany: (n: number) => `Search for fewer words: at most ${number(n)}.`,
     emptyTitle: 'No links yet', emptyText: 'Paste a long address anywhere on this page, or press the button.',
     noneTitle: 'Nothing found', noneText: 'No link matches this search. Words are found at their beginnings, and a link that was just made after a few seconds.'
   },
   stats: {
     clicks: 'Clicks', people: 'People', bots: 'Bots', visitors: 'Visitors', before: 'Period before',
     visitorsHint: 'Different people, counted in each step and added up. Nobody is recognised the day after.', uncounted: 'Too many to count in this range. Days are always counted.',
+    noMinutes: 'not known for minutes', lost: (at: string) => `The connection is lost. Numbers are of ${at}.`,
+    impossible: { range: 'There is no such range. Choose one.', date: 'One of the two is no date.', order: 'The range ends before it begins.', long: 'The range is too long: at most ten years.' },
     range: 'Range', ranges: { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days', '30d': 'Last 30 days', '90d': 'Last 90 days', '1y': 'Last 12 months', custom: 'From … to …' },
     from: 'From', to: 'To', interval: 'Steps', intervals: { minute: 'Minutes', quarter: 'Quarter hours', hour: 'Hours', day: 'Days' }, compare: 'Period before',
     overTime: 'Clicks over time', table: 'Show as a table', when: 'When', stillCounting: 'still counting',
@@ -67,7 +71,8 @@ export const en = {
     none: 'Nothing was counted in this range.', more: (n: number) => `Show all ${number(n)}`, fewer: 'Show fewer'
   },
   one: {
-    back: 'Links', title: (code: string) => `${code}`, total: (n: number) => many(n, 'click in all', 'clicks in all'), live: 'Live', notLive: 'Not live: the server is asked again.',
+    unread: 'Where it leads is for keys with the scope Read links (links:read).',
+    back: 'Links', title: (code: string) => `${code}`, total: (n: number) => noun(n, 'click in all', 'clicks in all'), live: 'Live', notLive: 'Not live: the server is asked again.',
     edit: 'Edit', qr: 'QR code', share: 'Share statistics', open: (url: string) => `Open ${url}`,
     goneTitle: 'There is no such link', goneText: 'It may have been deleted, or belong to somebody else.', failed: 'The link could not be loaded',
     statistics: (code: string) => `Statistics of ${code}`
@@ -77,8 +82,8 @@ export const en = {
     orphans: (n: number, day: number) => `${many(n, 'request', 'requests')} for codes that no link has, ${number(day)} of them in the last 24 hours.`
   },
   raw: {
-    title: 'Single clicks', hint: 'Newest first, in the range above, whatever is filtered.', columns: { time: 'Time', who: 'Visitor', place: 'Place', source: 'From', device: 'Device', way: 'Way' },
-    none: 'There are no single clicks of this range. They are kept for a time that the operator chose.', more: 'Show older clicks', loading: 'Loading clicks', csv: 'Download CSV', csvBusy: (n: number) => `${number(n)} read…`,
+    title: 'Single clicks', hint: 'Newest first, in the range and with the filters above.', columns: { time: 'Time', who: 'Visitor', place: 'Place', source: 'From', device: 'Device', way: 'Way' },
+    none: 'There are no such single clicks in this range. They are kept for a time that the operator chose.', noneYet: 'None of the clicks that were looked at is one of these. There are older ones.', more: 'Show older clicks', loading: 'Loading clicks', csv: 'Download CSV', csvBusy: (n: number) => `${number(n)} read…`,
     csvCut: (n: number) => `The file has the newest ${number(n)} clicks; the range has more.`, damaged: 'Part of the click log cannot be read: clicks may be missing here.', failed: 'The clicks could not be loaded',
     fresh: 'Show the newest', person: 'Person', preview: 'Preview', outcome: { redirected: '', fallback: 'Fall-back', refused: 'Refused' }
   },
@@ -88,9 +93,10 @@ export const en = {
     lasts: 'Ends', after: { 86400: 'After one day', 604800: 'After one week', 2592000: 'After 30 days', 31536000: 'After one year' }, make: 'Make an address', made: 'The address is shown this once', ends: (at: string) => `It ends ${at}.`,
     end: 'End all addresses', endText: 'Every address that was made for this link stops at once.', ended: 'Nothing of the link is shared any more'
   },
-  transfer, apiKeys, safety, health, utm,
+  transfer, apiKeys, safety, health, utm, fieldNames,
   sheet: {
     ...sheetMore,
+    kept: 'What you typed before is still here.', discard: 'Discard',
     create: 'New link', edit: (code: string) => `Edit ${code}`, made: 'Your link is ready',
     url: 'Destination', urlHint: 'The address where visitors arrive.',
     alias: 'Short code', aliasHint: '3 to 64 letters, digits, - and _. Leave it empty for a random one.', aliasFree: (url: string) => `${url} is free.`,
@@ -104,17 +110,19 @@ export const en = {
     forward: 'Pass on the visitor’s query', index: 'Let search engines list the short link',
     utm: 'Campaign parameters', utmHint: 'They are added to the destination.',
     utmFields: { utm_source: 'Source', utm_medium: 'Medium', utm_campaign: 'Campaign', utm_term: 'Term', utm_content: 'Content' },
+    changedElsewhere: 'Somebody else changed this link meanwhile. The form shows it as it is now, with your changes. Save again to keep them.',
     button: 'Create link', save: 'Save', busy: 'Saving…', another: 'Make another', done: 'Done', copy: 'Copy',
     qr: 'QR code of the short link', qrFailed: 'The QR code could not be drawn.', download: 'Download QR code (SVG)',
     preview: 'See what visitors see before they follow it',
     off: 'Turn off', on: 'Turn on', remove: 'Delete', manage: 'This link', statistics: 'Statistics',
     removeTitle: (code: string) => `Delete ${code}?`, removeText: 'Visitors will no longer arrive, and the code can never be used again. This cannot be undone.', removeSure: 'Delete for good',
-    required: 'Enter an address.', number: 'Enter a whole number, 1 or more.', date: 'Enter a date in the future.'
+    codeLong: 'The code is too long: at most 64 characters.', required: 'Enter an address.', number: 'Enter a whole number, 1 or more.', date: 'Enter a date in the future.'
   },
   bulk: {
     title: 'Many links at once', label: 'One address per line', hint: (most: number) => `At most ${number(most)}. After a space a line may have the short code to use.`,
     lines: (n: number) => many(n, 'link', 'links'), button: (n: number) => `Create ${many(n, 'link', 'links')}`, tooMany: (most: number) => `At most ${number(most)} at once.`,
     done: (made: number, refused: number) => refused ? `${many(made, 'link', 'links')} made, ${number(refused)} refused` : `${many(made, 'link', 'links')} made`,
+    odd: (n: number) => `${many(n, 'line does', 'lines do')} not look like an address, and ${noun(n, 'is', 'are')} left out:`, oddSure: 'Make links of them all the same', left: (n: number) => `${many(n, 'line', 'lines')} left out.`,
     refused: 'Refused', made: 'Made', line: 'Address', outcome: 'What became of it', copyAll: 'Copy all short links', back: 'Correct the refused ones'
   },
   chosen: {
@@ -136,6 +144,7 @@ export const en = {
   },
   failure: {
     offline: 'You are offline. What was loaded stays here.', unreachable: 'The server cannot be reached.',
+    limited: (wait: string) => wait ? `Too many requests. Try again in ${wait}.` : 'Too many requests. Try again later.',
     scope: 'This key may not do that.', gone: 'It is not there any more.',
     server: (id?: string) => id ? `The server failed (${id}).` : 'The server failed.', title: 'Links could not be loaded', loading: 'This could not be loaded'
   }

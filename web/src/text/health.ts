@@ -6,7 +6,7 @@ export const health = {
   stale: 'The server does not answer. What is shown is of before.',
   statuses: { ok: 'Wants traffic', starting: 'Starting', draining: 'Stopping', unavailable: 'Link store away' },
   server: 'Server', status: 'Status', version: 'Version', uptime: 'Running for', skew: 'Its clock', skewed: (seconds: number) => Math.abs(seconds) < 5 ? 'agrees with this one' : `${span(Math.abs(seconds))} ${seconds > 0 ? 'ahead of' : 'behind'} this one`,
-  certificate: 'Certificate ends',
+  certificate: 'Certificate ends', backup: 'Last backup', noBackup: 'none noted', backupHint: 'Backups by curt backup are noted. What other programs copy is not known here.',
   storage: 'Storage', free: 'Free on the disk', unknown: 'unknown', files: { 'curt.db': 'Links (curt.db)', 'clicks.db': 'Statistics (clicks.db)', 'search.db': 'Search (search.db)', clicks: 'Click log' },
   clicks: 'Clicks since the start', captured: 'Captured', counted: 'Counted', dropped: 'Dropped', lost: 'Lost', fresh: 'Statistics are', behind: (seconds: number) => seconds < 2 ? 'up to date' : `${span(seconds)} behind`, notYet: 'not there yet',
   memory: 'Memory and search', cached: 'Links in memory', bytes: 'Their size', failures: 'Failed questions', search: 'Search knows', every: 'every link', some: 'not every link yet', indexed: 'Brought in',

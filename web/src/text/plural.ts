@@ -1,6 +1,5 @@
-// A number with its noun, as English has it.
+// A number with its noun, as English has it: one is alone, all others are many.
 import { number } from '../lib/format'
 
-const plural = new Intl.PluralRules('en')
-
-export const many = (n: number, one: string, other: string): string => `${number(n)} ${plural.select(n) === 'one' ? one : other}`
+export const noun = (n: number, one: string, other: string): string => n === 1 ? one : other
+export const many = (n: number, one: string, other: string): string => `${number(n)} ${noun(n, one, other)}`

@@ -17,6 +17,7 @@ const faults: Record<Unreadable, (value: string) => string> = {
   long: () => 'The row is longer than 128 KiB.', encoding: () => 'The row is not UTF-8.', nul: () => 'The row has a NUL byte.',
   quote: () => 'A quote is not closed, or stands where none may.', columns: () => 'The row has more columns than the first line.', json: () => 'The line is no JSON object.',
   url: v => v ? `“${v}” is no address.` : 'There is no destination.', scheme: () => 'Only http and https addresses.', code: v => v.includes(' = ') ? `The code ${v.split(' = ')[0]} stands in line ${v.split(' = ')[1]}, too.` : `“${v}” is no short code: 3 to 64 letters, digits, - and _.`,
+  control: v => `“${v}” has a line break or another control character.`,
   title: () => 'The title is longer than 512 bytes.', tags: () => 'More than 32 tags, or one longer than 64 bytes.', date: v => `“${v}” is no date.`, redirect: v => `“${v}” is none of 301, 302, 307, 308.`,
   clicks: v => `“${v}” is no whole number.`, flag: v => `“${v}” is neither true nor false.`, status: v => `“${v}” is no status.`
 }
