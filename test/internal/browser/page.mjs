@@ -14,7 +14,10 @@ const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 // listen makes a fault of whatever the browser complains about. That the page itself is
 // a 404 is no complaint.
 export function listen (page, where, faults) {
-  page.on('dialog', d => { faults.push(`${where}: a script ran: ${d.message()}`); return d.dismiss() })
+  page.on('dialog', d => {
+    faults.push(`${where}: ${d.type() === 'beforeunload' ? 'it asked before it was left' : `a script ran: ${d.message()}`}`)
+    return d.dismiss()
+  })
   page.on('pageerror', e => faults.push(`${where}: ${e}`))
   page.on('requestfailed', r => {
     if (r.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before all of it was there

@@ -96,6 +96,12 @@ func (c *Creators) AwaitMade(t testing.TB, n int64) {
 	}
 }
 
+// AwaitMore waits until n creates more than now were answered 201.
+func (c *Creators) AwaitMore(t testing.TB, n int64) {
+	t.Helper()
+	c.AwaitMade(t, c.count.Load()+n)
+}
+
 // Made returns every link that was answered 201, with the destination that was
 // asked for. Call it after the crowd has stopped.
 func (c *Creators) Made() []Link {

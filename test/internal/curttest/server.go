@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,7 +38,7 @@ type Options struct {
 
 // Server is one running curt.
 type Server struct {
-	Addr  string // host:port of the main listener
+	Addr  string // host:port of the main listener; "" = a worker
 	Admin string // host:port of the admin listener
 	Data  string
 	PID   int
@@ -143,17 +144,19 @@ func plainEnv() []string {
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
-	select {
-	case <-s.log.listening:
-		s.Addr = s.log.address()
-	case <-s.done:
-		return fmt.Errorf("ended with code %d before it listened:\n%s", s.ExitCode(), s.Log())
-	case <-ctx.Done():
-		return fmt.Errorf("did not listen within %s:\n%s", startBound, s.Log())
-	}
-	ready := s.Addr
-	if strings.Contains(strings.Join(s.cmd.Env, " "), " CURT_TLS_CERT=") {
-		ready = s.Admin // which never speaks TLS
+	ready := s.Admin
+	if !slices.Contains(s.cmd.Env, "CURT_ROLE=worker") { // which has no other
+		select {
+		case <-s.log.listening:
+			s.Addr = s.log.address()
+		case <-s.done:
+			return fmt.Errorf("ended with code %d before it listened:\n%s", s.ExitCode(), s.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("did not listen within %s:\n%s", startBound, s.Log())
+		}
+		if !strings.Contains(strings.Join(s.cmd.Env, " "), " CURT_TLS_CERT=") { // the admin's never speaks TLS
+			ready = s.Addr
+		}
 	}
 	for {
 		if status, err := Probe(ctx, ready, "/readyz"); err == nil && status == http.StatusOK {
