@@ -1,0 +1,89 @@
+package postgres_test
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"curt/client"
+	"curt/internal/testkit"
+	"curt/test/internal/curttest"
+)
+
+func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
+
+// heard is how long a server may take to know what another was told.
+const heard = 2 * time.Second
+
+// node is one server of several, and a client of it.
+type node struct {
+	*curttest.Server
+
+	api *client.Client
+}
+
+// begin starts servers over the database at a URL, each with a folder of its own.
+func begin(t *testing.T, n int, url string, env ...string) []node {
+	t.Helper()
+	nodes := make([]node, n)
+	for i := range nodes {
+		nodes[i] = node{Server: curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: append([]string{"CURT_LINKS=" + url}, env...)})}
+		if nodes[i].Addr == "" {
+			continue // a worker
+		}
+		var err error
+		if nodes[i].api, err = client.New("http://"+nodes[i].Addr, client.WithKey(curttest.Key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return nodes
+}
+
+// database returns the URL of a database of its own, on a server that ends with the test.
+func database(t *testing.T) string {
+	t.Helper()
+	return testkit.StartPostgres(t, testkit.PostgresConfig{}).Database(t)
+}
+
+// answers is what a path is answered with.
+func (n node) answers(t *testing.T, path string) (status int, location string) {
+	t.Helper()
+	c := n.MustDial(t)
+	defer c.Close()
+	a, err := c.Do("GET", path, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, _ = a.Get("Location")
+	return a.Status, location
+}
+
+// soon polls until ok, and fails when that takes longer than heard. It returns how long it
+// took.
+func soon(t *testing.T, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > heard {
+			t.Errorf("%s: not within %s", what, heard)
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// stop lets a server sleep for as long as f runs.
+func stop(t *testing.T, n node, f func()) {
+	t.Helper()
+	if err := syscall.Kill(n.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Kill(n.PID, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}()
+	f()
+}

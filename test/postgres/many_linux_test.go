@@ -1,0 +1,150 @@
+package postgres_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"curt/client"
+	"curt/test/internal/curttest"
+)
+
+// TestServersHearOfEachOther: what is made, changed, deleted, decided and banned through
+// one server is so at all others within two seconds, although they had it in memory
+// otherwise.
+func TestServersHearOfEachOther(t *testing.T) {
+	t.Parallel()
+	nodes := begin(t, 3, database(t))
+	first, others := nodes[0], nodes[1:]
+	var slowest time.Duration
+	everywhere := func(what string, ok func(n node) bool) {
+		t.Helper()
+		for i, n := range others {
+			slowest = max(slowest, soon(t, fmt.Sprintf("%s, at server %d", what, i+2), func() bool { return ok(n) }))
+		}
+	}
+	status := func(path string, want int) func(n node) bool {
+		return func(n node) bool { got, _ := n.answers(t, path); return got == want }
+	}
+	for _, n := range others {
+		if got, _ := n.answers(t, "/spring"); got != http.StatusNotFound {
+			t.Fatalf("an alias that nobody has: %d", got)
+		}
+	}
+	alias, err := first.api.Create(t.Context(), client.NewLink{LongURL: "https://spring.example/1", CustomAlias: "spring"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere("an alias that was unknown is made", status("/spring", http.StatusFound))
+	minted, err := first.api.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a link is made", status("/"+minted.ShortCode, http.StatusFound))
+
+	if _, err := first.api.Update(t.Context(), alias.ShortCode, map[string]any{"long_url": "https://spring.example/2"}); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a link leads elsewhere", func(n node) bool {
+		_, to := n.answers(t, "/spring")
+		return to == "https://spring.example/2"
+	})
+	if _, err := first.api.Decide(t.Context(), alias.ShortCode, "blocked", "it phishes"); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a link is blocked", status("/spring", http.StatusForbidden))
+	if _, err := first.api.Decide(t.Context(), alias.ShortCode, "clean", "it does not"); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a link is clean again", status("/spring", http.StatusFound))
+	if err := first.api.Delete(t.Context(), alias.ShortCode); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a link is deleted", status("/spring", http.StatusGone))
+
+	host := client.Entity{Kind: "host", Name: "evil.example"}
+	ban, err := first.api.Ban(t.Context(), client.NewBan{Entity: host, Reason: "it phishes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a host is banned: its links", status("/"+minted.ShortCode, http.StatusForbidden))
+	made := func(n node) bool {
+		_, err := n.api.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/" + n.Addr})
+		return err == nil
+	}
+	everywhere("a host is banned: new links", func(n node) bool { return !made(n) })
+	// Whatever a server made before it knew is found.
+	everywhere("a host is banned: all links", func(n node) bool {
+		page, err := n.api.List(t.Context(), "", 100)
+		return err == nil && !slices.ContainsFunc(page.Links, func(l client.Link) bool {
+			return strings.HasPrefix(l.LongURL, "https://evil.example/") && l.Safety != "blocked"
+		})
+	})
+	if err := first.api.LiftBan(t.Context(), ban.Sequence, "cleaned up"); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("the ban is lifted: its links", status("/"+minted.ShortCode, http.StatusFound))
+	everywhere("the ban is lifted: new links", made)
+
+	key, err := first.api.CreateKey(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := func(n node) bool {
+		c, err := client.New("http://"+n.Addr, client.WithKey(key.Secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Self(t.Context())
+		return err == nil
+	}
+	everywhere("a key is made", asks)
+	if err := first.api.RevokeKey(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	everywhere("a key is revoked", func(n node) bool { return !asks(n) })
+	t.Logf("the slowest took %s", slowest.Round(time.Millisecond))
+}
+
+// TestServersGiveNoCodeOutTwice: creates through all servers at once, one of them killed
+// and started again meanwhile: every 201 is there, at every server, under a code of its own.
+func TestServersGiveNoCodeOutTwice(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	nodes := begin(t, 3, url)
+	var crowds []*curttest.Creators
+	for i, n := range nodes {
+		crowds = append(crowds, n.Create(t, 4, fmt.Sprintf("https://example.com/%d", i)))
+	}
+	for _, c := range crowds {
+		c.AwaitMade(t, 200)
+	}
+	nodes[2].Kill()
+	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: []string{"CURT_LINKS=" + url}})
+	crowds = append(crowds, again.Create(t, 4, "https://example.com/again"))
+	crowds[3].AwaitMade(t, 200)
+	codes := map[string]string{}
+	var made []curttest.Link
+	for _, c := range crowds {
+		c.Stop()
+		for status, body := range c.Others() {
+			t.Errorf("a create was answered %d: %s", status, body)
+		}
+		for _, l := range c.Made() {
+			if other, twice := codes[l.Code]; twice {
+				t.Errorf("code %s was given to %s and to %s", l.Code, other, l.LongURL)
+			}
+			codes[l.Code] = l.LongURL
+			made = append(made, l)
+		}
+	}
+	for _, s := range []*curttest.Server{nodes[0].Server, nodes[1].Server, again} {
+		for _, wrong := range s.Follow(t, made, 8) {
+			t.Error("acknowledged, but", wrong)
+		}
+	}
+	t.Logf("%d links over three servers", len(made))
+}
