@@ -2,7 +2,7 @@
 // the plan.
 import { readFileSync } from 'node:fs'
 import { want } from '../internal/browser/page.mjs'
-import { darkDesk, darkPhone, lightDesk, lightPhone, notice, stage } from './person.mjs'
+import { asked, darkDesk, darkPhone, lightDesk, lightPhone, notice, stage } from './person.mjs'
 
 const plan = JSON.parse(readFileSync(0, 'utf8'))
 const the = await stage(plan)
@@ -57,6 +57,9 @@ const table = ['Destination URL,Slug,Label', ...wrong,
   `https://example.com/hostile,hostile,"${plan.hostile.replaceAll('"', '""')}"`, 'https://example.com/formula,formula,=1+1',
   ...Array.from({ length: rows }, (_, i) => `https://example.com/row/${i},,Row ${i}`)].join('\n') + '\n'
 
+// toldOf are the rows that the page says were refused, or would be, with line and reason.
+const toldOf = page => page.locator('[aria-labelledby=refused] tbody tr').evaluateAll(all => all.map(({ cells: [line, row, why] }) => `${line.innerText} ${row.innerText}: ${why.innerText}`))
+
 await person('imports, stops and goes on', { ...lightDesk, provokes: ['ERR_FAILED'] }, async (page, look) => {
   await enter(page)
   await open(page, 'Import and export')
@@ -67,6 +70,12 @@ await person('imports, stops and goes on', { ...lightDesk, provokes: ['ERR_FAILE
   await page.locator('#import-file').setInputFiles({ name: `${plan.hostile.slice(0, 30)}.csv`.replaceAll('/', '|'), mimeType: 'text/csv', buffer: Buffer.from(table) })
   await page.getByText('4,004 links can be made, 5 rows cannot').waitFor()
   want('the column of addresses', await page.getByLabel('What Destination URL becomes').inputValue(), 'long_url')
+  want('rows that cannot be made', (await toldOf(page)).join('\n'), `
+2 ${wrong[0]}: A quote is not closed, or stands where none may.
+3 ${wrong[1]}: Only http and https addresses.
+4 ${wrong[2]}: There is no destination.
+6 ${wrong[4]}: The code twice stands in line 5, too.
+8 ${wrong[6]}: The row has more columns than the first line.`.slice(1))
   await look('import checked', { fullPage: true })
   await page.getByLabel('Tags for all of them').fill('imported')
   await page.keyboard.press('Enter')
@@ -90,12 +99,13 @@ await person('imports, stops and goes on', { ...lightDesk, provokes: ['ERR_FAILE
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByText('Stopped', { exact: true }).waitFor()
   const made = () => page.locator('.facts dd').first().innerText()
-  want('made before the stop', await made(), '1,998')
+  want('made before the stop', await made(), '1,999')
   await look.both('import stopped', { fullPage: true })
   await page.getByRole('button', { name: 'Go on' }).click()
   await page.getByText('The import is done').waitFor()
   want('made', await made(), '4,003')
   await page.getByText('reserved').first().waitFor()
+  want('the row that the server refused', (await toldOf(page)).filter(r => r.startsWith(`7 ${wrong[5]}: `) && r.includes('reserved')).length, 1)
   await look('import done', { fullPage: true })
   const refused = await downloaded(page, () => page.getByRole('button', { name: 'Download these rows' }).click())
   want('rows that were refused', refused.trim().split('\n').length, 1 + 6)
@@ -147,7 +157,7 @@ await person('exports', darkDesk, async (page, look) => {
   want('the choice', chosen.split('\n')[1].includes('https://example.com/formula'), true)
 })
 
-await person('makes, rotates and revokes keys', darkDesk, async (page, look) => {
+await person('makes, rotates and revokes keys', { ...darkDesk, provokes: ['asked before it was left'] }, async (page, look) => {
   await enter(page)
   await open(page, 'Keys')
   await page.getByRole('heading', { name: 'No keys yet' }).waitFor()
@@ -172,6 +182,21 @@ await person('makes, rotates and revokes keys', darkDesk, async (page, look) => 
   await page.getByRole('button', { name: 'Make a new secret' }).click()
   const second = await page.getByLabel('The key itself').innerText()
   await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  await page.mouse.click(5, 5)
+  want('what is shown once stays', await page.getByLabel('The key itself').innerText(), second)
+  for (let i = 0; i < 2; i++) {
+    const left = page.evaluate(() => new Promise(resolve => addEventListener('popstate', () => requestAnimationFrame(resolve), { once: true })))
+    await page.evaluate(() => history.back())
+    await left
+    want('and Back shows nothing else', [new URL(page.url()).pathname, await page.getByLabel('The key itself').innerText()].join(), `/app/keys,${second}`)
+  }
+  want('what the browser asks', await asked(page, () => page.evaluate(() => location.reload())), 'beforeunload')
+  await page.getByRole('button', { name: 'I have it' }).click()
+  await page.goBack() // which goes where it would have gone before
+  await page.getByRole('heading', { name: 'Links' }).waitFor()
+  await page.goForward()
+  await page.getByRole('heading', { name: 'API keys' }).waitFor()
   want('the secret before', (await call('GET', '/keys/self', undefined, secret)).status, 401)
   want('the new one', (await call('GET', '/keys/self', undefined, second)).status, 200)
   await look.both('keys')
@@ -181,6 +206,30 @@ await person('makes, rotates and revokes keys', darkDesk, async (page, look) => 
   await page.getByRole('heading', { name: 'No keys yet' }).waitFor()
   await notice(page, 'Revoked')
   await settled('the key is refused', async () => (await call('GET', '/keys/self', undefined, second)).status === 401)
+})
+
+await person('makes links and may not list them', { ...lightPhone, provokes: ['403'] }, async (page, look) => {
+  const { key } = await call('POST', '/keys', { name: 'writer', scopes: ['links:write'] })
+  await enter(page, key)
+  await page.getByRole('heading', { name: 'This key may make links' }).waitFor()
+  await page.keyboard.press('c')
+  await page.getByLabel('Destination').fill('https://example.com/by-a-writer')
+  await page.getByRole('button', { name: 'Create link' }).click()
+  await page.getByRole('heading', { name: 'Your link is ready' }).waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.locator('.body .row').first().waitFor()
+  await look('links of a writer')
+})
+
+await call('POST', '/links', { long_url: 'https://example.com/counted', custom_alias: 'counted' })
+await person('sees statistics and no links', { ...lightPhone, provokes: ['403'], path: '/app/links/counted' }, async (page, look) => {
+  const { key } = await call('POST', '/keys', { name: 'counter', scopes: ['stats:read'] })
+  await enter(page, key)
+  await page.getByText('Where it leads is for keys').waitFor()
+  await page.locator('.tiles dd b').first().waitFor()
+  await look('statistics alone')
+  await page.evaluate(() => { history.pushState(null, '', '/app/transfer'); dispatchEvent(new PopStateEvent('popstate')) })
+  await page.getByText('Read links (links:read) or Write links').waitFor()
 })
 
 await person('sees what the key may do, and nothing else', lightPhone, async (page, look) => {
@@ -293,6 +342,7 @@ await person('bans, looks and lifts', { ...darkDesk, path: '/app/safety/bans', p
 await person('sees how the server does', { ...lightDesk, path: '/app/health', provokes: ['503'] }, async (page, look, context) => {
   await enter(page)
   await page.getByRole('heading', { name: 'Storage' }).waitFor()
+  await page.getByText('none noted').waitFor()
   await look.both('health', { fullPage: true })
   await page.setViewportSize({ width: 375, height: 667 })
   await look('health on a phone', { fullPage: true })

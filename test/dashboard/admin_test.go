@@ -20,14 +20,15 @@ type adminPlan struct {
 	Spelled  string `json:"spelled"`
 }
 
-// TestOperatorsUseTheDashboard drives the screens about more than links: files come in and
-// go out, keys are made and revoked, cases are decided, bans are made and lifted.
-func TestOperatorsUseTheDashboard(t *testing.T) {
+// useAsOperators drives the screens about more than links, on a server of its own: files
+// come in and go out, keys are made and revoked, cases are decided, bans are made and lifted.
+func useAsOperators(t *testing.T) {
+	t.Helper()
 	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DOMAINS=go.example", "CURT_REPORT_LIMIT=off"}})
 	_, port, _ := strings.Cut(s.Addr, ":")
 	needDashboard(t, s)
 	drive(t, "admin.mjs", adminPlan{
 		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Second: "go.example", Key: curttest.Key,
-		Markup: hostile, Hostile: hostile + "\u202Egpj.exe", Spelled: hostile + "[U+202E]gpj.exe",
+		Markup: hostile, Hostile: hostile + turned, Spelled: hostile + "[U+202E]gpj.exe",
 	})
 }

@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,9 +20,12 @@ type plan struct {
 	Pictures string `json:"pictures,omitempty"` // a folder for screenshots
 	Base     string `json:"base"`
 	Key      string `json:"key"`
-	Links    int    `json:"links"`
-	Hostile  string `json:"hostile"` // the title of a link, as it was sent
-	Spelled  string `json:"spelled"` // and as people may see it
+
+	Screens []string `json:"screens"` // whose files are run, one after the other
+	Links   int      `json:"links"`
+	Clicks  int      `json:"clicks"`  // of all of them
+	Hostile string   `json:"hostile"` // the title of a link, as it was sent
+	Spelled string   `json:"spelled"` // and as people may see it
 }
 
 // report is what drive.mjs found.
@@ -37,20 +39,42 @@ type report struct {
 // hostile is what a stranger may leave in titles and tags.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 
-const seeded = 100_000
+// turned is what would turn the letters behind it around.
+const turned = "\u202Egpj.exe"
 
+// TestDashboardInABrowser has the screens used, those of operators beside those of everybody,
+// whose links are made meanwhile. Who makes links and who counts clicks have a server each,
+// so that neither waits for the other or sees what the other does.
 func TestDashboardInABrowser(t *testing.T) {
-	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_GEOIP=" + places(t), "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128"}})
-	_, port, _ := strings.Cut(s.Addr, ":")
-	p := plan{
-		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Key: curttest.Key,
-		Links: seeded, Hostile: hostile + "\u202Egpj.exe", Spelled: hostile + "[U+202E]gpj.exe",
-	}
+	t.Run("operators", func(t *testing.T) {
+		t.Parallel()
+		useAsOperators(t)
+	})
+	t.Run("everybody", func(t *testing.T) {
+		t.Parallel()
+		began := time.Now()
+		folder, other := seed(t, began), t.TempDir()
+		must(t, os.CopyFS(other, os.DirFS(folder)))
+		t.Logf("%d links and %d clicks are there twice after %v", seededLinks, seededClicks, time.Since(began).Round(time.Millisecond))
+		for data, screens := range map[string][]string{folder: {"links", "kept"}, other: {"one", "adverse"}} {
+			t.Run(screens[0], func(t *testing.T) {
+				t.Parallel()
+				drive(t, "drive.mjs", plan{
+					Program: browser.Program(t), Pictures: browser.Pictures(), Base: busy(t, data), Key: curttest.Key, Screens: screens,
+					Links: seededLinks, Clicks: seededClicks, Hostile: hostile + turned, Spelled: hostile + "[U+202E]gpj.exe",
+				})
+			})
+		}
+	})
+}
+
+// busy starts a server on a folder that was seeded, and returns its address.
+func busy(t *testing.T, folder string) string {
+	t.Helper()
+	s := curttest.Start(t, curttest.Options{Data: folder, Env: []string{"CURT_GEOIP=" + places(t), "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128"}})
 	needDashboard(t, s)
-	began := time.Now()
-	seed(t, s, &p)
-	t.Logf("%d links are there after %v", p.Links, time.Since(began).Round(time.Millisecond))
-	drive(t, "drive.mjs", p)
+	_, port, _ := strings.Cut(s.Addr, ":")
+	return "http://localhost:" + port
 }
 
 // needDashboard fails the test where the binary has no dashboard.
@@ -77,33 +101,9 @@ func drive(t *testing.T, script string, p any) {
 	}
 }
 
-// seed makes the links of a workspace that is in use, 1,000 at once.
-func seed(t *testing.T, s *curttest.Server, p *plan) {
+func must(t *testing.T, err error) {
 	t.Helper()
-	c := s.MustDial(t)
-	hosts := []string{"example.com", "shop.example", "docs.example.org", "www.news.example", "bücher.example"}
-	for done := 0; done < p.Links; {
-		var links []map[string]any
-		for range min(1000, p.Links-done) {
-			l := map[string]any{"long_url": fmt.Sprintf("https://%s/%s/%d?utm_source=mail", hosts[done%len(hosts)], []string{"spring-sale", "a/rather/long/path/to/an/article", "p"}[done%3], done), "dedupe": false}
-			switch {
-			case done == p.Links-1:
-				l = map[string]any{"long_url": "https://a.example/" + hostile + "?q=%E2%80%AE", "title": p.Hostile, "tags": []string{hostile[:40], "b", "c"}, "custom_alias": "hostile"}
-			case done%7 == 0:
-				l["title"], l["tags"] = fmt.Sprintf("Campaign %d", done/7), []string{"campaign", "spring"}
-			case done%11 == 0:
-				l["expires_in"] = 1
-			}
-			links = append(links, l)
-			done++
-		}
-		body, err := json.Marshal(map[string]any{"links": links})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := c.Do("POST", "/api/v1/links/bulk", []string{"Authorization: Bearer " + curttest.Key, "Content-Type: application/json"}, string(body))
-		if err != nil || a.Status != http.StatusMultiStatus || strings.Contains(string(a.Body), `"problem"`) {
-			t.Fatalf("bulk: %d %.300s %v", a.Status, a.Body, err)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

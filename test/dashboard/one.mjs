@@ -1,4 +1,5 @@
 // The screen of one link, and that of all clicks: what is counted, and how soon.
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { want } from '../internal/browser/page.mjs'
 import { darkDesk, darkPhone, lightDesk, lightPhone, notice, rows, search } from './person.mjs'
@@ -43,6 +44,7 @@ async function crowd (plan, code, n) {
 
 const count = page => page.getByRole('main').locator('output')
 const counted = async (page, n) => page.waitForFunction(n => document.querySelector('main output')?.textContent.replace(/\D/g, '') === String(n), n)
+const tile = page => page.locator('.tiles dd b').first()
 const chart = page => page.locator('.drawing path.people').first().waitFor({ state: 'attached' })
 
 // shifts is how much of a page moved by itself since it was opened, as browsers count it.
@@ -94,8 +96,7 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
   await person('filters', { ...lightDesk, path: '/app/links/one-link' }, async (page, look) => {
     await enter(page)
     await chart(page)
-    const clicks = page.locator('.tiles dd b').first()
-    const all = await clicks.innerText()
+    const all = await tile(page).innerText()
     await page.getByRole('button', { name: 'Germany', exact: true }).click()
     await page.getByRole('button', { name: 'Countries: Germany, remove the filter' }).waitFor()
     await page.waitForFunction(all => document.querySelector('.tiles dd b').innerText !== all, all)
@@ -104,6 +105,14 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
     await page.getByRole('button', { name: 'Firefox', exact: true }).click()
     await page.getByRole('button', { name: 'Browsers: Firefox, remove the filter' }).waitFor()
     want('the address', new URL(page.url()).search, '?country=DE&browser=Firefox')
+    const single = page.getByRole('region', { name: 'Single clicks' })
+    await page.waitForFunction(() => {
+      const rows = [...document.querySelectorAll('[aria-labelledby=raw] tbody tr')].map(r => r.innerText)
+      return rows.length > 0 && rows.every(r => r.includes('Germany') && r.includes('Firefox'))
+    })
+    const [some] = await Promise.all([page.waitForEvent('download'), single.getByRole('button', { name: 'Download CSV' }).click()])
+    const countries = new Set(readFileSync(await some.path(), 'utf8').trim().split('\r\n').slice(1).map(line => line.split(',')[6]))
+    want('countries of the file', [...countries].join(), 'DE')
     await look('filtered', { fullPage: true })
     await page.goBack()
     await page.goBack()
@@ -179,10 +188,11 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
       await signIn(page)
       await page.getByRole('link', { name: 'All clicks' }).click()
       await page.getByRole('heading', { name: 'All clicks' }).waitFor()
+      await page.waitForFunction(() => document.activeElement.innerText === 'All clicks')
       await chart(page)
       await page.getByText('Live', { exact: true }).first().waitFor()
       await page.getByText(/requests? for codes that no link has/).waitFor()
-      await page.getByRole('link', { name: 'one-link' }).waitFor()
+      await page.getByRole('region', { name: 'Most clicked links' }).getByRole('link').first().waitFor()
       await still(page, 'all clicks, ' + way.name)
       await look('all clicks', { fullPage: true })
       const n = Number((await count(page).innerText()).replace(/\D/g, ''))
@@ -190,6 +200,17 @@ export async function one ({ plan, found, person, enter, signIn, ask }) {
       await click(plan, 'one-link')
       await counted(page, n + 1)
       found.figures.push(`a click of any link is seen after ${Date.now() - began} ms`)
+      want('of millions', n >= plan.clicks, true)
+      const all = await tile(page).innerText()
+      const asked = Date.now()
+      await page.getByRole('button', { name: 'Germany', exact: true }).click()
+      await page.getByRole('button', { name: 'Countries: Germany, remove the filter' }).waitFor()
+      await page.waitForFunction(all => document.querySelector('.tiles dd b').innerText !== all, all)
+      found.figures.push(`the clicks of one country are counted after ${Date.now() - asked} ms`)
+      want('what all links have counts on', Number((await count(page).innerText()).replace(/\D/g, '')) > n, true)
+      await look('all clicks filtered', { fullPage: true })
+      await page.goBack()
+      await page.waitForFunction(all => document.querySelector('.tiles dd b').innerText === all, all)
     })
   }
 }

@@ -13,6 +13,13 @@ export const notice = (page, text) => page.locator('.shelf').getByText(text).wai
 export const search = page => page.getByRole('searchbox')
 export const cells = (page, at) => rows(page).nth(at).innerText()
 
+// asked returns what kind of question a step has the browser ask; listen says no to it, and
+// notes it.
+export async function asked (page, step) {
+  const [question] = await Promise.all([page.waitForEvent('dialog'), step()])
+  return question.type()
+}
+
 // paste does what a person's paste does, without the clipboard of the machine.
 export const paste = (page, text) => page.evaluate(text => {
   const data = new DataTransfer()
@@ -29,7 +36,7 @@ export async function stage (plan) {
   // person opens the dashboard in a window of its own and takes steps there.
   async function person (name, way, steps) {
     found.tried++
-    const context = await browser.newContext({ colorScheme: way.scheme, viewport: way.size, permissions: ['clipboard-read', 'clipboard-write'] })
+    const context = await browser.newContext({ colorScheme: way.scheme, viewport: way.size, locale: way.locale, timezoneId: way.zone, permissions: ['clipboard-read', 'clipboard-write'] })
     const page = await context.newPage()
     page.setDefaultTimeout(patience)
     const heard = []

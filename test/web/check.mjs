@@ -50,7 +50,12 @@ async function person (name, steps) {
     ring: () => page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle),
     press: async (...list) => { for (const k of list) await page.keyboard.press(k) },
     type: text => page.keyboard.type(text),
-    leads: async key => { await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]) }
+    // What has autofocus gets it with a frame after the page is loaded.
+    leads: async key => {
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)])
+      const waits = () => document.querySelector('[autofocus]') !== null && document.activeElement === document.body
+      for (let n = 0; n < 400 && await page.evaluate(waits); n++) await new Promise(done => setTimeout(done, 25))
+    }
   }
   try {
     await steps(keys)
