@@ -58,6 +58,8 @@ func TestCompletion(t *testing.T) {
 		"curt config print --lan":    {"--lane"},
 		"curt keys rot":              {"rotate"},
 		"curt completion --he":       {"--help"},
+		"curt completion z":          {"zsh"},
+		"curt export to":             {"totals"},
 		"curt nonsense l":            {"links"},
 		"curt --server":              nil,
 	}

@@ -14,10 +14,11 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 // root is the repository.
 const root = "../.."
 
-// Bounds of the first release.
+// Bounds of what is downloaded. 40 and 45 are wanted and were held until the clients of Redis,
+// Kafka and ClickHouse came, which bring 10 and 12 (docs/decisions/0027).
 const (
-	maxBinary = 40 << 20
-	maxImage  = 45 << 20
+	maxBinary = 58 << 20
+	maxImage  = 63 << 20
 )
 
 // tool returns the path of a program of bin/tools, or one that is installed.

@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -208,8 +209,18 @@ func shown(t *testing.T) map[string]bool {
 	// Those with labels are there from the first call on.
 	plain := curttest.Start(t, curttest.Options{})
 	ask(t, plain.Addr, http.MethodGet, "/api/v1/links")
-	for name := range metrics(t, plain.Admin) {
-		names[name] = true
+	// Servers that share have more, also while Redis, Kafka, ClickHouse and standbys are away.
+	links := "CURT_LINKS=" + testkit.StartPostgres(t, testkit.PostgresConfig{}).Database(t)
+	sharing := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
+		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away",
+	}})
+	sending := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
+		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt",
+	}})
+	for _, admin := range []string{plain.Admin, sharing.Admin, sending.Admin} {
+		for name := range metrics(t, admin) {
+			names[name] = true
+		}
 	}
 	return names
 }

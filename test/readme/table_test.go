@@ -27,7 +27,7 @@ func rows() []row {
 			says: `^(http://localhost:8080/\w+\n){2}$`,
 		},
 		{line: "curt links", do: "curt links" + mentioned, says: `disable`},
-		{line: "curt clicks", do: "curt clicks" + mentioned, says: `--csv`},
+		{line: "curt clicks", do: "curt clicks" + mentioned, says: `clicks show`},
 		{line: "curt keys", do: "curt keys" + mentioned, says: `rotate`},
 		{
 			line: `curl -X POST http://localhost:8080/api/v1/links -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/effective_go", "expires_in": 86400}'`,
