@@ -61,10 +61,11 @@ func (w watch) facts(ctx context.Context, s settings, args []string, temp string
 
 // commandLine is what was run, without the folders of this machine.
 func commandLine(command string, args []string) string {
-	line, folder := []string{"scripts/bench"}, false
-	if command == "api" {
-		line[0] += "-api"
+	script := "scripts/bench"
+	if command != "figures" {
+		script += "-" + command
 	}
+	line, folder := []string{script}, false
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		switch {
@@ -93,6 +94,20 @@ func notes(command string) []string {
 		return []string{
 			"One server and its load share the machine: each second 1,000 redirects to 20,000 of 500,000 links by Zipf's law, 20 creates, " +
 				"and two each of lists, searches, statistics and previews. Memory is read once a second; each row is the median of a minute.",
+		}
+	case "postgres":
+		return []string{
+			"Load, server and PostgreSQL share the machine; fsync and synchronous_commit are on. Median and range are over the rounds; every second round runs in the " +
+				"opposite order. CPU time of PostgreSQL is that of all of its processes within the window.",
+			"one INSERT per request: as many clients, each with a connection and a prepared statement of its own that inserts the same row into the same table and " +
+				"commits, without HTTP and without a program behind it.",
+		}
+	case "redis":
+		return []string{
+			"Load, servers, PostgreSQL and Redis share the machine. For CPU per redirect the server that is measured has core 0, load and Redis have core 1, and all " +
+				"servers take turns in each round. What comes from Redis is asked of a server whose memory holds 2,000 of 50,000 links; what it had in memory all the same is taken out " +
+				"at the price of the same round.",
+			"A kill counts from the moment when its request was sent until every server has answered 410.",
 		}
 	case "api":
 		return []string{

@@ -73,6 +73,22 @@ func apiCommand(ctx context.Context, args []string, out, progress io.Writer) err
 	return measure(ctx, s, args, (*figures.Bench).API, out, progress)
 }
 
+func postgresCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("postgres", 3, time.Second, 5*time.Second, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, (*figures.Bench).Postgres, out, progress)
+}
+
+func redisCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("redis", 5, 300*time.Millisecond, 3*time.Second, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, (*figures.Bench).Redis, out, progress)
+}
+
 func soakCommand(ctx context.Context, args []string, out, progress io.Writer) error {
 	s, err := parse("soak", 1, time.Second, time.Hour, args, progress)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command curtbench takes the figures that curt promises. `curtbench figures`,
-// `curtbench api` and `curtbench soak` are those that people run, by way of scripts/bench,
-// scripts/bench-api and scripts/bench-soak; the other commands are the processes that they start: the baseline server and the click pipeline.
+// `curtbench api`, `curtbench soak`, `curtbench postgres` and `curtbench redis` are those that people run, by way of
+// scripts/bench, scripts/bench-api and so on; the other commands are the processes that they start: the baseline server and the click pipeline.
 package main
 
 import (
@@ -32,11 +32,13 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		"figures":   figuresCommand,
 		"api":       apiCommand,
 		"soak":      soakCommand,
+		"postgres":  postgresCommand,
+		"redis":     redisCommand,
 		"bare":      bareCommand,
 		"clickcost": clickCostCommand,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|soak|bare|clickcost [flags]; -help shows the flags")
+		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|soak|postgres|redis|bare|clickcost [flags]; -help shows the flags")
 		return 2
 	}
 	if err := commands[args[0]](ctx, args[1:], out, progress); err != nil {

@@ -27,7 +27,7 @@ import (
 
 type config struct {
 	curt, against, floor, temp, fold, profile string
-	only                                      []string // empty = all
+	only, parts                               []string // empty = all
 	rounds, links, conns, idle                int
 	window                                    time.Duration
 	rate                                      float64
@@ -53,12 +53,16 @@ func main() {
 	flag.StringVar(&c.fold, "fold", "pause", "CURT_FOLD")
 	flag.BoolVar(&c.mixed, "mix", false, "1 % of links that were never asked for, 1 % that do not exist and 0.1 % calls of the API, on the same connections")
 	flag.BoolVar(&c.table, "table", false, "take every figure with its bar, and nothing else")
+	parts := flag.String("parts", "", "with -table: costs, memories, mixtures, wholes, latencies, separated by commas; empty = all")
 	flag.DurationVar(&c.mixedFor, "mixed", 20*time.Second, "with -table: length of the mixed load before it is compared")
 	flag.IntVar(&c.idle, "idle", 0, "measure the memory of so many idle connections to curt, and nothing else")
 	flag.StringVar(&c.profile, "profile", "", "file for a CPU profile of curt under this load")
 	flag.Parse()
 	if *only != "" {
 		c.only = strings.Split(*only, ",")
+	}
+	if *parts != "" {
+		c.parts = strings.Split(*parts, ",")
 	}
 	if err := run(ctx, c, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/cmd/lane:", err)
@@ -123,8 +127,9 @@ func (b *bench) compare(ctx context.Context, servers []*server, folder string, o
 	}
 	for round := range c.rounds {
 		for _, s := range servers {
-			if err := b.turn(ctx, s, round); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
+			// What another counts in the background is not this one's latency.
+			if err := b.alone(ctx, s, servers, round, b.cfg.window); err != nil {
+				return err
 			}
 		}
 	}
@@ -161,10 +166,10 @@ func (b *bench) turnOf(ctx context.Context, s *server, round int, window time.Du
 		},
 	})
 	if err := errors.Join(err, failed); err != nil {
-		return err
+		return fmt.Errorf("%s, round %d: %w", s.name, round, err)
 	}
 	if err := o.Wrong(); err != nil {
-		return err
+		return fmt.Errorf("%s, round %d: %w", s.name, round, err)
 	}
 	resident, err := process.RSS(s.process.PID)
 	if err != nil {

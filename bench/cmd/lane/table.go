@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,12 +29,22 @@ type figure struct {
 // figures takes every figure, each part with servers of its own on the same links.
 func (b *bench) figures(ctx context.Context, out io.Writer) error {
 	var all []figure
-	for _, part := range []func(context.Context) ([]figure, error){
-		b.costs, b.memories, b.mixtures, b.wholes, b.latencies,
+	for _, part := range []struct {
+		name string
+		take func(context.Context) ([]figure, error)
+	}{
+		{"costs", b.costs},
+		{"memories", b.memories},
+		{"mixtures", b.mixtures},
+		{"wholes", b.wholes},
+		{"latencies", b.latencies},
 	} {
-		rows, err := part(ctx)
+		if len(b.cfg.parts) > 0 && !slices.Contains(b.cfg.parts, part.name) {
+			continue
+		}
+		rows, err := part.take(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		all = append(all, rows...)
 	}
@@ -103,7 +114,7 @@ func (b *bench) costs(ctx context.Context) (rows []figure, err error) {
 			for round := range b.cfg.rounds {
 				for _, name := range names {
 					if err := b.turn(ctx, s[name], round); err != nil {
-						return fmt.Errorf("%s: %w", name, err)
+						return err
 					}
 				}
 			}
@@ -147,10 +158,10 @@ func (b *bench) memories(ctx context.Context) (rows []figure, err error) {
 // mixtures compares requests of all kinds on the same connections with hits alone.
 func (b *bench) mixtures(ctx context.Context) (rows []figure, err error) {
 	err = b.among(ctx, "pause", []string{"curt"}, func(all map[string]*server) error {
-		hits, mixed := all["curt"], &server{process: all["curt"].process}
+		hits, mixed := all["curt"], &server{name: "curt, mixed", process: all["curt"].process}
 		b.cfg.mixed = true
 		defer func() { b.cfg.mixed = false }()
-		if err := b.turnOf(ctx, &server{process: hits.process}, 0, b.cfg.mixedFor); err != nil {
+		if err := b.turnOf(ctx, &server{name: "curt, mixed before", process: hits.process}, 0, b.cfg.mixedFor); err != nil {
 			return err
 		}
 		for round := range b.cfg.rounds {
@@ -209,7 +220,7 @@ func (b *bench) whole(ctx context.Context, s *server, round int) error {
 	stream.Next = func(r []byte) []byte { asked++; return next(r) }
 	o, err := load.Run(ctx, load.Plan{Streams: []load.Stream{stream}, Measure: 10 * time.Second, Seed: uint64(round)})
 	if err := errors.Join(err, o.Wrong()); err != nil {
-		return err
+		return fmt.Errorf("%s, round %d: %w", s.name, round, err)
 	}
 	if s.name == "curt" {
 		if err := b.await(ctx, s, before.clicks+asked); err != nil {
@@ -231,7 +242,7 @@ func (b *bench) latencies(ctx context.Context) (rows []figure, err error) {
 		}
 		names := []string{"curt", "nginx-log"}
 		err = b.among(ctx, "on", names, func(s map[string]*server) error {
-			saturation := &server{process: s["curt"].process}
+			saturation := &server{name: "curt, saturated", process: s["curt"].process}
 			if err := b.turnOf(ctx, saturation, 0, 12*time.Second); err != nil {
 				return err
 			}
@@ -241,8 +252,9 @@ func (b *bench) latencies(ctx context.Context) (rows []figure, err error) {
 			b.cfg.rate = saturation.rate[0] / 2
 			defer func() { b.cfg.rate = 0 }()
 			for round := range 3 {
-				for i, name := range names {
-					if err := b.alone(ctx, s[name], s[names[1-i]], round); err != nil {
+				for _, name := range names {
+					// Longer than Fold's interval.
+					if err := b.alone(ctx, s[name], slices.Collect(maps.Values(s)), round, 12*time.Second); err != nil {
 						return err
 					}
 				}
@@ -262,11 +274,16 @@ func (b *bench) latencies(ctx context.Context) (rows []figure, err error) {
 	return rows, nil
 }
 
-// alone is a turn that is longer than Fold's interval, while the other is stopped.
-func (b *bench) alone(ctx context.Context, s, other *server, round int) (err error) {
-	if err := syscall.Kill(other.process.PID, syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("stop %s: %w", other.name, err)
+// alone is a turn while the others are stopped.
+func (b *bench) alone(ctx context.Context, s *server, others []*server, round int, window time.Duration) (err error) {
+	for _, other := range others {
+		if other == s {
+			continue
+		}
+		if err := syscall.Kill(other.process.PID, syscall.SIGSTOP); err != nil {
+			return fmt.Errorf("stop %s: %w", other.name, err)
+		}
+		defer func() { err = errors.Join(err, syscall.Kill(other.process.PID, syscall.SIGCONT)) }()
 	}
-	defer func() { err = errors.Join(err, syscall.Kill(other.process.PID, syscall.SIGCONT)) }()
-	return b.turnOf(ctx, s, round, 12*time.Second)
+	return b.turnOf(ctx, s, round, window)
 }

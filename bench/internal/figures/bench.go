@@ -62,10 +62,13 @@ func (b *Bench) Figures() []Figure {
 type sample struct {
 	load.Outcome
 	cpu      time.Duration // of the server within the window
+	database time.Duration // of PostgreSQL, likewise
 	startup  time.Duration
 	rss      int64
 	rssFirst int64 // in minute 5 of a soak
 	clicks   clickCost
+	shared   float64 // links that came from Redis
+	stored   float64 // and from the link store
 	dropped  float64 // clicks that curt lost because they came too fast
 }
 

@@ -33,29 +33,39 @@ func (b *Bench) folder() (path string, drop func() error, err error) {
 }
 
 // curt is a turn of the server on a data folder; core -1 = any. Clicks that it
-// dropped make the turn worthless: what is measured includes their capture.
-func (b *Bench) curt(ctx context.Context, data string, core int, f func(context.Context, *process.Server) (sample, error)) (sample, error) {
-	admin, err := freeAddr(ctx)
-	if err != nil {
-		return sample{}, err
-	}
-	s, err := process.Start(ctx, process.Command{
-		Path: b.cfg.Curt, Args: []string{"serve"}, Core: core, Ready: "/readyz",
-		Env: []string{
-			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin,
-			"CURT_DATA=" + data, "CURT_ADMIN_KEY=" + adminKey, "CURT_LOG_LEVEL=info",
-			"CURT_DOMAINS=" + fill.OtherDomain,
-		},
-	})
+// dropped make the turn worthless: what is measured includes their capture. settings are
+// further variables of its environment.
+func (b *Bench) curt(ctx context.Context, data string, core int, f func(context.Context, *process.Server) (sample, error), settings ...string) (sample, error) {
+	s, err := b.serve(ctx, data, core, settings...)
 	return use(s, err, func(s *process.Server) (sample, error) {
-		s.Admin = admin
 		r, err := f(ctx, s)
 		if err != nil {
 			return r, err
 		}
-		r.dropped, err = counter(ctx, admin, "curt_clicks_dropped_total")
+		r.dropped, err = counter(ctx, s.Admin, "curt_clicks_dropped_total")
 		return r, err
 	})
+}
+
+// serve starts the server on a data folder; who calls it stops it.
+func (b *Bench) serve(ctx context.Context, data string, core int, settings ...string) (*process.Server, error) {
+	admin, err := freeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := process.Start(ctx, process.Command{
+		Path: b.cfg.Curt, Args: []string{"serve"}, Core: core, Ready: "/readyz",
+		Env: append([]string{
+			"CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=" + admin,
+			"CURT_DATA=" + data, "CURT_ADMIN_KEY=" + adminKey, "CURT_LOG_LEVEL=info",
+			"CURT_DOMAINS=" + fill.OtherDomain,
+		}, settings...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Admin = admin
+	return s, nil
 }
 
 // freeAddr returns an address that nobody listened on a moment ago.

@@ -23,6 +23,7 @@ type conn struct {
 	head   head
 
 	busy     bool
+	kept     bool          // it has answered before, so the server may have just begun to close it
 	want     int           // the status of a right answer
 	failed   error         // of the write; the request gets no answer
 	due      time.Duration // when the request should have been sent, since the run began

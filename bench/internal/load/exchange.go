@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"time"
@@ -35,16 +36,20 @@ func (e *engine) readable(id int) error {
 	if !c.busy {
 		return e.again(c, id, "the server closed an idle connection")
 	}
-	if c.failed != nil {
-		return e.again(c, id, c.failed.Error())
+	whole, err := false, c.failed
+	if err == nil {
+		whole, err = c.read()
 	}
-	whole, err := c.read()
+	if err != nil && c.mayRepeat() {
+		return e.repeat(c, id)
+	}
 	if err != nil {
 		return e.again(c, id, err.Error())
 	}
 	if !whole {
 		return nil
 	}
+	c.kept = true
 	e.answered(c, e.now())
 	if c.head.closes {
 		if err := e.reconnect(c, id); err != nil {
@@ -97,11 +102,29 @@ func (e *engine) again(c *conn, id int, why string) error {
 	return nil
 }
 
+// mayRepeat reports whether a request that got no byte of an answer may be sent again on
+// another connection, as browsers do: it changes nothing, and a server may close a kept
+// connection just when a request comes (RFC 9112, 9.3.1). The second time is an error.
+func (c *conn) mayRepeat() bool {
+	return c.kept && c.n == 0 && bytes.HasPrefix(c.out, []byte("GET "))
+}
+
+func (e *engine) repeat(c *conn, id int) error {
+	e.results[c.stream].Repeated++
+	if err := e.reconnect(c, id); err != nil {
+		return err
+	}
+	if c.failed = c.write(); c.failed != nil {
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // it may have ended already
+	}
+	return nil
+}
+
 func (e *engine) reconnect(c *conn, id int) error {
 	if err := unix.Close(c.fd); err != nil {
 		return fmt.Errorf("close a socket: %w", err)
 	}
-	c.fd = -1
+	c.fd, c.kept = -1, false
 	return e.connect(c, id)
 }
 

@@ -279,3 +279,23 @@ func TestRefusedConnectClosesItsOwnSocket(t *testing.T) {
 		t.Errorf("descriptor 0 is %q, was %q: %v", now, first, err)
 	}
 }
+
+// A server may close a connection that it kept just when a request comes. Once in a while
+// the request is repeated; a server that does so all the time is wrong.
+func TestRequestsThatMeetAnEndAreRepeated(t *testing.T) {
+	for _, c := range []struct {
+		every int64 // requests
+		wrong bool
+	}{{3000, false}, {5, true}} {
+		var served atomic.Int64
+		addr := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if served.Add(1)%c.every == 0 {
+				panic(http.ErrAbortHandler) // ends the connection without an answer
+			}
+		})
+		o := run(t, load.Plan{Streams: []load.Stream{{Addr: addr, Conns: 4, Rate: 4000, Want: 200, Next: get}}, Measure: 1500 * time.Millisecond})
+		if o.Streams[0].Repeated == 0 || len(o.Streams[0].Wrong) > 0 && !c.wrong || (o.Wrong() != nil) != c.wrong {
+			t.Errorf("an end every %d requests: %d repeated, %v", c.every, o.Streams[0].Repeated, o.Wrong())
+		}
+	}
+}

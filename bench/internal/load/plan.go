@@ -50,6 +50,10 @@ type Result struct {
 	// when they were: what the generator and busy connections add.
 	Late hist.Histogram
 
+	// Repeated are GET requests that met a kept connection just when the server closed it,
+	// and were sent again on another. More than one in a thousand answers is wrong.
+	Repeated uint64
+
 	Answered uint64            // right answers that came within the window
 	Wrong    map[string]uint64 // what else happened in the whole run; empty = nothing
 	Example  string            // the first answer with another status, whole
@@ -82,6 +86,9 @@ func (o Outcome) Wrong() error {
 	for i, s := range o.Streams {
 		for what, n := range s.Wrong {
 			errs = append(errs, fmt.Errorf("stream %d: %d × %s", i, n, what))
+		}
+		if s.Repeated*1000 > s.Answered {
+			errs = append(errs, fmt.Errorf("stream %d: %d kept connections were closed before a request, with %d answers", i, s.Repeated, s.Answered))
 		}
 		if s.Example != "" {
 			errs = append(errs, fmt.Errorf("stream %d: such as %q", i, s.Example))

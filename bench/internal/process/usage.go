@@ -25,15 +25,27 @@ func CPU(pid int) (time.Duration, error) {
 	return parseStat(string(b))
 }
 
-// parseStat reads utime and stime, fields 14 and 15 of proc_pid_stat(5). The
+// Reaped returns the CPU time of those children of a process that it has waited for.
+func Reaped(pid int) (time.Duration, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	return parseTimes(string(b), 13)
+}
+
+// parseStat reads utime and stime, fields 14 and 15 of proc_pid_stat(5).
+func parseStat(s string) (time.Duration, error) { return parseTimes(s, 11) }
+
+// parseTimes adds two times of proc_pid_stat(5); at counts from the third field on. The
 // second field, the name, may hold anything but ends with the last parenthesis.
-func parseStat(s string) (time.Duration, error) {
+func parseTimes(s string, at int) (time.Duration, error) {
 	fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-	if len(fields) < 13 {
+	if len(fields) < at+2 {
 		return 0, errors.New("read CPU time: too few fields")
 	}
 	var ticks time.Duration
-	for _, f := range fields[11:13] {
+	for _, f := range fields[at : at+2] {
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("read CPU time: %w", err)

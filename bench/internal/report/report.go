@@ -23,6 +23,7 @@ const (
 	Megabytes    Unit = "MB" // 10^6 bytes
 	Bytes        Unit = "B"
 	Ratio        Unit = "×"
+	Reads        Unit = "reads"
 )
 
 // Bar is what a figure must reach. The zero Bar asks for nothing.
