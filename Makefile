@@ -3,12 +3,13 @@
 GO        ?= go
 TOOLS     := $(CURDIR)/bin/tools
 LINT      := $(TOOLS)/golangci-lint-v2.15.0
+TOXIPROXY := $(TOOLS)/toxiproxy-v2.5.0
 RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Packages that never run SQLite in a hot loop are tested under the race detector.
 RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
              ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... ./internal/moderation/... ./internal/review/... \
-             ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/web/... ./internal/weburl/...
+             ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/web/... ./internal/weburl/... ./internal/worker/...
 PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
 # Tests that show nothing about races and take many times longer under their detector:
 # requests one after the other, memory measured, pictures read, the same lives again and
@@ -19,7 +20,7 @@ FUZZTIME  ?= 30s
 # missing says so, and fails when CI=true.
 PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4 check-jsonschema==0.37.0
 
-.PHONY: web screenshots run build test check fuzz bench fmt soak api docs release-check
+.PHONY: web screenshots speed run build test check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -34,14 +35,20 @@ screenshots: build ## pictures of every screen, into docs/screenshots
 	@mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
 	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_PICTURES=$(CURDIR)/docs/screenshots $(GO) test -count 1 -v ./test/dashboard
 
+speed: build ## how soon the dashboard is there, and what Lighthouse says; nothing else may run
+	@scripts/need chromium node && scripts/npm test/web
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_SPEED=1 $(GO) test -count 1 -timeout 20m -v -run TestSpeed ./test/dashboard
+
 web: ## the dashboard, into internal/web/dist
 	@scripts/web
 
 test: build ## everything that must pass before a change lands
-	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish initdb pgbouncer
+	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish initdb pgbouncer redis-server redis-cli java mvn
+	@$(MAKE) --no-print-directory $(TOXIPROXY) || [ -z "$$CI" ]
 	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
 	@scripts/unpack promtool caddy || [ -z "$$CI" ]
-	@{ scripts/need chromium node && scripts/npm test/web; } || [ -z "$$CI" ]
+	@{ scripts/need chromium node && scripts/npm test/web && scripts/npm test/clickhouse && scripts/npm test/agents; } || [ -z "$$CI" ]
+	@scripts/maven test/kafka || [ -z "$$CI" ]
 	$(GO) test -race -timeout 10m -skip '$(UNRACED)' $(RACE)
 	$(GO) test -timeout 10m -run '$(UNRACED)' $(RACE)
 	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
@@ -63,6 +70,8 @@ name_version = $(subst -v, ,$(notdir $@))
 go_install = @mkdir -p $(TOOLS)/new && GOBIN=$(TOOLS)/new $(GO) install $(1)@v$(lastword $(name_version)) && mv $(TOOLS)/new/$(firstword $(name_version)) $@
 $(LINT):
 	$(call go_install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+$(TOXIPROXY): # its program is called server
+	@mkdir -p $(TOOLS)/new && GOBIN=$(TOOLS)/new $(GO) install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 && mv $(TOOLS)/new/server $@
 $(TOOLS)/helm-v%:
 	$(call go_install,helm.sh/helm/v3/cmd/helm)
 $(TOOLS)/goreleaser-v%:
@@ -88,7 +97,8 @@ release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/d
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 
 soak: build ## the long forms of the fault tests
-	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium initdb pgbouncer
-	@scripts/npm test/web
+	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium initdb pgbouncer redis-server redis-cli java mvn
+	@$(MAKE) --no-print-directory $(TOXIPROXY)
+	@scripts/npm test/web && scripts/npm test/clickhouse && scripts/npm test/agents && scripts/maven test/kafka
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
 	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...
