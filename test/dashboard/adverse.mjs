@@ -9,17 +9,21 @@ const refusal = (status, title, wait) => ({
 })
 
 // hold has a page wait for answers until what it returns is called: with a refusal, or
-// with nothing, which lets the questions pass. Those that come later pass.
+// with nothing, which lets the questions pass. Those that come later pass. A refusal waits for
+// a question: a page may show what it asks for before the question is out.
 async function hold (page, pattern, method) {
-  let release
+  let release, take
+  const taken = new Promise(resolve => { take = resolve })
   let over = false
   const released = new Promise(resolve => { release = resolve })
   await page.route(pattern, async (route, request) => {
     if (over || request.method() !== method) return route.fallback()
+    take()
     const answer = await released
     await (answer ? route.fulfill(answer) : route.fallback()).catch(() => {}) // the page may have dropped the question
   })
-  return answer => {
+  return async answer => {
+    if (answer) await taken
     over = true
     release(answer)
   }
@@ -91,14 +95,14 @@ export async function adverse ({ plan, found, person, enter, signIn, ask }) {
     await row.locator('.open').click()
     go = await hold(page, '**/api/v1/links/slow-link*', 'PATCH')
     const off = await shows(page, page.getByRole('button', { name: 'Turn off' }), 'document.querySelector(".body .row .state").innerText === "Off"')
-    go(refusal(503, 'Unavailable'))
+    await go(refusal(503, 'Unavailable'))
     await notice(page, 'Not done')
     await row.getByText('Live', { exact: true }).waitFor()
     await row.locator('.open').click()
     go = await hold(page, '**/api/v1/links/slow-link*', 'DELETE')
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     const gone = await shows(page, page.getByRole('button', { name: 'Delete for good' }), '!document.querySelector(".body .row")')
-    go(refusal(503, 'Unavailable'))
+    await go(refusal(503, 'Unavailable'))
     await row.getByText('slow-link', { exact: true }).waitFor()
     found.figures.push(`without an answer yet, turning off shows after ${off.toFixed(0)} ms, deleting after ${gone.toFixed(0)} ms`)
   })

@@ -29,11 +29,18 @@ export function listen (page, where, faults) {
   })
 }
 
+// settled waits until nothing fades or moves that is going to stop: what is half there has no
+// contrast.
+const settled = () => Promise.all(document.getAnimations()
+  .filter(a => a.playState === 'running' && a.effect?.getComputedTiming().endTime !== Infinity)
+  .map(a => a.finished.catch(() => {}))) // it was called off
+
 // judge finds what keeps people from a page: faults of accessibility, a page that is
 // wider than its window, the ground of the other scheme. It returns the title. only names
 // the rules, where not all of them are asked.
 export async function judge (page, where, scheme, faults, only = rules) {
   await page.evaluate(axe)
+  await page.evaluate(settled)
   const seen = await page.evaluate(async tags => ({
     violations: (await globalThis.axe.run(document, { runOnly: tags, resultTypes: ['violations'] })).violations,
     title: document.title,
