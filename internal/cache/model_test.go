@@ -198,7 +198,9 @@ func (m *model) replicate() {
 	for k := range m.puts {
 		if m.visible(k) == len(m.puts[k]) {
 			m.source.SetReplica(k, -1)
+			continue
 		}
+		m.source.CatchUp(k, m.visible(k))
 	}
 }
 

@@ -74,6 +74,15 @@ func (s *Source) SetReplica(k link.Key, n int) {
 	s.replica[k] = n
 }
 
+// CatchUp lets Lookup know at least the first n versions of k.
+func (s *Source) CatchUp(k link.Key, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, limited := s.replica[k]; limited {
+		s.replica[k] = max(known, n)
+	}
+}
+
 // SetDown makes every method fail with err; nil ends it.
 func (s *Source) SetDown(err error) {
 	s.mu.Lock()
