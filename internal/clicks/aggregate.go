@@ -24,6 +24,7 @@ type aggregate struct {
 	extraIDs []extra
 	bytes    int // estimate of the memory held
 	names    agentNames
+	summer   summer // of crowds
 }
 
 // linkCounts is what happened to a link in one quarter. At the turn of a quarter a
@@ -187,7 +188,7 @@ func (a *aggregate) click(e *Event, who agent) click {
 		extra:    a.extra(e),
 		language: primaryLanguage(e.Language),
 		country:  e.Country,
-		minute:   uint8(max(e.Time, 0) / 60_000 % 15),
+		minute:   uint8(max(e.Time, 0) / 60_000 % minutesPerQuarter),
 		device:   who.device, browser: who.browser, os: who.os,
 	}
 	if !who.bot {
@@ -217,8 +218,8 @@ func (a *aggregate) sumUp(q *linkCounts) {
 		q.summed = new(Rollup)
 	}
 	before := q.summed.size()
-	var s summer
-	q.summed.Add(s.sum(a, q.clicks))
+	a.summer.reset()
+	q.summed.Add(a.summer.sum(a, q.clicks)) // which keeps nothing of it
 	for d := range q.summed.Dimensions {
 		if len(q.summed.Dimensions[d]) > 2*MaxValues {
 			q.summed.Dimensions[d] = LimitValues(q.summed.Dimensions[d], MaxValues)

@@ -65,7 +65,8 @@ func (p *packed) err() error {
 
 // MergeMinutes appends the packed minutes of stored with the delta added.
 func MergeMinutes(dst, stored []byte, delta []Minute) ([]byte, error) {
-	minutes, err := DecodeMinutes(stored)
+	var room [minutesPerQuarter]Minute
+	minutes, err := appendMinutes(room[:0], stored)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +87,17 @@ func DecodeMinutes(b []byte) ([]Minute, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
+	return appendMinutes(make([]Minute, 0, minutesPerQuarter), b)
+}
+
+const minutesPerQuarter = 15
+
+// appendMinutes reads packed minutes to the end of minutes, which is empty.
+func appendMinutes(minutes []Minute, b []byte) ([]Minute, error) {
+	if len(b) == 0 {
+		return minutes, nil
+	}
 	p := openPacked(b)
-	minutes := make([]Minute, 0, 15)
 	for p.more() {
 		m := Minute{Index: p.b[0]}
 		p.b = p.b[1:]

@@ -51,7 +51,7 @@ func (s *summer) sum(a *aggregate, clicks []click) *Rollup {
 }
 
 func (s *summer) sumMinutes(clicks []click) []Minute {
-	var count, humans [15]uint64
+	var count, humans [minutesPerQuarter]uint64
 	for i := range clicks {
 		count[clicks[i].minute]++
 		if clicks[i].flags&byHuman != 0 {
