@@ -25,6 +25,9 @@ type HistoryConfig struct {
 	// Groups returns the group that each link counts for, as that of FoldConfig does; nil =
 	// there are no groups.
 	Groups func(ctx context.Context, keys []link.Key) ([]string, error)
+
+	// Rest, if set, is called by Run often while it computes, as that of FoldConfig is.
+	Rest func()
 }
 
 // History finds the clicks of one link, or of a group, in the click log, newest first. Segments
@@ -35,6 +38,7 @@ type History struct {
 	dir    string
 	logger *slog.Logger
 	agents *BotList // for descriptions
+	rest   func()   // between parts of long work
 
 	mu     sync.Mutex
 	reader *Reader         // guarded by mu; follows the log's end
@@ -66,7 +70,10 @@ func NewHistory(c HistoryConfig) *History {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &History{log: c.Log, dir: c.Log.cfg.Dir, logger: c.Logger, agents: NewBotList(), groups: newGroups(c.Groups)}
+	if c.Rest == nil {
+		c.Rest = runtime.Gosched // what is ready comes first
+	}
+	h := &History{log: c.Log, dir: c.Log.cfg.Dir, logger: c.Logger, agents: NewBotList(), rest: c.Rest, groups: newGroups(c.Groups)}
 	first := Position{}
 	if all := h.log.list(); len(all) > 0 {
 		first.Segment = all[len(all)-1].number + 1
@@ -136,30 +143,35 @@ const ticksBetween = 30
 
 // follow indexes what was appended since the last time.
 func (h *History) follow(ctx context.Context) {
+	for ctx.Err() == nil && h.followOne(ctx) {
+		h.rest()
+	}
+}
+
+// followOne indexes the next block, or passes over a damage. It returns false at the end.
+func (h *History) followOne(ctx context.Context) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for ctx.Err() == nil {
-		b, err := h.reader.Next()
-		var damage *DamageError
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case errors.As(err, &damage):
-			h.count(func(s *HistoryStats) { s.Damages++ })
-			h.log.endSegment(h.reader.Position().Segment)
-			h.reader.Skip() // Fold logs it
-			continue
-		case err != nil:
-			h.logger.ErrorContext(ctx, "follow click log", slog.Any("err", err))
-			return // the next time tries again
-		}
-		if h.tail == nil || h.tail.number != b.At.Segment {
-			h.ended()
-			h.tail = &segmentIndex{number: b.At.Segment}
-		}
-		h.tail.add(&b)
-		runtime.Gosched() // goroutines that are ready come first; the network does not (docs/decisions/0012)
+	b, err := h.reader.Next()
+	var damage *DamageError
+	switch {
+	case errors.Is(err, io.EOF):
+		return false
+	case errors.As(err, &damage):
+		h.count(func(s *HistoryStats) { s.Damages++ })
+		h.log.endSegment(h.reader.Position().Segment)
+		h.reader.Skip() // Fold logs it
+		return true
+	case err != nil:
+		h.logger.ErrorContext(ctx, "follow click log", slog.Any("err", err))
+		return false // the next time tries again
 	}
+	if h.tail == nil || h.tail.number != b.At.Segment {
+		h.ended()
+		h.tail = &segmentIndex{number: b.At.Segment}
+	}
+	h.tail.add(&b)
+	return true
 }
 
 // ended puts the tail's index among those to be written. The caller holds mu.
@@ -196,7 +208,7 @@ func (h *History) store(ctx context.Context) {
 }
 
 func (h *History) write(ctx context.Context, x *segmentIndex) bool {
-	if err := x.write(filepath.Join(h.dir, indexName(x.number))); err != nil {
+	if err := x.write(filepath.Join(h.dir, indexName(x.number)), h.rest); err != nil {
 		h.count(func(s *HistoryStats) { s.Errors++ })
 		h.logger.WarnContext(ctx, "raw clicks are found slowly", slog.Any("err", err))
 		return false
@@ -283,7 +295,7 @@ func (h *History) rebuild(ctx context.Context, s segment) (*segmentIndex, error)
 		default:
 			b.At.Segment, b.Next.Segment = s.number, s.number
 			x.add(&b)
-			runtime.Gosched()
+			h.rest()
 			continue
 		}
 		x.seal()
