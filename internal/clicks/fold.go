@@ -42,6 +42,9 @@ type FoldConfig struct {
 	// Work, if set, is called when one of them begins to compute, and done when it
 	// waits again, so that the process can be lent processors meanwhile.
 	Work func() (done func())
+	// Rest, if set, is called by either of them between parts of its work, of some 50 µs, and may
+	// wait.
+	Rest func()
 }
 
 // Fold counts what the log holds. It keeps the newest counts in memory, writes
@@ -89,6 +92,9 @@ func NewFold(c FoldConfig) *Fold {
 	}
 	if c.Work == nil {
 		c.Work = func() func() { return func() {} }
+	}
+	if c.Rest == nil {
+		c.Rest = func() {}
 	}
 	return &Fold{cfg: c, agents: newAgents(), groups: newGroups(c.Groups)}
 }
@@ -234,9 +240,8 @@ func (f *Fold) next(r *Reader) (Block, error) {
 	return r.Next()
 }
 
-// foldSlice is how many events are counted between two pauses for readers of
-// statistics: about 30 µs. Nothing pauses for redirects: runtime.Gosched does not let
-// them in, because the scheduler takes what is ready before it looks at the network.
+// foldSlice is how many events are counted between two pauses, for readers of statistics and
+// for redirects: about 30 µs.
 const foldSlice = 32
 
 // foldBlock counts a block; afterwards the position is behind it.
@@ -246,6 +251,7 @@ func (f *Fold) foldBlock(ctx context.Context, b *Block) {
 	err := b.Events(func(e *Event) error {
 		if n++; n%foldSlice == 0 {
 			f.mu.Unlock()
+			f.cfg.Rest()
 			f.mu.Lock()
 		}
 		f.active.add(e, f.agents, f.groups.of(e))

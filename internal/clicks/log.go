@@ -25,6 +25,9 @@ type LogConfig struct {
 
 	Logger *slog.Logger // nil = none
 
+	// Work, if set, is called before an fsync, which may take long, and done behind it.
+	Work func() (done func())
+
 	// create makes a segment's file; nil = createSegment. Tests put faults here.
 	create func(path string) (segmentFile, error)
 }
@@ -239,6 +242,9 @@ func (l *Log) Sync() error {
 	l.mu.Unlock()
 	if target == synced && len(dirty) <= 1 {
 		return nil
+	}
+	if l.cfg.Work != nil {
+		defer l.cfg.Work()()
 	}
 	var errs []error
 	for _, f := range dirty {

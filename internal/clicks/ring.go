@@ -37,6 +37,7 @@ type shard struct {
 	active []byte // guarded by mu; length = filled, capacity = one half
 	cur    int    // guarded by mu; which half is active
 	woken  bool   // guarded by mu; the half-full wake was sent
+	count  uint64 // guarded by mu; records since the start
 
 	halves  [2][]byte // set once in NewRing, both empty
 	pending []byte    // owned by the drainer; taken, not yet released
@@ -134,7 +135,19 @@ func (s *shard) put(c *Raw) bool {
 	b = append(append(append(b, ua...), ref...), query...)
 	b = append(append(append(b, domain...), lang...), code...)
 	s.active = s.active[:at+len(b)]
+	s.count++
 	return true
+}
+
+// Recorded returns how many clicks found room since the start.
+func (r *Ring) Recorded() (n uint64) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		n += s.count
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // Dropped returns how many clicks found no room since the start.

@@ -111,7 +111,7 @@ func (w *writer) try(a *aggregate) error {
 			return err
 		}
 	}
-	if err := w.fold.cfg.Store.Apply(w.ctx, Batch{State: a.state, Complete: a.complete, Links: a.deltas}); err != nil {
+	if err := w.fold.cfg.Store.Apply(w.ctx, Batch{State: a.state, Complete: a.complete, Links: func(yield func([]LinkDelta) bool) { a.deltas(w.fold.cfg.Rest, yield) }}); err != nil {
 		return fmt.Errorf("apply batch %d: %w", a.state.Generation, err)
 	}
 	return nil

@@ -67,6 +67,7 @@ type RankerConfig struct {
 
 	Redirects func() uint64        // a counter: in a burst the ranker waits
 	Work      func() (done func()) // called when it begins to compute, and done when it rests
+	Rest      func()               // called by Counted between parts of its work, and may wait
 	Log       *slog.Logger
 }
 
@@ -99,6 +100,9 @@ func NewRanker(cfg RankerConfig) *Ranker {
 	if cfg.Work == nil {
 		cfg.Work = func() func() { return func() {} }
 	}
+	if cfg.Rest == nil {
+		cfg.Rest = func() {}
+	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Ranker{cfg: cfg, pace: &pace{}, waiting: map[link.Key]struct{}{}}
 }
@@ -115,18 +119,30 @@ func (r *Ranker) Clicked(k link.Key) {
 
 // Counted tells that the batch of all links that Clicked told of is counted for good.
 func (r *Ranker) Counted(generation uint64) {
+	for r.await() {
+		r.cfg.Rest()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.generation = generation
-	for _, k := range r.coming {
-		r.waiting[k] = struct{}{}
-	}
-	r.lost = r.lost || len(r.coming) > maxWaiting || len(r.waiting) > maxWaiting
+	r.lost = r.lost || len(r.waiting) > maxWaiting
 	if r.lost {
 		clear(r.waiting)
 	}
-	clear(r.coming)
-	r.coming = r.coming[:0]
+}
+
+// await moves a part of those that were coming to those that wait; false = that was all.
+func (r *Ranker) await() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	part := r.coming[max(0, len(r.coming)-rankPage):]
+	for _, k := range part {
+		r.waiting[k] = struct{}{}
+	}
+	r.lost = r.lost || len(r.coming) > maxWaiting
+	clear(part)
+	r.coming = r.coming[:len(r.coming)-len(part)]
+	return len(r.coming) > 0
 }
 
 // crowd reports whether a burst should be waited for no longer.
@@ -165,18 +181,15 @@ func (r *Ranker) follow(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		r.pace.wait(ctx, r.cfg.Redirects, r.crowd)
-		keys, generation, lost := r.take()
-		if lost {
-			return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
-		}
-		for len(keys) > 0 {
-			part := keys[:min(len(keys), rankPage)]
-			keys = keys[len(part):]
-			var done uint64 // with the last of them
-			if len(keys) == 0 {
-				done = generation
+		for ctx.Err() == nil {
+			keys, done, lost := r.take()
+			if lost {
+				return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
 			}
-			if err := r.rank(ctx, part, done); err != nil {
+			if len(keys) == 0 {
+				break
+			}
+			if err := r.rank(ctx, keys, done); err != nil {
 				return err
 			}
 		}
@@ -203,15 +216,22 @@ func (r *Ranker) all(ctx context.Context, counted uint64) error {
 	}
 }
 
-// take returns what waits.
+// take returns up to a page of what waits, and the generation that all is ranked of with them; 0 =
+// more wait.
 func (r *Ranker) take() (keys []link.Key, generation uint64, lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k := range r.waiting {
+		if len(keys) == rankPage {
+			break
+		}
 		keys = append(keys, k)
+		delete(r.waiting, k)
 	}
-	clear(r.waiting)
-	generation, lost, r.lost = r.generation, r.lost, false
+	if len(r.waiting) == 0 {
+		generation = r.generation
+	}
+	lost, r.lost = r.lost, false
 	return keys, generation, lost
 }
 

@@ -118,7 +118,7 @@ func (w *listWalk) page(t *tx, limit int) (page link.Slice, err error) {
 		last = e.at
 	}
 	page.Links = make([]link.Link, 0, len(chosen))
-	for n := range portions(len(chosen)) {
+	for n := range portions(len(chosen), rowsAtOnce) {
 		if page.Links, err = take(t, chosen[:n], page.Links); err != nil {
 			return link.Slice{}, err
 		}

@@ -97,6 +97,22 @@ func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
 	return l, nil
 }
 
+// GetMany implements link.ManyGetter. It rests between two links.
+func (s *Links) GetMany(ctx context.Context, keys []link.Key) ([]link.Link, error) {
+	if len(keys) > link.MaxPage {
+		return nil, fmt.Errorf("get %d links: %w", len(keys), link.ErrInvalid)
+	}
+	links := make([]link.Link, len(keys))
+	for i, k := range keys {
+		s.config.Rest()
+		var err error
+		if links[i], err = s.Get(ctx, k); err != nil && !errors.Is(err, link.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return links, nil
+}
+
 // Expired implements link.Store.
 func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time, n int) ([]link.Key, link.Cursor, error) {
 	at, err := parseExpiryCursor(after)

@@ -38,6 +38,8 @@ type LinksConfig struct {
 
 	Tracer *telemetry.Tracer // of transactions; default none
 
+	Rest func() // called by GetMany between two links, and may wait; default none
+
 	Log *slog.Logger // default none
 }
 
@@ -48,6 +50,9 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.Readers = cmp.Or(c.Readers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
 	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
+	if c.Rest == nil {
+		c.Rest = func() {}
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -90,11 +95,12 @@ type Links struct {
 
 // The contracts that Links keeps.
 var (
-	_ link.Store     = (*Links)(nil)
-	_ link.Batcher   = (*Links)(nil)
-	_ link.Spender   = (*Links)(nil)
-	_ link.Deduper   = (*Links)(nil)
-	_ codegen.Leaser = (*Links)(nil)
+	_ link.Store      = (*Links)(nil)
+	_ link.ManyGetter = (*Links)(nil)
+	_ link.Batcher    = (*Links)(nil)
+	_ link.Spender    = (*Links)(nil)
+	_ link.Deduper    = (*Links)(nil)
+	_ codegen.Leaser  = (*Links)(nil)
 )
 
 // OpenLinks opens or creates curt.db, brings its schema up to date, makes the key of

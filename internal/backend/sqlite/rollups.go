@@ -23,6 +23,13 @@ type RollupsConfig struct {
 	ReaderCacheKiB int   // page cache of each second reading connection, of the others a quarter; default 1 MiB
 	Readers        int   // reading connections; default 2
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 32
+
+	// Rest is called by Apply and Totals between parts of their work, which are some 0.2 ms then,
+	// and may wait; default none.
+	Rest func()
+
+	// Work is called where they, or Run, may wait for the disk, and done behind it; default none.
+	Work func() (done func())
 }
 
 //go:embed migrations/clicks/*.sql
@@ -36,6 +43,7 @@ var rollupsMigrations embed.FS
 type Rollups struct {
 	config  RollupsConfig
 	handles handles
+	rows    int // that one statement takes
 
 	applying sync.Mutex // held by Apply; guards write and batch
 	write    *conn
@@ -60,6 +68,15 @@ func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 	config.ReaderCacheKiB = cmp.Or(config.ReaderCacheKiB, 1<<10)
 	config.Readers = cmp.Or(config.Readers, 2)
 	config.CheckpointMiB = cmp.Or(config.CheckpointMiB, 32)
+	if config.Work == nil {
+		config.Work = func() func() { return func() {} }
+	}
+	rows := rowsAtOnce
+	if config.Rest == nil {
+		config.Rest = func() {}
+	} else {
+		rows = rowsBetweenRests
+	}
 	migrations, err := fs.Sub(rollupsMigrations, "migrations/clicks")
 	if err != nil {
 		return nil, fmt.Errorf("open roll-ups: %w", err)
@@ -72,7 +89,7 @@ func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 		return nil, fmt.Errorf("open roll-ups: %w", err)
 	}
 	s := &Rollups{
-		config: config, handles: h,
+		config: config, handles: h, rows: rows, batch: batchBuffers{rest: config.Rest, most: rows},
 		applied: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	if err := s.start(ctx); err != nil {
@@ -176,6 +193,7 @@ func (s *Rollups) checkpoint() error {
 		if err != nil || w.pages*pageSize < s.config.CheckpointMiB<<20 {
 			return err
 		}
+		defer s.config.Work()()
 		_, err = walState(t, sqlCheckpoint)
 		return err
 	})

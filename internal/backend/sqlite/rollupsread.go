@@ -19,12 +19,13 @@ func (s *Rollups) Totals(ctx context.Context, keys []link.Key) (totals []clicks.
 			return err
 		}
 		generation = state.Generation
-		rest := totals
-		for n := range portions(len(keys)) {
-			if err := readTotals(t, keys[:n], rest[:n]); err != nil {
+		left := totals
+		for n := range portions(len(keys), s.rows) {
+			s.config.Rest()
+			if err := readTotals(t, keys[:n], left[:n]); err != nil {
 				return err
 			}
-			keys, rest = keys[n:], rest[n:]
+			keys, left = keys[n:], left[n:]
 		}
 		return nil
 	})
@@ -162,7 +163,7 @@ func spanQueries(columns string, link int64, s clicks.Span) iter.Seq2[string, []
 			}
 			return
 		}
-		for n := range portions(len(ranges)) {
+		for n := range portions(len(ranges), rowsAtOnce) {
 			ids := make([]any, n)
 			for i := range ids {
 				ids[i] = ranges[i].First

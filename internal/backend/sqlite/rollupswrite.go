@@ -15,6 +15,8 @@ import (
 // batchBuffers are what Apply works with; they are kept from batch to batch.
 type batchBuffers struct {
 	statements statements
+	rest       func() // between statements; kept
+	most       int    // rows that one of them takes; kept
 	args       []any
 	numbers    []int64 // links.n per delta of the chunk
 	deltas     []clicks.RowDelta
@@ -49,7 +51,9 @@ func (s *Rollups) Apply(ctx context.Context, b clicks.Batch) error {
 		}
 		err := s.applyIn(ctx, t, b)
 		if err == nil {
-			if _, err = t.exec(sqlCommit); err == nil {
+			done := s.config.Work()
+			_, err = t.exec(sqlCommit)
+			if done(); err == nil {
 				return nil
 			}
 			err = fmt.Errorf("commit: %w", err)
@@ -111,7 +115,8 @@ func (b *batchBuffers) drop() {
 // that are there are read, merged and put back with the new ones.
 func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 	b.numbers, b.rows, b.packed, b.quarters = b.numbers[:0], b.rows[:0], b.packed[:0], b.quarters[:0]
-	for n := range portions(len(chunk)) {
+	for n := range portions(len(chunk), b.most) {
+		b.rest()
 		if err := b.addTotals(t, chunk[len(b.numbers):][:n]); err != nil {
 			return err
 		}
@@ -125,10 +130,12 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 	}
 	slices.SortFunc(b.rows, func(x, y rollupRow) int { return compareNumber(x, y.Number) })
 	at := 0
-	for n := range portions(len(b.rows)) {
+	for n := range portions(len(b.rows), b.most) {
+		b.rest()
 		if err := b.readRows(t, b.rows[at:][:n]); err != nil {
 			return err
 		}
+		b.rest()
 		if err := b.putRows(t, b.rows[at:][:n]); err != nil {
 			return err
 		}
@@ -137,12 +144,12 @@ func (b *batchBuffers) apply(t *tx, chunk []clicks.LinkDelta) error {
 	return nil
 }
 
-// portions yields the sizes of the statements that take n rows: powers of two, so
-// that few statements have to be prepared.
-func portions(n int) func(func(int) bool) {
+// portions yields the sizes of the statements that take n rows, each at the most so many: powers
+// of two, so that few statements have to be prepared.
+func portions(n, most int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for n > 0 {
-			size := min(rowsAtOnce, 1<<(bits.Len(uint(n))-1))
+			size := min(most, 1<<(bits.Len(uint(n))-1))
 			if !yield(size) {
 				return
 			}
@@ -203,6 +210,7 @@ func compareNumber(r rollupRow, number int64) int { return cmp.Compare(r.Number,
 
 // pack makes what is stored of r from now on.
 func (b *batchBuffers) pack(r *rollupRow, stored clicks.PackedRow) (err error) {
+	b.rest() // a busy link's columns alone may be 100 µs
 	r.sum, b.packed, err = r.Merge(b.packed, stored)
 	r.packed = true
 	return err

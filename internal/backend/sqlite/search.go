@@ -28,6 +28,9 @@ type SearchConfig struct {
 
 	SegmentDocs int // documents of the biggest segments, at most 65,536, the default
 
+	Rest func()               // called by Rank between two links, and may wait; default none
+	Work func() (done func()) // called before a commit, which may wait for the disk, and done behind it; default none
+
 	Log *slog.Logger // default none
 }
 
@@ -97,6 +100,12 @@ func OpenSearch(ctx context.Context, config SearchConfig) (*Search, error) {
 	config.Readers = cmp.Or(config.Readers, 2)
 	config.SegmentDocs = min(cmp.Or(config.SegmentDocs, maxSegmentDocs), maxSegmentDocs)
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
+	if config.Rest == nil {
+		config.Rest = func() {}
+	}
+	if config.Work == nil {
+		config.Work = func() func() { return func() {} }
+	}
 	s := &Search{config: config}
 	err := s.open(ctx)
 	if err != nil && (damaged(err) || errors.Is(err, search.ErrDamaged)) {
@@ -221,6 +230,7 @@ func (s *Search) commit(f func(t *tx, state searchState) (searchState, error)) e
 			return fmt.Errorf("begin: %w", err)
 		}
 		state, err := f(t, s.state) // only commit writes the state, so this read needs no lock
+		defer s.config.Work()()
 		if err == nil {
 			err = s.publish(t, state)
 		}

@@ -33,6 +33,7 @@ func (s *Search) Rank(_ context.Context, ranks []search.Rank, generation uint64)
 	defer s.applying.Unlock()
 	err := s.commit(func(t *tx, state searchState) (searchState, error) {
 		for i := range ranks {
+			s.config.Rest()
 			var err error
 			if r := &ranks[i]; r.Clicks == 0 {
 				_, err = t.exec(sqlUnrank, r.ID[:])

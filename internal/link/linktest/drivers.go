@@ -13,7 +13,7 @@ type Driver struct {
 // SQLite is what package sqlite declares.
 func SQLite() Driver {
 	return Driver{
-		Setting: "sqlite", Features: Features{Spender: true, Deduper: true, Batcher: true},
+		Setting: "sqlite", Features: Features{Spender: true, Deduper: true, Batcher: true, ManyGetter: true},
 		Survives: "the death of the process, a power cut",
 	}
 }
