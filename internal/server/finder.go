@@ -67,7 +67,7 @@ func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
 // openSearch opens search.db and puts the indexer and the ranker on it.
 func (s *Server) openSearch(ctx context.Context) (err error) {
 	f := &s.finder
-	f.index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(s.config.Data, "search.db"), Log: s.log})
+	f.index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(s.config.Data, "search.db"), Rest: s.rest(), Work: s.undisturbed, Log: s.log})
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,10 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 	case s.clicks.rollups == nil:
 		return nil // nobody tells here which links were clicked
 	}
+	_, work := s.lent()
 	f.ranker = search.NewRanker(search.RankerConfig{
 		Links: s.links, Counts: counts, Ranking: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
-		Work: s.processors.work, Log: s.log,
+		Work: work, Rest: s.rest(), Log: s.log,
 	})
 	return nil
 }

@@ -17,11 +17,11 @@ func TestOperatorsGOGCIsKept(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Setenv("GOGC", "100")
-	if c := newCollector(); c.percent != 0 || percent() != 100 {
+	if c := newCollector(nil, nil); c.percent != 0 || percent() != 100 {
 		t.Errorf("the percentage is %d with GOGC=100", percent())
 	}
 	t.Setenv("GOGC", "")
-	if newCollector(); percent() != gcPercent {
+	if newCollector(nil, nil); percent() != gcPercent {
 		t.Errorf("the percentage is %d without GOGC, want %d", percent(), gcPercent)
 	}
 }
@@ -32,7 +32,7 @@ func TestLittleInUseMayHaveMoreGarbage(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Setenv("GOGC", "")
-	c := newCollector()
+	c := newCollector(nil, nil)
 	for _, step := range []struct {
 		live uint64
 		want int
@@ -50,7 +50,7 @@ func TestLittleInUseMayHaveMoreGarbage(t *testing.T) {
 		}
 	}
 	runtime.GC()
-	if live := liveBytes(); live < 100<<10 || live > 1<<30 {
+	if live, _ := heap(); live < 100<<10 || live > 1<<30 {
 		t.Errorf("in use are %d bytes", live)
 	}
 }

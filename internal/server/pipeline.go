@@ -37,14 +37,17 @@ func (s *Server) openClicks(ctx context.Context) error {
 	}
 	p.log, err = clicks.OpenLog(clicks.LogConfig{
 		Dir: filepath.Join(s.config.Data, "clicks"), MaxBytes: int64(s.config.ClickLogMax),
-		Retention: time.Duration(s.config.RawRetention), Logger: s.log,
+		Retention: time.Duration(s.config.RawRetention), Logger: s.log, Work: s.processors.work,
 	})
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, p.log.Close)
-	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log, Groups: s.workspaces})
+	p.history = clicks.NewHistory(clicks.HistoryConfig{Log: p.log, Logger: s.log, Groups: s.workspaces, Rest: s.rest()})
 	p.ring = clicks.NewRing(clicks.RingConfig{})
+	if s.pauses != nil {
+		s.pauses.recorded = p.ring.Recorded
+	}
 	var geo clicks.Geo
 	if p.places = s.ready.places; p.places != nil {
 		geo = p.places
@@ -54,9 +57,10 @@ func (s *Server) openClicks(ctx context.Context) error {
 	if s.config.Events != "" {
 		return s.openShipper(began)
 	}
+	aside, work := s.lent()
 	p.fold = clicks.NewFold(clicks.FoldConfig{
 		Log: p.log, Store: counted{p.rollups, &s.finder, s.traces.Tracer()}, Logger: s.log, Every: s.config.FoldInterval, Paused: s.config.Fold == "pause",
-		Aside: s.standAside, Work: s.processors.work, Groups: s.workspaces, Shared: shared,
+		Aside: aside, Work: work, Rest: s.rest(), Groups: s.workspaces, Shared: shared,
 	})
 	return nil
 }
@@ -82,7 +86,7 @@ const followEvery = time.Second
 // support are the loops that serve all others, and therefore end last.
 func (s *Server) support() []loop {
 	loops := []loop{
-		{"garbage", newCollector().Run},
+		{"garbage", newCollector(s.pauses, s.processors).Run},
 		{"memory", settler{s.processors.work}.Run},
 		{"processors", s.processors.Run},
 		{"links", s.links.Run},
@@ -109,7 +113,7 @@ func (s *Server) support() []loop {
 		loops = append(loops, loop{"keys", s.keys.Run}, loop{"live counts", s.live.Run}, loop{"search", s.aside(s.finder.indexer.Run)})
 	}
 	if s.finder.ranker != nil {
-		loops = append(loops, loop{"ranking", s.aside(s.finder.ranker.Run)})
+		loops = append(loops, loop{"ranking", s.behind(s.finder.ranker.Run)})
 		if house := s.finder.house; house != nil {
 			loops = append(loops, loop{"links clicked", func(ctx context.Context) error { return house.run(ctx, s.finder.ranker) }})
 		}

@@ -24,6 +24,10 @@ const (
 	// processorsKept is how long they are kept after the last that computed: it bounds how
 	// often the world stops for a change, some 20 µs each.
 	processorsKept = 5 * time.Millisecond
+
+	// processorsToCollect is how many there are while garbage is collected: the runtime marks on
+	// each that is idle, so with more there would be more threads that redirects share a core with.
+	processorsToCollect = 2
 )
 
 // processors lends the process more of Go's Ps than the machine has, while something
@@ -32,11 +36,12 @@ const (
 type processors struct {
 	working atomic.Int32
 	needed  chan struct{} // somebody began while nobody worked
+	few     chan func()   // what Run does with few of them
 	done    func()        // set once: a method value for each caller would be garbage
 }
 
 func newProcessors() *processors {
-	p := &processors{needed: make(chan struct{}, 1)}
+	p := &processors{needed: make(chan struct{}, 1), few: make(chan func())}
 	p.done = func() { p.working.Add(-1) }
 	return p
 }
@@ -54,6 +59,17 @@ func (p *processors) work() (done func()) {
 	return p.done
 }
 
+// collect runs f, which collects garbage, with processors for it: few, or those that are lent.
+func (p *processors) collect(f func()) {
+	done := make(chan struct{})
+	select {
+	case p.few <- func() { defer close(done); f() }:
+		<-done
+	default: // Run lends, or has ended
+		f()
+	}
+}
+
 // Run lends until ctx ends, then returns nil.
 func (p *processors) Run(ctx context.Context) error {
 	own := runtime.GOMAXPROCS(0)
@@ -62,6 +78,11 @@ func (p *processors) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-p.needed:
+		case f := <-p.few:
+			runtime.GOMAXPROCS(max(own, processorsToCollect))
+			f()
+			runtime.GOMAXPROCS(own)
+			continue
 		}
 		if own >= leastProcessors {
 			continue

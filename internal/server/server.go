@@ -93,6 +93,7 @@ type Server struct {
 	health      health
 	connections connections
 	processors  *processors
+	pauses      *pauses        // nil = there are processors for all
 	closers     []func() error // in the order opened
 }
 
@@ -103,7 +104,7 @@ type Server struct {
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
-		drawer: qr.NewDrawer(), processors: newProcessors(), began: time.Now().UTC().Truncate(time.Millisecond),
+		drawer: qr.NewDrawer(), processors: newProcessors(), pauses: newPauses(), began: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -122,6 +123,9 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	if s.traces, err = telemetry.NewTraces(ctx, s.version, os.Getenv); err != nil {
 		return errors.Join(err, lock.Close())
+	}
+	if s.pauses != nil {
+		s.closers = append(s.closers, s.pauses.clocks.close)
 	}
 	s.closers = append(s.closers, s.traces.Close) // after all that make spans
 	s.closers = append(s.closers, lock.Close)

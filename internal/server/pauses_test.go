@@ -1,0 +1,177 @@
+package server
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// single runs the test on one processor.
+func single(t *testing.T) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+func TestOnlyASingleProcessorHasPauses(t *testing.T) {
+	single(t)
+	if newPauses() == nil {
+		t.Error("one processor has none")
+	}
+	runtime.GOMAXPROCS(2)
+	if newPauses() != nil {
+		t.Error("two processors have some")
+	}
+}
+
+// TestRestsLetTheNetworkIn sends bytes back and forth while two goroutines compute on the only
+// processor. With runtime.Gosched, as the control, Go looks at the network every 10 ms.
+func TestRestsLetTheNetworkIn(t *testing.T) {
+	single(t)
+	p := newPauses()
+	defer p.clocks.close() //nolint:errcheck // the end of a test
+	yielding, resting := trips(t, runtime.Gosched), trips(t, p.rest)
+	t.Logf("50 trips take %v with yields and %v with rests", yielding, resting)
+	if resting > yielding/4 {
+		t.Errorf("50 trips take %v with rests, %v without", resting, yielding)
+	}
+}
+
+// trips measures 50 trips of a byte to a peer and back beside two goroutines that compute.
+func trips(t *testing.T, between func()) time.Duration {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // the end of a test
+	var stop atomic.Bool
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer stop.Store(true)
+	others.Go(func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = io.Copy(c, c)
+			_ = c.Close()
+		}
+	})
+	for range 2 {
+		others.Go(func() {
+			for !stop.Load() {
+				for begin := time.Now(); time.Since(begin) < slice/4; {
+				}
+				between()
+			}
+		})
+	}
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // the end of a test
+	begin := time.Now()
+	for range 50 {
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return time.Since(begin)
+}
+
+// TestARestEnds: it lasts while many redirects are answered, and not for ever.
+func TestARestEnds(t *testing.T) {
+	single(t)
+	p := newPauses()
+	defer p.clocks.close() //nolint:errcheck // the end of a test
+	asked := 0
+	p.recorded = func() uint64 { asked++; return uint64(waiting * min(asked, 6)) }
+	time.Sleep(slice)
+	if p.rest(); asked != 7 {
+		t.Errorf("it was looked %d times for redirects, want 7: in 5 pauses some had waited", asked)
+	}
+	if p.rest(); asked != 7 {
+		t.Error("a rest follows on a rest")
+	}
+	p.recorded = func() uint64 { asked++; return uint64(waiting * asked) }
+	time.Sleep(slice)
+	begin := time.Now()
+	if p.rest(); time.Since(begin) < maxPauses*slice {
+		t.Errorf("after %v what counts goes on, though redirects wait", time.Since(begin))
+	}
+}
+
+func TestWhoRestsIsHeld(t *testing.T) {
+	single(t)
+	p := newPauses()
+	defer p.clocks.close() //nolint:errcheck // the end of a test
+	first, second := p.hold(), p.hold()
+	rested := make(chan struct{})
+	go func() { p.rest(); close(rested) }()
+	first()
+	select {
+	case <-rested:
+		t.Error("a rest ended while one still holds")
+	case <-time.After(20 * slice): // that nothing happens has no event
+	}
+	second()
+	<-rested
+}
+
+func TestClocksWaitForEachOfMany(t *testing.T) {
+	var c clocks
+	defer func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 20 {
+				begin := time.Now()
+				if c.wait(time.Millisecond); time.Since(begin) < time.Millisecond {
+					t.Errorf("a millisecond took %v", time.Since(begin))
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestGarbageIsCollectedBeforeTheRuntimeWould: on a single processor, with a second on loan.
+func TestGarbageIsCollectedBeforeTheRuntimeWould(t *testing.T) {
+	before := percent()
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	t.Setenv("GOGC", "")
+	lent := lending(t, 1)
+	p := newPauses()
+	defer p.clocks.close() //nolint:errcheck // the end of a test
+	c := newCollector(p, lent)
+	if percent() != 2*gcPercent || c.percent != gcPercent {
+		t.Errorf("the runtime collects at %d %%, this at %d, want 100 and 50", percent(), c.percent)
+	}
+	most := 0
+	for most < processorsToCollect { // Run may not listen yet
+		lent.collect(func() { most = max(most, runtime.GOMAXPROCS(0)) })
+		runtime.Gosched()
+	}
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	cycles := s.NumGC
+	c.collect()
+	if runtime.ReadMemStats(&s); s.NumGC == cycles {
+		t.Error("nothing was collected")
+	}
+	if n := p.held.Load(); n != 0 {
+		t.Errorf("%d still hold", n)
+	}
+	await(t, 1)
+}
