@@ -119,30 +119,32 @@ func (r *Ranker) Clicked(k link.Key) {
 
 // Counted tells that the batch of all links that Clicked told of is counted for good.
 func (r *Ranker) Counted(generation uint64) {
-	for r.await() {
+	for r.await(generation) {
 		r.cfg.Rest()
 	}
+}
+
+// await moves a part of those that were coming to those that wait, and with the last of them
+// notes the generation. It returns false when that was all.
+func (r *Ranker) await(generation uint64) (more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.lost = r.lost || len(r.coming) > maxWaiting
+	part := r.coming[max(0, len(r.coming)-rankPage):]
+	for _, k := range part {
+		r.waiting[k] = struct{}{}
+	}
+	clear(part)
+	r.coming = r.coming[:len(r.coming)-len(part)]
+	if len(r.coming) > 0 {
+		return true
+	}
 	r.generation = generation
 	r.lost = r.lost || len(r.waiting) > maxWaiting
 	if r.lost {
 		clear(r.waiting)
 	}
-}
-
-// await moves a part of those that were coming to those that wait; false = that was all.
-func (r *Ranker) await() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	part := r.coming[max(0, len(r.coming)-rankPage):]
-	for _, k := range part {
-		r.waiting[k] = struct{}{}
-	}
-	r.lost = r.lost || len(r.coming) > maxWaiting
-	clear(part)
-	r.coming = r.coming[:len(r.coming)-len(part)]
-	return len(r.coming) > 0
+	return false
 }
 
 // crowd reports whether a burst should be waited for no longer.
@@ -181,19 +183,31 @@ func (r *Ranker) follow(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		r.pace.wait(ctx, r.cfg.Redirects, r.crowd)
-		for ctx.Err() == nil {
-			keys, done, lost := r.take()
-			if lost {
-				return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
-			}
-			if len(keys) == 0 {
-				break
-			}
-			if err := r.rank(ctx, keys, done); err != nil {
-				return err
-			}
+		if err := r.some(ctx); err != nil {
+			return err
 		}
 		sleep(ctx, tick)
+	}
+	return context.Cause(ctx)
+}
+
+// some ranks as many links as wait now: those that come meanwhile wait for calm again.
+func (r *Ranker) some(ctx context.Context) error {
+	r.mu.Lock()
+	left := len(r.waiting)
+	r.mu.Unlock()
+	for ctx.Err() == nil {
+		keys, done, lost := r.take(min(left, rankPage))
+		if lost {
+			return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		if err := r.rank(ctx, keys, done); err != nil {
+			return err
+		}
+		left -= len(keys)
 	}
 	return context.Cause(ctx)
 }
@@ -216,13 +230,13 @@ func (r *Ranker) all(ctx context.Context, counted uint64) error {
 	}
 }
 
-// take returns up to a page of what waits, and the generation that all is ranked of with them; 0 =
+// take returns up to n of those that wait, and the generation that all is ranked of with them; 0 =
 // more wait.
-func (r *Ranker) take() (keys []link.Key, generation uint64, lost bool) {
+func (r *Ranker) take(n int) (keys []link.Key, generation uint64, lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k := range r.waiting {
-		if len(keys) == rankPage {
+		if len(keys) == n {
 			break
 		}
 		keys = append(keys, k)
