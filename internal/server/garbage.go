@@ -30,7 +30,7 @@ const (
 // collector rules how often garbage is collected, unless GOGC in the environment says what the
 // operator wants.
 //
-// On a single processor the runtime marks by itself in slices of up to ten milliseconds, in
+// On a single processor the runtime marks by itself in slices that grow to 13 ms, in
 // which no redirect is answered. So it is told to wait for twice the garbage, and the collector
 // begins at the right amount, with a processor on loan: then the kernel lets redirects take the
 // core from the thread that marks, and what counts waits until that is done.

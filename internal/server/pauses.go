@@ -87,8 +87,8 @@ func (s *Server) lent() (aside func(), work func() (done func())) {
 	return s.standAside, s.processors.work
 }
 
-// undisturbed lends processors to what may wait for the disk. Where there is one of its own, what
-// rests waits meanwhile, so that redirects share it with this alone.
+// undisturbed lends processors to what may wait for the disk. Where the machine has a single one,
+// who rests is held meanwhile, so that redirects share it with nobody else.
 func (s *Server) undisturbed() (done func()) {
 	if s.pauses == nil {
 		return s.processors.work()

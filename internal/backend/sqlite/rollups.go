@@ -24,7 +24,7 @@ type RollupsConfig struct {
 	Readers        int   // reading connections; default 2
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 32
 
-	// Rest is called by Apply and Totals between parts of their work, which are some 0.2 ms then,
+	// Rest is called by Apply and Totals between parts of their work, which are some 0.3 ms then,
 	// and may wait; default none.
 	Rest func()
 
