@@ -6,21 +6,8 @@ LINT      := $(TOOLS)/golangci-lint-v2.15.0
 TOXIPROXY := $(TOOLS)/toxiproxy-v2.5.0
 RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-# Packages that never run SQLite in a hot loop are tested under the race detector.
-RACE      := ./client/... ./internal/auth/... ./internal/cache/... ./internal/clientaddr/... ./internal/clicks/... \
-             ./internal/codegen/... ./internal/config/... ./internal/httpapi/... ./internal/lane/... ./internal/link/... ./internal/moderation/... ./internal/review/... \
-             ./internal/qr/... ./internal/ratelimit/... ./internal/redirect/... ./internal/shorten/... ./internal/web/... ./internal/weburl/... ./internal/worker/...
-PLAIN      = $(shell $(GO) list ./... | grep -v -x -F "$$($(GO) list $(RACE))")
-# Tests that show nothing about races and take many times longer under their detector:
-# requests one after the other, memory measured, pictures read, the same lives again and
-# again. They run without it.
-UNRACED   := ^Test(Hostile|Permissions|Examples|Description|WithoutAKey|Budget|AScan|Filter|Visitors|DefaultsAreRead|.*ReadByAnother)|^TestEveryClickCountsOnce$$/^[2-7]$$
 FUZZTIME  ?= 30s
-# Python programs that tests run, from bin/tools/venv. A test whose program is
-# missing says so, and fails when CI=true.
-PYTOOLS   := schemathesis==4.32.5 httplint==2026.10.4 check-jsonschema==0.37.0
-
-.PHONY: web screenshots speed run build test check fuzz bench fmt soak api docs release-check
+.PHONY: web screenshots speed run build test test-faults toxiproxy check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -42,17 +29,16 @@ speed: build ## how soon the dashboard is there, and what Lighthouse says; nothi
 web: ## the dashboard, into internal/web/dist
 	@scripts/web
 
-test: build ## everything that must pass before a change lands
-	@scripts/need strace mkfs.ext4 node gcc nginx haproxy varnishd zbarimg rsvg-convert curl zsh fish initdb pgbouncer redis-server redis-cli java mvn
-	@$(MAKE) --no-print-directory $(TOXIPROXY) || [ -z "$$CI" ]
-	@scripts/venv $(PYTOOLS) || [ -z "$$CI" ]
-	@scripts/unpack promtool caddy || [ -z "$$CI" ]
-	@{ scripts/need chromium node && scripts/npm test/web && scripts/npm test/clickhouse && scripts/npm test/agents; } || [ -z "$$CI" ]
-	@scripts/maven test/kafka || [ -z "$$CI" ]
-	$(GO) test -race -timeout 10m -skip '$(UNRACED)' $(RACE)
-	$(GO) test -timeout 10m -run '$(UNRACED)' $(RACE)
-	CURT_BIN=$(CURDIR)/bin/curt $(GO) test -timeout 15m $(PLAIN)
-	cd bench && $(GO) vet ./... && $(GO) test ./...
+test: prepare-test build ## what proves correctness, in minutes
+	CURT_BIN=$(CURDIR)/bin/curt $(GO) run ./test/run
+
+test-faults: prepare-faults build ## kills, power cuts, chaos, long histories, releases, long browser sessions
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 $(GO) run ./test/run -faults
+
+prepare-%:
+	@scripts/prepare $*
+
+toxiproxy: $(TOXIPROXY)
 
 check: $(LINT) ## formatting, linters, tidy go.mod
 	$(LINT) fmt --diff
@@ -96,9 +82,6 @@ release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/d
 	for f in $(notdir $(RELEASE_TOOLS)); do ln -sf $$f $(TOOLS)/$${f%-v*}; done
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 
-soak: build ## the long forms of the fault tests
-	@scripts/need strace mkfs.ext4 node nginx haproxy varnishd slowhttptest chromium initdb pgbouncer redis-server redis-cli java mvn
-	@$(MAKE) --no-print-directory $(TOXIPROXY)
-	@scripts/npm test/web && scripts/npm test/clickhouse && scripts/npm test/agents && scripts/maven test/kafka
+soak: prepare-soak build ## the longest forms of the fault tests
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
-	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...

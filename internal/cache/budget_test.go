@@ -8,6 +8,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 func heap() uint64 {
@@ -19,6 +20,7 @@ func heap() uint64 {
 }
 
 func TestBudgetIsHeld(t *testing.T) {
+	testkit.Unraced(t)
 	const budget = 16 << 20
 	s := scan{}
 	before := heap()
@@ -61,6 +63,7 @@ func TestAnEntryDoesNotKeepItsRequestAlive(t *testing.T) {
 }
 
 func TestAScanDoesNotPushOutWhatIsInUse(t *testing.T) {
+	testkit.Unraced(t)
 	s := scan{}
 	c := newTiered(t, cache.Config{Bytes: 4 << 20}, s)
 	hot := func(i int) link.Key { return key(fmt.Sprint("hot", i%1000)) }

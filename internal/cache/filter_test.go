@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"curt/internal/cache"
+	"curt/internal/testkit"
 )
 
 func TestFilterNeverForgets(t *testing.T) {
+	testkit.Unraced(t)
 	const n = 300_000
 	f := cache.NewFilter()
 	for i := range n {

@@ -13,9 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"curt/internal/clicks"
+	"curt/internal/testkit"
 )
 
 func TestVisitorsAreExactThenALibrarySketch(t *testing.T) {
+	testkit.Unraced(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	var set clicks.Visitors
 	sketch := hyperloglog.NewNoSparse()
@@ -49,6 +51,7 @@ func TestVisitorsAreExactThenALibrarySketch(t *testing.T) {
 }
 
 func TestVisitorsEstimate(t *testing.T) {
+	testkit.Unraced(t)
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, n := range []int{1, 100, clicks.MaxExact, clicks.MaxExact + 1, 10_000, 200_000} {
 		var v clicks.Visitors

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/testkit"
 )
 
 // farKeys are keys of a store that is some way off, and may be away.
@@ -60,6 +61,7 @@ func toldApart(t *testing.T, ring *clicks.Ring, log *clicks.Log) func() bool {
 
 // A store that is away longer than clicks wait gives its key to those that come then.
 func TestVisitorsAreToldApartWithAStoreFarAway(t *testing.T) {
+	testkit.Unraced(t)
 	for _, off := range []time.Duration{70 * time.Millisecond, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			log, ring, keys := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{}), &farKeys{off: off}

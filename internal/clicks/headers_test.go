@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"curt/internal/clicks"
+	"curt/internal/testkit"
 )
 
 func TestReferrerHost(t *testing.T) {
@@ -59,6 +60,7 @@ func TestUTM(t *testing.T) {
 }
 
 func TestAgents(t *testing.T) {
+	testkit.Unraced(t)
 	if n := clicks.SpiderPatterns(); n < 5 {
 		t.Fatalf("the bot list has %d patterns: its shape has changed", n)
 	}

@@ -16,6 +16,7 @@ import (
 	"curt/internal/codegen"
 	"curt/internal/codegen/codegentest"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 func newHash(length int, known func(link.Code) bool) *codegen.Hash {
@@ -140,6 +141,7 @@ func TestHashPassesOverWhatIsKnown(t *testing.T) {
 // The codes of counted destinations and of the random source go through the tests
 // of pattern that the permutation passes.
 func TestLikelyCodesShareNoPattern(t *testing.T) {
+	testkit.Unraced(t)
 	seeded := codegen.NewRandom(mathrand.NewChaCha8(testKey), 7)
 	hash := newHash(7, nil)
 	for name, number := range map[string]func(id uint64) uint64{
@@ -170,6 +172,7 @@ func numberOf(t *testing.T, g codegen.Generator, n codegen.Need) uint64 {
 // TestUnevenCodesAreFound is the control: usual ways to make codes of digests and of
 // random bytes that favour some codes fail the same tests.
 func TestUnevenCodesAreFound(t *testing.T) {
+	testkit.Unraced(t)
 	size := codegen.Space(7)
 	source := mathrand.NewChaCha8(testKey)
 	digest := func(id uint64) uint64 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"curt/internal/codegen"
+	"curt/internal/testkit"
 )
 
 // A million consecutive ids, as an outsider who makes links would see them. The
@@ -88,6 +89,7 @@ func (f findings) patterns() (n int) {
 // TestNeighboursShareNoPattern also takes ids whose lower half is the same: those
 // are where a network of too few rounds shows first.
 func TestNeighboursShareNoPattern(t *testing.T) {
+	testkit.Unraced(t)
 	p := codegen.NewPermutation(testKey)
 	for _, stride := range []uint64{1, 1 << 21} {
 		f := inspect(func(id uint64) uint64 { return p.Apply(7, id*stride) })

@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 var testKey = [32]byte{1, 2, 3, 31: 255}
@@ -16,6 +17,7 @@ var testKey = [32]byte{1, 2, 3, 31: 255}
 // TestPermutationIsABijectionOfSmallSpaces tries every space up to 300 and some
 // around the powers of two, where the halves change their size.
 func TestPermutationIsABijectionOfSmallSpaces(t *testing.T) {
+	testkit.Unraced(t)
 	sizes := []uint64{1023, 1024, 1025, 4095, 4096, 4097, 65535, 65536, 65537}
 	for n := uint64(1); n <= 300; n++ {
 		sizes = append(sizes, n)
@@ -39,6 +41,7 @@ func TestPermutationIsABijectionOfSmallSpaces(t *testing.T) {
 // TestPermutationIsABijectionOfFourDigits tries all 14.8 million ids, the space
 // halved among two goroutines.
 func TestPermutationIsABijectionOfFourDigits(t *testing.T) {
+	testkit.Unraced(t)
 	p, n := codegen.NewPermutation(testKey), codegen.Space(4)
 	var halves [2][]bool
 	var wg sync.WaitGroup

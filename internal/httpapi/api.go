@@ -148,11 +148,7 @@ func (a *api) routes() (http.Handler, error) {
 		})
 		methods[op.Path] = append(methods[op.Path], op.Method)
 	}
-	documents, err := a.documents(described.OpenAPI(), operations)
-	if err != nil {
-		return nil, err
-	}
-	for path, serve := range documents {
+	for path, serve := range a.documents(described.OpenAPI(), operations) {
 		mux.HandleFunc("GET "+path, serve)
 		methods[path] = []string{http.MethodGet}
 	}

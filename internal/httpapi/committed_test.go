@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+
+	"curt/internal/testkit"
 )
 
 // update writes what the API says of itself instead of comparing it.
@@ -27,6 +29,7 @@ const committed = "../../api/openapi.yaml"
 // TestDescriptionIsCommitted keeps a copy for people to read and for programs to be
 // made from, and shows in each change what it does to the API.
 func TestDescriptionIsCommitted(t *testing.T) {
+	testkit.Unraced(t)
 	got := newService(t).do(t, "", http.MethodGet, "/api/openapi.json", "").want(t, http.StatusOK)
 	text := toYAML(t, got.body)
 	if update() {

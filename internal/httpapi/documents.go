@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -26,28 +27,37 @@ var docsSource string
 
 // documents are what is answered to those who want to read about the API: the
 // description for programs, the page for people, and the types of problems, which
-// lead to their place on the page. All are made once.
-func (a *api) documents(described *huma.OpenAPI, operations []*operation) (map[string]http.HandlerFunc, error) {
-	text, err := json.Marshal(described, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("describe the API: %w", err)
-	}
+// lead to their place on the page. The first who reads one waits until it is rendered,
+// 20 to 30 ms: a start does not.
+func (a *api) documents(described *huma.OpenAPI, operations []*operation) map[string]http.HandlerFunc {
 	problems := a.problemTypes()
-	page, policy, err := renderDocs(docsOf(described, operations, problems))
-	if err != nil {
-		return nil, err
-	}
+	text := sync.OnceValues(func() ([]byte, error) {
+		return json.Marshal(described, json.Deterministic(true))
+	})
+	docs := sync.OnceValues(func() (docsPage, error) {
+		return renderDocs(docsOf(described, operations, problems))
+	})
 	return map[string]http.HandlerFunc{
-		documentPath: func(w http.ResponseWriter, _ *http.Request) {
+		documentPath: func(w http.ResponseWriter, r *http.Request) {
+			text, err := text()
+			if err != nil {
+				a.fail(w, r, fmt.Errorf("describe the API: %w", err))
+				return
+			}
 			writeDocument(w, "application/json", text)
 		},
-		docsPath: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Security-Policy", policy)
+		docsPath: func(w http.ResponseWriter, r *http.Request) {
+			page, err := docs()
+			if err != nil {
+				a.fail(w, r, err)
+				return
+			}
+			w.Header().Set("Content-Security-Policy", page.policy)
 			w.Header().Set("Referrer-Policy", "no-referrer")
-			writeDocument(w, "text/html; charset=utf-8", page)
+			writeDocument(w, "text/html; charset=utf-8", page.text)
 		},
 		problemsPrefix + "{name}": a.problemPage(problems),
-	}, nil
+	}
 }
 
 func writeDocument(w http.ResponseWriter, media string, text []byte) {
@@ -76,24 +86,28 @@ func (a *api) problemPage(problems []problemType) http.HandlerFunc {
 	}
 }
 
-// renderDocs returns the page and the policy that allows its own style and nothing
-// else: no script, no picture, nothing from elsewhere.
-func renderDocs(d docs) (page []byte, policy string, err error) {
+// docsPage is the page for people.
+type docsPage struct {
+	text   []byte
+	policy string // allows its own style and nothing else: no script, no picture, nothing from elsewhere
+}
+
+func renderDocs(d docs) (docsPage, error) {
 	t, err := template.New("docs").Parse(docsSource)
 	if err != nil {
-		return nil, "", fmt.Errorf("parse the page of the API: %w", err)
+		return docsPage{}, fmt.Errorf("parse the page of the API: %w", err)
 	}
 	_, rest, opened := strings.Cut(docsSource, "<style>")
 	style, _, closed := strings.Cut(rest, "</style>")
 	if !opened || !closed {
-		return nil, "", errors.New("the page of the API has no style to hash")
+		return docsPage{}, errors.New("the page of the API has no style to hash")
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, d); err != nil {
-		return nil, "", fmt.Errorf("make the page of the API: %w", err)
+		return docsPage{}, fmt.Errorf("render the page of the API: %w", err)
 	}
 	sum := sha256.Sum256([]byte(style))
-	policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	return []byte(b.String()), policy, nil
+	return docsPage{[]byte(b.String()), policy}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"curt/internal/redirect"
+	"curt/internal/testkit"
 )
 
 // elements walks a page.
@@ -82,6 +83,7 @@ func TestDocsPageStandsAlone(t *testing.T) {
 
 // The page says everything that the description says.
 func TestDocsPageNamesEverything(t *testing.T) {
+	testkit.Unraced(t)
 	s := newService(t)
 	text := &strings.Builder{}
 	elements(t, s.do(t, "", http.MethodGet, "/api/docs", "").want(t, http.StatusOK).body, func(n *html.Node, _ map[string]string) {

@@ -19,6 +19,7 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/clicks"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 const recordedExamples = "examples.json"
@@ -192,6 +193,7 @@ func exampleService(t *testing.T) (s service, key string) {
 // Every example of the description is sent. What it is answered is as described, and
 // is what the description shows; with -update it is recorded.
 func TestExamplesAreAnsweredAsShown(t *testing.T) {
+	testkit.Unraced(t)
 	d := newDocumented(t, newService(t))
 	got := map[string]map[string]recordedAnswer{}
 	for _, e := range d.examples(t) {

@@ -3,9 +3,12 @@ package httpapi_test
 import (
 	"net/http"
 	"testing"
+
+	"curt/internal/testkit"
 )
 
 func TestWithoutAKeyTheHostMustBeOurs(t *testing.T) {
+	testkit.Unraced(t)
 	const body = `{"long_url":"https://example.com/"}`
 	for host, want := range map[string]int{
 		"curt.test": 201, "CURT.test.": 201, "curt.test:8080": 201, "go.example": 201, "go.example:1": 201,

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"curt/internal/testkit"
 )
 
 // hostile is one request that must be refused.
@@ -35,6 +37,7 @@ func everyHostile() []hostile {
 }
 
 func TestHostileRequestsAreRefused(t *testing.T) {
+	testkit.Unraced(t)
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com/victim","custom_alias":"victim"}`)
 	before := s.do(t, "admin", http.MethodGet, collection+"/victim", "").body

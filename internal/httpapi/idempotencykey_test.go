@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/testkit"
 )
 
 // Whatever happened to the link's clicks since, a replay is the same bytes.
@@ -98,6 +99,7 @@ func badKeys() []string {
 }
 
 func TestHostileIdempotencyKeys(t *testing.T) {
+	testkit.Unraced(t)
 	s := newService(t)
 	for _, key := range badKeys() {
 		got := s.do(t, "admin", http.MethodPost, collection, `{"long_url":"http://example.com"}`, "Idempotency-Key: "+key)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/auth"
+	"curt/internal/testkit"
 )
 
 const keysPath = "/api/v1/keys"
@@ -106,6 +107,7 @@ func TestKeysAreListedInPages(t *testing.T) {
 }
 
 func TestHostileKeyRequests(t *testing.T) {
+	testkit.Unraced(t)
 	s := newService(t)
 	id, _ := s.makeKey(t, `{"name":"CI","scopes":["links:read"]}`)
 	with := func(member string) string { return `{"name":"x","scopes":["links:read"],` + member + `}` }

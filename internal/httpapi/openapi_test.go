@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/analytics"
+	"curt/internal/testkit"
 )
 
 // document is what the API says about itself.
@@ -75,6 +76,7 @@ func (d document) resolve(t *testing.T, s schema) schema {
 }
 
 func TestDescriptionNamesEveryOperation(t *testing.T) {
+	testkit.Unraced(t)
 	d := describedBy(t, newService(t))
 	if d.OpenAPI != "3.1.0" {
 		t.Errorf("OpenAPI %s", d.OpenAPI)
@@ -113,6 +115,7 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 }
 
 func TestDescriptionIsTheSameEachTime(t *testing.T) {
+	testkit.Unraced(t)
 	first := newService(t).do(t, "", http.MethodGet, "/api/openapi.json", "")
 	second := newService(t).do(t, "", http.MethodGet, "/api/openapi.json", "")
 	if diff := cmp.Diff(string(first.body), string(second.body)); diff != "" {
@@ -210,6 +213,7 @@ func (d document) check(t *testing.T, where string, want schema, got any) {
 // Every status that an operation answered to the hostile requests is in its
 // description.
 func TestHostileAnswersAreDescribed(t *testing.T) {
+	testkit.Unraced(t)
 	s := newService(t)
 	d := describedBy(t, s)
 	s.create(t, "admin", `{"long_url":"http://example.com/victim","custom_alias":"victim"}`)

@@ -13,6 +13,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/httpapi"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 const permissions = "../../docs/permissions.md"
@@ -154,6 +155,7 @@ func (s service) state(t *testing.T) string {
 // TestPermissions sends every route as everybody. What comes back is what the
 // operation's description promises and what docs/permissions.md says.
 func TestPermissions(t *testing.T) {
+	testkit.Unraced(t)
 	routes := httpapi.Routes()
 	slices.SortFunc(routes, func(a, b httpapi.Route) int {
 		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"curt/internal/lane"
+	"curt/internal/testkit"
 )
 
 // The second oracle is Node's parser of HTTP, llhttp: other authors, other language. The
@@ -177,6 +178,7 @@ func mutate(r *rand.Rand, s string) string {
 // TestNodeReadsTheSame judges the seeds of the differential test, and random changes of
 // them: 30,000 in make soak.
 func TestNodeReadsTheSame(t *testing.T) {
+	testkit.Unraced(t)
 	rounds := 500
 	if os.Getenv("CURT_TEST_LONG") != "" {
 		rounds = 30_000

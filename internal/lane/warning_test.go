@@ -16,6 +16,7 @@ import (
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
+	"curt/internal/testkit"
 )
 
 // warns has pages of warnings lead on, and believes the addresses that a test names.
@@ -143,6 +144,7 @@ func TestADecisionEndsPreparedAnswers(t *testing.T) {
 // One who tries codes behind the address of many is told to wait; the others find their
 // links, and so does he, also those that are not in L1 yet.
 func TestAScannerAmongHonestVisitors(t *testing.T) {
+	testkit.Unraced(t)
 	for name, on := range map[string]bool{"lane": true, "net/http": false} {
 		t.Run(name, func(t *testing.T) {
 			unknown := redirect.NewBudget(ratelimit.NewMemory(), ratelimit.Per(4, time.Hour))

@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/ratelimit"
 	"curt/internal/ratelimit/ratelimittest"
+	"curt/internal/testkit"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -33,6 +34,7 @@ func heap() uint64 {
 // TestMemoryIsBounded names two million buckets of strangers, none of which fills
 // again within the test, while one known caller goes on.
 func TestMemoryIsBounded(t *testing.T) {
+	testkit.Unraced(t)
 	before := heap()
 	m := ratelimit.NewMemory()
 	limit := ratelimit.Limit{Count: 1, Period: 24 * time.Hour, Burst: 1}
@@ -61,6 +63,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestFullBucketsMakeRoom floods again and again with buckets that fill meanwhile:
 // none that still says something is dropped.
 func TestFullBucketsMakeRoom(t *testing.T) {
+	testkit.Unraced(t)
 	m := ratelimit.NewMemory()
 	day := ratelimit.Limit{Count: 1, Period: 24 * time.Hour, Burst: 1}
 	second := ratelimit.Limit{Count: 1, Period: time.Second, Burst: 1}

@@ -4,12 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
 // TestOneProcessorCountsEachClickOnce has a single processor for redirects, for what counts them
 // each second, and for the collector of garbage.
 func TestOneProcessorCountsEachClickOnce(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	o := curttest.Options{Data: t.TempDir(), Env: []string{"GOMAXPROCS=1", "CURT_FOLD_INTERVAL=1s"}}
 	s := curttest.Start(t, o)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/browser"
 	"curt/test/internal/curttest"
 )
@@ -42,10 +43,22 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 // turned is what would turn the letters behind it around.
 const turned = "\u202Egpj.exe"
 
+// TestFirstMinutes has somebody use a new server.
+func TestFirstMinutes(t *testing.T) {
+	s := curttest.Start(t, curttest.Options{})
+	needDashboard(t, s)
+	_, port, _ := strings.Cut(s.Addr, ":")
+	drive(t, "drive.mjs", plan{
+		Program: browser.Program(t), Pictures: browser.Pictures(), Base: "http://localhost:" + port, Key: curttest.Key,
+		Screens: []string{"first"}, Hostile: hostile,
+	})
+}
+
 // TestDashboardInABrowser has the screens used, those of operators beside those of everybody,
 // whose links are made meanwhile. Who makes links and who counts clicks have a server each,
 // so that neither waits for the other or sees what the other does.
 func TestDashboardInABrowser(t *testing.T) {
+	testkit.Faults(t)
 	t.Run("operators", func(t *testing.T) {
 		t.Parallel()
 		useAsOperators(t)

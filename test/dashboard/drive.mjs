@@ -3,12 +3,13 @@
 // dashboard_test.go says what stands in both. Each screen has a file of its own.
 import { readFileSync } from 'node:fs'
 import { adverse } from './adverse.mjs'
+import { first } from './first.mjs'
 import { kept } from './kept.mjs'
 import { links } from './links.mjs'
 import { one } from './one.mjs'
 import { stage } from './person.mjs'
 
-const screens = { links, one, adverse, kept }
+const screens = { first, links, one, adverse, kept }
 
 const the = await stage(JSON.parse(readFileSync(0, 'utf8')))
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -241,6 +242,7 @@ func covers(pattern, path string) bool {
 // TestImage runs the steps of the Dockerfile in folders of their own, measures what the
 // image would hold, and runs it as its user with nothing but those files.
 func TestImage(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		curttest.Need(t, "root, to change the root of a process")

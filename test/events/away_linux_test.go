@@ -33,6 +33,7 @@ type watched struct {
 // ClickHouse says everything ten seconds late, and then it refuses connections. No visitor may
 // notice, and each click counts once afterwards.
 func TestAway(t *testing.T) {
+	testkit.Faults(t)
 	house := testkit.StartClickHouse(t)
 	way := testkit.SpoilClickHouse(t, house)
 	p := &watched{plant: buildBefore(t, house, way.ClickHouse, 1, 2, 1)}

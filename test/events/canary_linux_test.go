@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/testkit"
 )
 
 // The addresses that clicks come from: of connections, which on this machine can be of its
@@ -123,6 +125,7 @@ func visitAs(t *testing.T, addr string, from netip.Addr, forwarded string, agent
 // TestWhatIsKept has clicks come from known addresses, through all that counts them, and looks
 // at what is there then.
 func TestWhatIsKept(t *testing.T) {
+	testkit.Faults(t)
 	p := build(t, 1, 0, 1)
 	p.env = append(p.env, "CURT_TRUSTED_PROXIES=127.0.0.1/32")
 	folder := t.TempDir()

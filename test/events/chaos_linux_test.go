@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -33,6 +34,7 @@ func planned() plan {
 // compares what ClickHouse has with the click logs. Meanwhile a day ends, clicks of other days
 // come, and a click log is sent a second time.
 func TestEveryClickCountsOnce(t *testing.T) {
+	testkit.Faults(t)
 	p := build(t, 3, 3, 2)
 	how := planned()
 	midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)

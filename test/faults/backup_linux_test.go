@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -33,6 +34,7 @@ func mustCommand(t *testing.T, args ...string) string {
 // acknowledged before the backup is there after the restore, statistics equal the click
 // log, and no code that anybody was ever given is given to somebody else.
 func TestBackupUnderLoadRestoresEverything(t *testing.T) {
+	testkit.Faults(t)
 	options := curttest.Options{Data: filepath.Join(t.TempDir(), "data"), Env: []string{foldOften}}
 	s := curttest.Start(t, options)
 	links := s.MustCreate(t, 40)
@@ -88,6 +90,7 @@ func TestBackupUnderLoadRestoresEverything(t *testing.T) {
 // one or none, the server under the backup goes on, and a server starts on no folder
 // that a restore left half.
 func TestKilledBackupIsNone(t *testing.T) {
+	testkit.Faults(t)
 	s := curttest.Start(t, curttest.Options{Data: filepath.Join(t.TempDir(), "data")})
 	links := s.MustCreate(t, 300)
 	folder := t.TempDir()

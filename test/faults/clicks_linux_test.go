@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -52,6 +53,7 @@ func TestTerminateCountsEveryClick(t *testing.T) {
 // most 120 ms of clicks, nothing is counted that nobody sent, and after each restart
 // the statistics equal the click log.
 func TestKillLosesLittleAndCountsNothingTwice(t *testing.T) {
+	testkit.Faults(t)
 	options := curttest.Options{Data: t.TempDir(), Env: []string{foldOften}}
 	s := curttest.Start(t, options)
 	links := s.MustCreate(t, 40)
@@ -76,6 +78,7 @@ func TestKillLosesLittleAndCountsNothingTwice(t *testing.T) {
 // lost, and none counts twice, although the roll-ups and their log reach the disk at
 // different times.
 func TestPowerCutLosesFewClicks(t *testing.T) {
+	testkit.Faults(t)
 	disk := curttest.NewDisk(t, 256)
 	options := curttest.Options{Data: disk.Path}
 	s := curttest.Start(t, options)
@@ -140,6 +143,7 @@ func (y *tally) within(t *testing.T, bound time.Duration) {
 // TestKillDuringRecoveryCountsNothingTwice kills the server while it folds what an
 // earlier kill left behind, several times in a row, without new clicks.
 func TestKillDuringRecoveryCountsNothingTwice(t *testing.T) {
+	testkit.Faults(t)
 	data := t.TempDir()
 	paused := curttest.Options{Data: data, Env: []string{"CURT_FOLD=pause"}}
 	s := curttest.Start(t, paused)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -58,6 +59,7 @@ func (m *moderators) work(api *client.Client, round, who int) {
 // ban: every decision that was answered is on the journal, and after each start links,
 // what visitors are answered and what the journal says agree.
 func TestKillsAroundDecisions(t *testing.T) {
+	testkit.Faults(t)
 	data := t.TempDir()
 	m := &moderators{t: t, said: map[string]bool{}}
 	for round := range rounds(20, 200) {

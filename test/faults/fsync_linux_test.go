@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -14,6 +15,7 @@ import (
 // more is acknowledged: after a failed fsync the kernel has forgotten which pages
 // are dirty, and the next one answers 0 for pages that never reached the disk.
 func TestFailedFsyncIsNeverAcknowledged(t *testing.T) {
+	testkit.Faults(t)
 	curttest.Strace(t) // missing is said once, not for each round
 	const atOnce = 4   // rounds wait for the disk and for strace more than they compute
 	failed := map[string]int{}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -15,6 +16,7 @@ const droppedClicks = "curt_clicks_dropped_total"
 // refused as 507, clicks wait, and once there is room everything comes back by
 // itself within 5 s, with every click counted.
 func TestFullDisk(t *testing.T) {
+	testkit.Faults(t)
 	disk := curttest.NewDisk(t, 48)
 	s := curttest.Start(t, curttest.Options{Data: disk.Path, Env: []string{foldOften}})
 	links := s.MustCreate(t, 40)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -19,6 +20,7 @@ import (
 // them: each row of the file has one link and one result in the end, with a code of its
 // own or one that the server chose.
 func TestKilledImportMakesNothingTwice(t *testing.T) {
+	testkit.Faults(t)
 	s := curttest.Start(t, curttest.Options{})
 	const rows = 24_000
 	var text strings.Builder

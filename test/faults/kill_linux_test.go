@@ -12,11 +12,13 @@ import (
 // two delete, on one data folder: every 201 is there, none twice, none changed, and
 // what was answered 204 stays deleted.
 func TestKillLosesNoLink(t *testing.T) {
+	testkit.Faults(t)
 	killLosesNoLink(t, rounds(20, 500), curttest.Options{Data: t.TempDir()})
 }
 
 // TestKillLosesNoLinkInPostgreSQL is the same with links in a database that stays.
 func TestKillLosesNoLinkInPostgreSQL(t *testing.T) {
+	testkit.Faults(t)
 	server := testkit.StartPostgres(t, testkit.PostgresConfig{Fsync: true})
 	killLosesNoLink(t, rounds(4, 100), curttest.Options{Data: t.TempDir(), Env: []string{"CURT_LINKS=" + server.Database(t)}})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -16,6 +17,7 @@ import (
 // request again: what was answered before is answered alike, and no destination is stored
 // twice.
 func TestKillKeepsIdempotencyKeys(t *testing.T) {
+	testkit.Faults(t)
 	const clients = 16
 	data := t.TempDir()
 	codes := map[string]string{} // of each key that was answered

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -12,6 +13,7 @@ import (
 // moments under creates and deletes: every link that was answered 201 is there
 // after the restart, every one answered 204 stays deleted.
 func TestPowerCutLosesNoLink(t *testing.T) {
+	testkit.Faults(t)
 	disk := curttest.NewDisk(t, 256)
 	n := rounds(6, 200)
 	var made, deleted, last []curttest.Link
@@ -44,6 +46,7 @@ func TestPowerCutLosesNoLink(t *testing.T) {
 // TestPowerCutWithoutFsyncLosesLinks is the control: with synchronous=NORMAL the
 // same cut must lose acknowledged links, or the test above shows nothing.
 func TestPowerCutWithoutFsyncLosesLinks(t *testing.T) {
+	testkit.Faults(t)
 	for range 5 {
 		disk := curttest.NewDisk(t, 256)
 		s := curttest.Start(t, curttest.Options{Data: dataOn(disk), Env: []string{"CURT_SQLITE_SYNCHRONOUS=NORMAL"}})

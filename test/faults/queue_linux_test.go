@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -98,6 +99,7 @@ func (q *suspects) queue(api *client.Client) (all, open map[string]int) {
 // policy quarantines, and a moderator decides: what was answered 201 is under review once,
 // and what was decided is not any more.
 func TestKillsAroundTheQueue(t *testing.T) {
+	testkit.Faults(t)
 	data := t.TempDir()
 	q := &suspects{t: t, made: map[string]bool{}, decided: map[string]bool{}}
 	enough := func() bool { return len(q.made) >= 100 && len(q.decided) >= 20 } // once all have stopped

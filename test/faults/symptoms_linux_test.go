@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -292,6 +293,7 @@ func TestDamagedLists(t *testing.T) {
 // TestDescriptorsRunOut bounds the descriptors of the process and opens more
 // connections than that.
 func TestDescriptorsRunOut(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	s := curttest.Start(t, curttest.Options{Wrap: []string{"sh", "-c", `ulimit -n 170; exec "$0" "$@"`}})
 	links := s.MustCreate(t, 3)

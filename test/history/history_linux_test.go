@@ -12,6 +12,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -19,6 +20,7 @@ import (
 // another could tell them, whatever dies, sleeps or has its clock set; visitors are late by
 // two seconds at most, and no link that somebody was told of is absent.
 func TestHistory(t *testing.T) {
+	testkit.Faults(t)
 	f := gather(t, false)
 	t.Run("control: clients that ignore If-Match", f.ignoringClients)
 	t.Run("control: a proxy that keeps redirects", f.staleProxy)
@@ -26,7 +28,10 @@ func TestHistory(t *testing.T) {
 }
 
 // TestHistoryWithRedis is TestHistory with Redis between the servers, which dies, too.
-func TestHistoryWithRedis(t *testing.T) { gather(t, true).history(t) }
+func TestHistoryWithRedis(t *testing.T) {
+	testkit.Faults(t)
+	gather(t, true).history(t)
+}
 
 // rounds is how often all of it happens.
 func rounds() int {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -27,6 +28,7 @@ const (
 // their heads, or read their answers, a few bytes at a time. The others' p99 stays
 // within four times that of the same run without them, and 20 ms.
 func TestSlowClientsDoNotSlowTheOthers(t *testing.T) {
+	testkit.Faults(t)
 	if !curttest.Long() {
 		t.Skip("takes a minute: make soak runs it")
 	}

@@ -29,6 +29,7 @@ func lasts(short, long time.Duration) time.Duration {
 // links in memory lead on all the time, others are 503 and never 404, creates are 503 and
 // come back within five seconds of the promotion, and every 201 is there.
 func TestPrimaryDies(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	primary := testkit.StartPostgres(t, testkit.PostgresConfig{Fsync: true})
 	standby := testkit.StartStandby(t, primary)
@@ -55,6 +56,7 @@ func TestPrimaryDies(t *testing.T) {
 // nobody waits for is behind when the primary dies. Where it is synchronous the same
 // order of events loses nothing, because nothing is acknowledged without it.
 func TestAStandbyThatIsNotSynchronousLoses(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	for name, synchronous := range map[string]bool{"synchronous": true, "control": false} {
 		t.Run(name, func(t *testing.T) {
@@ -132,6 +134,7 @@ func (n node) makeMany(t *testing.T, many int) (made int) {
 // every statement about links wait: visitors of links in memory notice nothing, creates
 // are 503 within two seconds, nothing piles up, and all is well again afterwards.
 func TestDatabaseIsInTrouble(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	server := testkit.StartPostgres(t, testkit.PostgresConfig{Fsync: true})
 	proxy := testkit.StartToxiproxy(t, server)
@@ -203,6 +206,7 @@ func goroutines(t *testing.T, n node) float64 {
 // no more a second after it goes on, and hands no code out that others have. In the
 // control the change is taken out of the log, and the link lives on.
 func TestServerSleeps(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	for name, told := range map[string]bool{"told": true, "control": false} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/client"
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -112,6 +113,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 // TestServersGiveNoCodeOutTwice: creates through all servers at once, one of them killed
 // and started again meanwhile: every 201 is there, at every server, under a code of its own.
 func TestServersGiveNoCodeOutTwice(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	url := database(t)
 	nodes := begin(t, 3, url)

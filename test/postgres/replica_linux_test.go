@@ -29,6 +29,7 @@ func lagging(t *testing.T) (primary, replica string) {
 // that was killed is dead within two seconds for those who never had it in memory, too, and
 // at once where a server starts, although the standby has it alive.
 func TestReplicaLags(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	primary, replica := lagging(t)
 	nodes := begin(t, 2, primary, "CURT_LINKS_REPLICAS="+replica)

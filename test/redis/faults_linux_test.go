@@ -23,6 +23,7 @@ func rounds(n int) int {
 
 // TestTogether lets one fleet go through all of it, the gravest last.
 func TestTogether(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	f := gather(t, 3, "", "CURT_UNKNOWN_LIMIT=off") // all visitors have one address
 	for _, part := range []struct {
@@ -79,6 +80,7 @@ func (f *fleet) killAll(t *testing.T, n int) []time.Duration {
 
 // TestWithoutABusAKillTakesUntilTheLogIsRead is the control of killsAtOnce.
 func TestWithoutABusAKillTakesUntilTheLogIsRead(t *testing.T) {
+	testkit.Faults(t)
 	if !curttest.Long() {
 		t.Skip("part of the long form")
 	}
@@ -268,6 +270,7 @@ func neither(t *testing.T, f *fleet) {
 
 // TestAFailOverCostsNoAnswer kills the primary under load, with Sentinel and in a Cluster.
 func TestAFailOverCostsNoAnswer(t *testing.T) {
+	testkit.Faults(t)
 	if !curttest.Long() {
 		t.Skip("part of the long form")
 	}

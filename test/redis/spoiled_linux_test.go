@@ -23,6 +23,7 @@ type spoiled struct {
 
 // TestASpoiledWay lets one fleet go through what connections do on bad days.
 func TestASpoiledWay(t *testing.T) {
+	testkit.Faults(t)
 	t.Parallel()
 	proxy := testkit.SpoilRedis(t, testkit.StartRedis(t))
 	r, err := relay.Start(proxy.Address)

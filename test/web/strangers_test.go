@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -17,6 +18,7 @@ import (
 // report, reason, and the answer of a moderator who quotes them. No script runs, nothing
 // is asked for from elsewhere, and the policy has nothing to report.
 func TestStrangersInABrowser(t *testing.T) {
+	testkit.Faults(t)
 	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_LIMITS=anonymous=off", "CURT_REPORT_LIMIT=off", "CURT_APPEAL_LIMIT=off"}})
 	_, port, _ := strings.Cut(s.Addr, ":")
 	base := "http://localhost:" + port

@@ -19,25 +19,29 @@ import (
 
 // TestBroker runs against Apache Kafka itself.
 func TestBroker(t *testing.T) {
+	_, c := topic(t)
+	handOver(t, c)
+}
+
+// TestABrokerDies has the producer send on across the death of its broker.
+func TestABrokerDies(t *testing.T) {
+	testkit.Faults(t)
+	k, c := topic(t)
+	dieBetween(t, k, c)
+}
+
+// topic starts a broker and creates a topic.
+func topic(t *testing.T) (*testkit.Kafka, Config) {
+	t.Helper()
 	k := testkit.StartKafka(t, 1)
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *testkit.Kafka, Config)
-	}{
-		{"what is committed is told to the next", handOver},
-		{"a broker that dies between clicks", dieBetween},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c, err := Parse(k.URL(strings.ReplaceAll(test.name, " ", "-")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Migrate(t.Context(), c, Topic{Partitions: 3}); err != nil {
-				t.Fatal(err)
-			}
-			test.run(t, k, c)
-		})
+	c, err := Parse(k.URL("clicks"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	if _, err := Migrate(t.Context(), c, Topic{Partitions: 3}); err != nil {
+		t.Fatal(err)
+	}
+	return k, c
 }
 
 // member is a member of a group that notes what it is told.
@@ -98,7 +102,7 @@ func (m *member) await(t *testing.T, n int) map[int32]Start {
 }
 
 // handOver commits as one member what the next is told, and shows who may not commit.
-func handOver(t *testing.T, _ *testkit.Kafka, c Config) {
+func handOver(t *testing.T, c Config) {
 	first := join(t, c)
 	all := first.await(t, 3)
 	longest := strings.Repeat("x", MaxMetadata)

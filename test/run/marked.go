@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// marked returns the tests whose first statement calls a function of internal/testkit, by
+// the folder of their package.
+func marked(by string) (map[string][]string, error) {
+	found := make(map[string][]string)
+	for _, folder := range []string{"cmd", "internal", "test"} {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return fmt.Errorf("find tests marked %s: %w", by, err)
+			}
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") && begins(f, by) {
+					dir := filepath.ToSlash(filepath.Dir(path))
+					found[dir] = append(found[dir], f.Name.Name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// begins reports whether a test begins with testkit.NAME(t).
+func begins(f *ast.FuncDecl, name string) bool {
+	if len(f.Body.List) == 0 {
+		return false
+	}
+	s, ok := f.Body.List[0].(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := s.X.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || of.Sel.Name != name {
+		return false
+	}
+	pkg, ok := of.X.(*ast.Ident)
+	return ok && pkg.Name == "testkit"
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// report collects what the packages of all steps come to, and prints it. It is safe for
+// several goroutines.
+type report struct {
+	out   io.Writer
+	began time.Time
+
+	mu      sync.Mutex // guards what follows
+	total   int
+	done    []result
+	running map[string]time.Time // packages whose tests run, since when
+	printed time.Time            // when the last line was printed
+	skipped []string
+	failed  []string
+}
+
+// result is one package that ended.
+type result struct {
+	name string
+	took time.Duration
+}
+
+// quiet is for how long nothing is printed before waiting says what runs.
+const quiet = 10 * time.Second
+
+func newReport(out io.Writer, now time.Time) *report {
+	return &report{out: out, began: now, printed: now, running: make(map[string]time.Time)}
+}
+
+// expect adds packages to those that are to come.
+func (r *report) expect(packages []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total += len(packages)
+}
+
+// started notes that the tests of a package run: it is compiled.
+func (r *report) started(name string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[name] = now
+}
+
+// ended prints the line of a package, behind all that it printed when it failed.
+func (r *report) ended(name, verdict string, took time.Duration, now time.Time, output string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, name)
+	r.done = append(r.done, result{name, took})
+	if verdict == "FAIL" {
+		r.failed = append(r.failed, name)
+		_, _ = fmt.Fprint(r.out, output)
+	}
+	r.printed = now
+	_, _ = fmt.Fprintf(r.out, "%4d/%d  %-4s %6.1fs  %s\n", len(r.done), r.total, verdict, took.Seconds(), name)
+}
+
+// skip notes a test that did not run, and why.
+func (r *report) skip(name, test, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.Contains(why, "make test-faults") || strings.Contains(why, "without the race detector") { // it has its turn
+		return
+	}
+	r.skipped = append(r.skipped, fmt.Sprintf("%s %s: %s", name, test, why))
+}
+
+// waiting says what runs, when no package has ended for a while.
+func (r *report) waiting(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.printed) < quiet {
+		return
+	}
+	r.printed = now
+	var run []string
+	for _, name := range slices.Sorted(maps.Keys(r.running)) {
+		run = append(run, fmt.Sprintf("%s for %.0fs", name, now.Sub(r.running[name]).Seconds()))
+	}
+	if len(run) == 0 {
+		run = []string{"compiling"}
+	}
+	_, _ = fmt.Fprintf(r.out, "          %6.0fs  running: %s\n", now.Sub(r.began).Seconds(), strings.Join(run, ", "))
+}
+
+// table prints the duration of each package, the longest first.
+func (r *report) table() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortStableFunc(r.done, func(a, b result) int { return cmp.Compare(b.took, a.took) })
+	_, _ = fmt.Fprintln(r.out, "\n| package | s |\n|---|---|")
+	for _, d := range r.done {
+		_, _ = fmt.Fprintf(r.out, "| %s | %.1f |\n", d.name, d.took.Seconds())
+	}
+}
+
+// summary prints what was skipped, what failed and how long all of it took.
+func (r *report) summary(now time.Time) (failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = fmt.Fprintln(r.out)
+	for _, s := range r.skipped {
+		_, _ = fmt.Fprintln(r.out, "skipped:", s)
+	}
+	for _, f := range r.failed {
+		_, _ = fmt.Fprintln(r.out, "failed:", f)
+	}
+	_, _ = fmt.Fprintf(r.out, "%d of %d packages passed in %s, %d tests skipped\n",
+		len(r.done)-len(r.failed), r.total, now.Sub(r.began).Round(time.Second), len(r.skipped))
+	return len(r.failed) > 0
+}
