@@ -16,6 +16,7 @@ import (
 	"curt/internal/clicks"
 	"curt/internal/clicks/clickstest"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 // life is one process: a log that was opened, a ring and the loops.
@@ -170,8 +171,17 @@ var errDied = errors.New("the process died here")
 // TestEveryClickCountsOnce lives many lives: each dies with a batch that was not
 // applied, or that was applied without anybody knowing, or ends in order. In the
 // end every click that reached the log is counted once.
-func TestEveryClickCountsOnce(t *testing.T) {
-	for seed := range uint64(8) {
+func TestEveryClickCountsOnce(t *testing.T) { liveLives(t, 0, 2) }
+
+// TestEveryClickCountsOnceInMoreLives is the same again, without the race detector.
+func TestEveryClickCountsOnceInMoreLives(t *testing.T) {
+	testkit.Unraced(t)
+	liveLives(t, 2, 8)
+}
+
+func liveLives(t *testing.T, from, to uint64) {
+	t.Helper()
+	for seed := from; seed < to; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { liveAndDie(t, seed) })
 		})

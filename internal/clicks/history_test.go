@@ -15,6 +15,7 @@ import (
 
 	"curt/internal/clicks"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 // past is a click log with a memory of what was put into it. A click's visitor is
@@ -176,6 +177,7 @@ func (p *past) files(suffix string) []string {
 }
 
 func TestHistoryShowsEachClickOnceNewestFirst(t *testing.T) {
+	testkit.Unraced(t)
 	p := newPast(t)
 	p.add(300)
 	p.check("in the segment that is written to")
@@ -208,6 +210,7 @@ func TestClicksThatComeDuringAWalkDoNotDisturbIt(t *testing.T) {
 }
 
 func TestIndexesAreMadeAgain(t *testing.T) {
+	testkit.Unraced(t)
 	p := newPast(t)
 	p.add(15_000)
 	p.Tick(t.Context())
@@ -246,6 +249,7 @@ func TestIndexesAreMadeAgain(t *testing.T) {
 }
 
 func TestADamagedSegmentHidesOnlyItself(t *testing.T) {
+	testkit.Unraced(t)
 	for _, indexed := range []bool{true, false} {
 		p := newPast(t)
 		p.add(15_000)
@@ -323,6 +327,7 @@ func TestSegmentsThatGoDuringAWalkEndIt(t *testing.T) {
 }
 
 func TestAFolderThatTakesNoIndexIsStillRead(t *testing.T) {
+	testkit.Unraced(t)
 	p := newPast(t)
 	p.add(8000)
 	p.Follow(t.Context())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/testkit"
 )
 
 func someDay() time.Time { return time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC) }
@@ -151,6 +152,7 @@ func TestReaderWaitsAtTheEndAndGoesOn(t *testing.T) {
 }
 
 func TestTornTailIsCutOff(t *testing.T) {
+	testkit.Unraced(t)
 	for cut := range 300 {
 		dir := t.TempDir()
 		log := openLog(t, clicks.LogConfig{Dir: dir})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -15,6 +16,7 @@ import (
 // status that the operation does not describe, or a body that is not as described.
 // The seed is fixed and printed, so that a finding comes again.
 func TestAPIIsAsDescribed(t *testing.T) {
+	testkit.Faults(t)
 	program, err := filepath.Abs("../../bin/tools/venv/bin/schemathesis")
 	if err != nil {
 		t.Fatal(err)

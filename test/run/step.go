@@ -27,7 +27,7 @@ type lane []step
 
 // together is how many packages a step compiles or runs at a time. Two lanes of two keep
 // two processors busy, although most tests wait for something now and then.
-const together = "2"
+const together = "3"
 
 // run runs the steps of a lane, all of them even if one fails.
 func (l lane) run(ctx context.Context, r *report) error {

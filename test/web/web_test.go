@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"curt/internal/redirect"
+	"curt/internal/testkit"
 	"curt/internal/web"
 	"curt/test/internal/browser"
 	"curt/test/internal/curttest"
@@ -101,6 +102,7 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u2
 // TestPagesInABrowser looks at every page of a server, and makes a link and reads its
 // statistics without a pointer and without scripts.
 func TestPagesInABrowser(t *testing.T) {
+	testkit.Faults(t)
 	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_LIMITS=anonymous=off"}})
 	_, port, _ := strings.Cut(s.Addr, ":")
 	base := "http://localhost:" + port
