@@ -1,13 +1,14 @@
-// Run is what `make test` and `make test-faults` call: it runs the tests of the project
-// through `go test`, a few packages at a time, and says as it goes which package is done,
-// how many are to come and how long each took. What failed is printed whole, at once and
-// again by name at the end; skipped tests are listed with their reasons.
+// Run is what `make test` and `make test-faults` call: it compiles the tests of the project,
+// runs several packages at a time, the longest first, and says as it goes which package is
+// done, how many are to come and how long each took. What failed is printed at once and named
+// again at the end; skipped tests are listed with their reasons.
 //
 //	go run ./test/run            what proves correctness
 //	go run ./test/run -faults    kills, power cuts, chaos, long histories, long browser sessions
 //	go run ./test/run -table     the same, and a table of durations by package at the end
 //
-// It exits with 1 when a test failed, with 2 when the tests could not be run.
+// Test binaries stay in bin/tests, so that what did not change is not linked again. It exits
+// with 1 when a test failed, with 2 when the tests could not be run.
 package main
 
 import (
@@ -41,38 +42,39 @@ func main() {
 // errFailed is what run returns when a test failed; it has been reported by then.
 var errFailed = errors.New("tests failed")
 
-// run runs one of the two sets. Lanes go beside each other: while the tests of one wait
-// for a service or a timer, those of the other use the processors.
+// run runs one of the two sets.
 func run(ctx context.Context, faults, table bool) error {
-	lanes, err := correctness(ctx)
+	p, err := correctness(ctx)
 	if faults {
-		lanes, err = proofs()
+		p, err = proofs(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	r := newReport(os.Stdout, time.Now())
-	for _, l := range lanes {
-		for _, s := range l {
-			r.expect(s.packages)
+	if p.inMemory {
+		remove, err := scratch()
+		if err != nil {
+			return err
 		}
+		defer remove()
 	}
-	fmt.Printf("%d packages on %d processors\n", r.total, runtime.NumCPU())
-	done := make(chan error, len(lanes))
-	for _, l := range lanes {
-		go func() { done <- l.run(ctx, r) }()
-	}
-	tick := time.NewTicker(15 * time.Second)
+	r := newReport(os.Stdout, time.Now(), len(p.jobs))
+	fmt.Printf("%d packages on %d processors\n", len(p.jobs), runtime.NumCPU())
+	tick := time.NewTicker(quiet)
 	defer tick.Stop()
-	for open := len(lanes); open > 0; {
-		select {
-		case e := <-done:
-			err = errors.Join(err, e)
-			open--
-		case now := <-tick.C:
+	go func() {
+		for now := range tick.C {
 			r.waiting(now)
 		}
+	}()
+	for _, b := range p.builds {
+		r.compiling(b.name)
+		if err := b.run(ctx); err != nil {
+			return err
+		}
 	}
+	r.compiled(time.Now())
+	err = p.run(ctx, r)
 	if table {
 		r.table()
 	}

@@ -9,99 +9,132 @@ import (
 	"strings"
 )
 
-// underRace are the packages whose goroutines share memory. SQLite, which is C transpiled to Go, takes ten to
-// twenty times as long under the race detector: packages that have it in a hot loop run without.
-var underRace = []string{
-	"internal/auth/...", "internal/cache/...", "internal/clicks/...", "internal/codegen/...", "internal/httpapi/...",
-	"internal/lane/...", "internal/link/...", "internal/moderation/...", "internal/ratelimit/...", "internal/redirect/...",
-	"internal/review/...", "internal/shorten/...", "internal/web/...", "internal/worker/...",
+// plan is what is compiled, and then run.
+type plan struct {
+	builds   []build
+	jobs     []job
+	inMemory bool // files of tests, see scratch
+	together int  // jobs at a time
 }
 
-// plain are the flags of all steps without the race detector: as bin/curt is built, so that
-// nothing is compiled twice. `make check` has what go vet finds.
-var (
-	plain    = []string{"-vet=off", "-trimpath", "-timeout", "15m"}
-	plainEnv = []string{"CGO_ENABLED=0"}
-)
+// underRace are the packages whose goroutines share memory. SQLite, which is C transpiled to
+// Go, takes ten to twenty times as long under the race detector: packages that have it in a
+// hot loop run without.
+func underRace() []string {
+	return []string{
+		"./internal/auth/...", "./internal/cache/...", "./internal/clicks/...", "./internal/codegen/...", "./internal/httpapi/...",
+		"./internal/lane/...", "./internal/link/...", "./internal/moderation/...", "./internal/ratelimit/...", "./internal/redirect/...",
+		"./internal/review/...", "./internal/shorten/...", "./internal/web/...", "./internal/worker/...",
+	}
+}
 
-// correctness is `make test`.
-func correctness(ctx context.Context) ([]lane, error) {
-	all, err := tested(ctx, "", "./...")
+// modules are the other modules of the project.
+func modules() []string { return []string{"bench"} }
+
+// correctness is `make test`. Most tests wait now and then, so that three packages for each of
+// two processors keep these busy.
+func correctness(ctx context.Context) (plan, error) {
+	p := plan{inMemory: true, together: 6}
+	all, err := list(ctx, "", "./...")
 	if err != nil {
-		return nil, err
+		return plan{}, err
 	}
-	race, err := tested(ctx, "", prefixed(underRace)...)
+	race, err := list(ctx, "", underRace()...)
 	if err != nil {
-		return nil, err
+		return plan{}, err
 	}
-	bench, err := tested(ctx, "bench", "./...")
+	unraced, err := marked("Unraced")
 	if err != nil {
-		return nil, err
+		return plan{}, err
 	}
-	unraced, err := perPackage("Unraced")
-	if err != nil {
-		return nil, err
-	}
-	var rest, binary []string
-	for _, p := range all {
-		switch {
-		case strings.HasPrefix(p, "curt/test/"):
-			binary = append(binary, p)
-		case !slices.Contains(race, p):
-			rest = append(rest, p)
+	p.add(build{name: "race", args: []string{"-race"}, packages: paths(race)}, race, "race", nil)
+	rest := slices.DeleteFunc(slices.Clone(all), func(k pkg) bool { return slices.Contains(race, k) && unraced[k.dir] == nil })
+	p.add(build{name: "plain", env: static(), packages: paths(rest)}, rest, "", func(k pkg) []string {
+		if slices.Contains(race, k) {
+			return only(unraced[k.dir])
 		}
+		return nil
+	})
+	for _, m := range modules() {
+		own, err := list(ctx, m, "./...")
+		if err != nil {
+			return plan{}, err
+		}
+		p.add(build{name: m, dir: m, env: static(), packages: paths(own)}, own, m, nil)
 	}
-	return []lane{
-		append(lane{{name: "race", args: []string{"-race", "-vet=off", "-timeout", "15m"}, packages: race}}, unraced...),
-		{
-			// Whether the binary is another one is nothing that the test cache looks at.
-			{args: slices.Concat(plain, []string{"-count=1"}), env: plainEnv, packages: binary},
-			{args: plain, env: plainEnv, packages: rest},
-			{name: "bench", dir: "bench", args: plain, env: plainEnv, packages: bench},
-		},
-	}, nil
+	return p, nil
 }
 
 // proofs is `make test-faults`: the tests that call testkit.Faults, and no others.
-func proofs() ([]lane, error) {
-	steps, err := perPackage("Faults", "-count=1", "-timeout", "30m")
-	lanes := make([]lane, 2)
-	for i, s := range steps {
-		lanes[i%2] = append(lanes[i%2], s)
+func proofs(ctx context.Context) (plan, error) {
+	p := plan{together: 2}
+	all, err := list(ctx, "", "./...")
+	if err != nil {
+		return plan{}, err
 	}
-	return lanes, err
+	long, err := marked("Faults")
+	if err != nil {
+		return plan{}, err
+	}
+	all = slices.DeleteFunc(all, func(k pkg) bool { return long[k.dir] == nil })
+	p.add(build{name: "plain", env: static(), packages: paths(all)}, all, "", func(k pkg) []string { return only(long[k.dir]) })
+	return p, nil
 }
 
-// perPackage returns a step for each package that has marked tests, which runs no others.
-func perPackage(mark string, args ...string) (lane, error) {
-	found, err := marked(mark)
-	var steps lane
-	for _, dir := range slices.Sorted(maps.Keys(found)) {
-		only := "^(" + strings.Join(found[dir], "|") + ")$"
-		steps = append(steps, step{
-			args: slices.Concat(plain, args, []string{"-run", only}), env: plainEnv, packages: []string{"./" + dir},
-		})
+// add adds packages to compile, and a job for each.
+func (p *plan) add(b build, packages []pkg, note string, args func(pkg) []string) {
+	for _, part := range b.split() {
+		p.builds = append(p.builds, part)
+		for _, path := range part.packages {
+			k := packages[slices.IndexFunc(packages, func(k pkg) bool { return k.path == path })]
+			j := job{pkg: k, note: note, build: part}
+			if args != nil {
+				j.args = args(k)
+			}
+			p.jobs = append(p.jobs, j)
+		}
 	}
-	return steps, err
 }
 
-// tested returns the packages of a module that have tests, and match a pattern.
-func tested(ctx context.Context, dir string, patterns ...string) ([]string, error) {
-	args := append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}, patterns...)
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are ours
-	cmd.Dir = dir
+// static is how bin/curt is compiled, so that nothing is compiled twice.
+func static() []string { return []string{"CGO_ENABLED=0"} }
+
+// only has a test binary run exactly these tests.
+func only(tests []string) []string {
+	slices.Sort(tests)
+	return []string{"-test.run", "^(" + strings.Join(tests, "|") + ")$"}
+}
+
+// pkg is a package that has tests.
+type pkg struct{ path, dir string } // dir from the project's folder
+
+func paths(all []pkg) (s []string) {
+	for _, k := range all {
+		s = append(s, k.path)
+	}
+	return s
+}
+
+// list returns the packages of a module that have tests and match a pattern.
+func list(ctx context.Context, module string, patterns ...string) ([]pkg, error) {
+	const format = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Module.Path}}{{end}}"
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-f", format}, patterns...)...) //nolint:gosec // the arguments are ours
+	cmd.Dir = module
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", strings.Join(patterns, " "), err)
 	}
-	return strings.Fields(string(out)), nil
-}
-
-// prefixed returns patterns of go list for folders of this module.
-func prefixed(folders []string) []string {
-	all := make([]string, len(folders))
-	for i, f := range folders {
-		all[i] = "./" + f
+	found := map[string]pkg{}
+	for line := range strings.Lines(string(out)) {
+		path, of, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if path == "" {
+			continue
+		}
+		dir := strings.TrimPrefix(strings.TrimPrefix(path, of), "/")
+		if module != "" {
+			dir = strings.TrimSuffix(module+"/"+dir, "/")
+		}
+		found[path] = pkg{path, dir}
 	}
-	return all
+	return slices.SortedFunc(maps.Values(found), func(a, b pkg) int { return strings.Compare(a.path, b.path) }), nil
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ type report struct {
 
 	mu      sync.Mutex // guards what follows
 	total   int
+	phase   string // what is compiled, or ""
 	done    []result
 	running map[string]time.Time // packages whose tests run, since when
 	printed time.Time            // when the last line was printed
@@ -30,20 +33,29 @@ type report struct {
 type result struct {
 	name string
 	took time.Duration
+	used time.Duration // of processors, by the tests and what they started and waited for
 }
 
 // quiet is for how long nothing is printed before waiting says what runs.
-const quiet = 10 * time.Second
+const quiet = 15 * time.Second
 
-func newReport(out io.Writer, now time.Time) *report {
-	return &report{out: out, began: now, printed: now, running: make(map[string]time.Time)}
+func newReport(out io.Writer, now time.Time, total int) *report {
+	return &report{out: out, began: now, printed: now, total: total, running: make(map[string]time.Time)}
 }
 
-// expect adds packages to those that are to come.
-func (r *report) expect(packages []string) {
+// compiling notes what is compiled.
+func (r *report) compiling(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.total += len(packages)
+	r.phase = what
+}
+
+// compiled prints how long compiling took.
+func (r *report) compiled(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase, r.printed = "", now
+	_, _ = fmt.Fprintf(r.out, "compiled in %.0fs\n", now.Sub(r.began).Seconds())
 }
 
 // started notes that the tests of a package run: it is compiled.
@@ -53,18 +65,20 @@ func (r *report) started(name string, now time.Time) {
 	r.running[name] = now
 }
 
-// ended prints the line of a package, behind all that it printed when it failed.
-func (r *report) ended(name, verdict string, took time.Duration, now time.Time, output string) {
+// ended prints the line of a package, behind what its tests printed when it failed.
+func (r *report) ended(d result, passed bool, now time.Time, output string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.running, name)
-	r.done = append(r.done, result{name, took})
-	if verdict == "FAIL" {
-		r.failed = append(r.failed, name)
+	delete(r.running, d.name)
+	r.done = append(r.done, d)
+	verdict := "ok"
+	if !passed {
+		verdict = "FAIL"
+		r.failed = append(r.failed, d.name)
 		_, _ = fmt.Fprint(r.out, output)
 	}
 	r.printed = now
-	_, _ = fmt.Fprintf(r.out, "%4d/%d  %-4s %6.1fs  %s\n", len(r.done), r.total, verdict, took.Seconds(), name)
+	_, _ = fmt.Fprintf(r.out, "%4d/%d  %-4s %6.1fs  %s\n", len(r.done), r.total, verdict, d.took.Seconds(), d.name)
 }
 
 // skip notes a test that did not run, and why.
@@ -89,10 +103,27 @@ func (r *report) waiting(now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(r.running)) {
 		run = append(run, fmt.Sprintf("%s for %.0fs", name, now.Sub(r.running[name]).Seconds()))
 	}
-	if len(run) == 0 {
-		run = []string{"compiling"}
+	if r.phase != "" {
+		run = []string{"compiling " + r.phase}
 	}
 	_, _ = fmt.Fprintf(r.out, "          %6.0fs  running: %s\n", now.Sub(r.began).Seconds(), strings.Join(run, ", "))
+}
+
+// keep notes the durations, for those that did not run as they were.
+func (r *report) keep(path string, took map[string]float64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.done {
+		took[d.name] = d.took.Seconds()
+	}
+	text, err := json.MarshalIndent(took, "", "\t")
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("note durations: %w", err)
+	}
+	return nil
 }
 
 // table prints the duration of each package, the longest first.
@@ -100,9 +131,9 @@ func (r *report) table() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.SortStableFunc(r.done, func(a, b result) int { return cmp.Compare(b.took, a.took) })
-	_, _ = fmt.Fprintln(r.out, "\n| package | s |\n|---|---|")
+	_, _ = fmt.Fprintln(r.out, "\n| package | s | processor s |\n|---|---|---|")
 	for _, d := range r.done {
-		_, _ = fmt.Fprintf(r.out, "| %s | %.1f |\n", d.name, d.took.Seconds())
+		_, _ = fmt.Fprintf(r.out, "| %s | %.1f | %.1f |\n", d.name, d.took.Seconds(), d.used.Seconds())
 	}
 }
 

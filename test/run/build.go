@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// binaries is the folder of test binaries, from the project's.
+const binaries = "bin/tests"
+
+// build is one call of `go test -c`, for packages of one module and one set of flags.
+type build struct {
+	name     string // of its folder in binaries
+	dir      string // of its module; "" = this one
+	args     []string
+	env      []string
+	packages []string
+}
+
+// split returns builds in which no two packages have the same last element: that is what
+// `go test -c` calls their binaries.
+func (b build) split() (all []build) {
+	for rest := b.packages; len(rest) > 0; {
+		taken, now, later := map[string]bool{}, []string{}, []string{}
+		for _, p := range rest {
+			if base := path.Base(p); taken[base] {
+				later = append(later, p)
+			} else {
+				taken[base] = true
+				now = append(now, p)
+			}
+		}
+		next := b
+		next.name, next.packages = fmt.Sprintf("%s-%d", b.name, len(all)+1), now
+		all = append(all, next)
+		rest = later
+	}
+	return all
+}
+
+// binary is where the binary of a package lies.
+func (b build) binary(pkg string) (string, error) {
+	return filepath.Abs(filepath.Join(binaries, b.name, path.Base(pkg)+".test"))
+}
+
+// run compiles. What is up to date is left as it is.
+func (b build) run(ctx context.Context) error {
+	into, err := filepath.Abs(filepath.Join(binaries, b.name))
+	if err == nil {
+		err = os.MkdirAll(into, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("compile tests: %w", err)
+	}
+	// `make check` has what go vet finds; debuggers have their own builds.
+	args := slices.Concat([]string{"test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", into + "/"}, b.args, b.packages)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are ours
+	cmd.Dir, cmd.Env = b.dir, append(os.Environ(), b.env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile tests: %w\n%s", errors.Join(err, ctx.Err()), out)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// job is the tests of one package.
+type job struct {
+	pkg   pkg
+	note  string // stands behind the package in the report; "" for most
+	build build
+	args  []string // of the test binary
+}
+
+// label is what the report calls a job.
+func (j job) label() string {
+	if j.note == "" {
+		return j.pkg.dir
+	}
+	return j.pkg.dir + " (" + j.note + ")"
+}
+
+// durations is where a run notes how long each package took, for the order of the next one.
+const durations = binaries + "/durations.json"
+
+// run runs all jobs, those that took longest the last time first: what is left for the end is
+// short.
+func (p plan) run(ctx context.Context, r *report) error {
+	converter, err := exec.CommandContext(ctx, "go", "tool", "-n", "test2json").Output()
+	if err != nil {
+		return fmt.Errorf("find test2json: %w", err)
+	}
+	took := map[string]float64{}
+	if text, err := os.ReadFile(durations); err == nil {
+		_ = json.Unmarshal(text, &took) // without it the order is another one
+	}
+	slices.SortStableFunc(p.jobs, func(a, b job) int {
+		return cmp.Compare(usual(took, b), usual(took, a))
+	})
+	var (
+		wg   sync.WaitGroup
+		next = make(chan job)
+		errs = make([]error, p.together)
+	)
+	for i := range p.together {
+		wg.Go(func() {
+			for j := range next {
+				errs[i] = errors.Join(errs[i], j.run(ctx, strings.TrimSpace(string(converter)), r))
+			}
+		})
+	}
+	for _, j := range p.jobs {
+		if ctx.Err() == nil {
+			next <- j
+		}
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(append(errs, ctx.Err(), r.keep(durations, took))...)
+}
+
+// usual returns how long a job took; one that nobody knows of may take long.
+func usual(took map[string]float64, j job) float64 {
+	if s, known := took[j.label()]; known {
+		return s
+	}
+	return time.Hour.Seconds()
+}
+
+// run runs the test binary in its package's folder, as go test does.
+func (j job) run(ctx context.Context, converter string, r *report) error {
+	binary, err := j.build.binary(j.pkg.path)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", j.label(), err)
+	}
+	args := append([]string{"-t", "-p", j.pkg.path, binary, "-test.v=test2json", "-test.timeout=30m", "-test.paniconexit0"}, j.args...)
+	cmd := exec.Command(converter, args...) //nolint:gosec,noctx // an interrupt reaches the tests through the process group, so that they clean up
+	cmd.Dir = j.pkg.dir
+	cmd.Env = append(os.Environ(), "PWD="+filepath.Join(cwd(), j.pkg.dir))
+	var told bytes.Buffer
+	cmd.Stderr = &told
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", j.label(), err)
+	}
+	began := time.Now()
+	r.started(j.label(), began)
+	text, passed := j.follow(out, r)
+	err = cmd.Wait()
+	d := result{name: j.label(), took: time.Since(began), used: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	r.ended(d, passed && err == nil, time.Now(), text+told.String())
+	return nil
+}
+
+// cwd is the project's folder.
+func cwd() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	return dir
+}
+
+// event is a line of test2json.
+type event struct {
+	Action string
+	Test   string
+	Output string
+}
+
+// follow reads events until the binary ends. It returns what failed tests printed, and what
+// belongs to no test.
+func (j job) follow(from io.Reader, r *report) (text string, passed bool) {
+	output := make(map[string]*strings.Builder)
+	var failed strings.Builder
+	for d := json.NewDecoder(from); ; {
+		var e event
+		if err := d.Decode(&e); err != nil {
+			break
+		}
+		if output[e.Test] == nil {
+			output[e.Test] = new(strings.Builder)
+		}
+		switch e.Action {
+		case "output":
+			output[e.Test].WriteString(e.Output)
+		case "skip":
+			if e.Test != "" {
+				r.skip(j.label(), e.Test, reason(output[e.Test].String()))
+			}
+		case "fail":
+			if e.Test != "" {
+				failed.WriteString(output[e.Test].String())
+			}
+		case "pass":
+			passed = passed || e.Test == ""
+		}
+		if e.Test != "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+			delete(output, e.Test)
+		}
+	}
+	for _, o := range output { // a panic, or a test that did not end
+		failed.WriteString(o.String())
+	}
+	return failed.String(), passed
+}
+
+// reason returns the last line of a skipped test that is its own.
+func reason(output string) (why string) {
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "===") {
+			why = line
+		}
+	}
+	return why
+}
