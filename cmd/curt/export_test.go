@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"curt/internal/backend/sqlite"
 	"curt/internal/link"
+	"curt/internal/moderation"
 )
 
 // fuse is a context that ends when it has been asked so often.
@@ -140,4 +144,64 @@ func TestExportBeginsAnew(t *testing.T) {
 	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name); code != exitDone || !strings.Contains(said, "20 links in") {
 		t.Errorf("exit %d: %s", code, said)
 	}
+}
+
+// A deleted link goes through an export and into another folder as what its delete left: without
+// its content, and with its code, which nobody gets there either.
+func TestTombstonesAreExported(t *testing.T) {
+	data := manyLinks(t, 3)
+	links := openLinks(t, data)
+	key := link.Key{Code: "code-1"}
+	dead, err := link.Update(t.Context(), links, key, func(l *link.Link) error {
+		*l = l.Tombstone(l.Updated.Add(time.Hour))
+		l.Safety = link.Blocked
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := links.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range [][]string{nil, {"--csv"}} {
+		_, rows, said := curt(t.Context(), append([]string{"export", "--data", data}, format...)...)
+		if strings.Count(rows, "code-") != 3 || strings.Contains(rows, "example.com/1") || !strings.Contains(rows, "deleted") {
+			t.Errorf("%v: exported\n%s%s", format, rows, said)
+		}
+		other := t.TempDir()
+		if code, out, said := curt(t.Context(), "import", "--data", other, tempFile(t, "rows.export", rows)); code != exitDone {
+			t.Fatalf("%v: exit %d: %s %s", format, code, out, said)
+		}
+		if _, again, said := curt(t.Context(), append([]string{"export", "--data", other}, format...)...); again != rows {
+			t.Errorf("%v: exported again\n%s%s, want\n%s", format, again, said, rows)
+		}
+		links := openLinks(t, other)
+		got, err := links.Get(t.Context(), key)
+		if d := cmp.Diff(dead, got); err != nil || d != "" {
+			t.Errorf("%v: %v (-exported +imported):\n%s", format, err, d)
+		}
+		rival := link.Link{
+			ID: link.ID{9}, Key: key, Destination: "https://example.com/", Workspace: link.WorkspaceDefault,
+			Status: link.Active, Safety: link.Clean, Redirect: 302, Created: dead.Created, Updated: dead.Created,
+		}
+		if _, err := links.Create(t.Context(), rival); !errors.Is(err, link.ErrExists) {
+			t.Errorf("%v: the code of a deleted link was given away: %v", format, err)
+		}
+		// What was decided about it needs nobody any more.
+		if last, err := moderation.Verify(t.Context(), links.Journal(), nil); err != nil || last.Sequence != 0 {
+			t.Errorf("%v: the journal ends at %d, %v", format, last.Sequence, err)
+		}
+		if err := links.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func openLinks(t *testing.T, data string) *sqlite.Links {
+	t.Helper()
+	links, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return links
 }

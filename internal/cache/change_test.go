@@ -98,6 +98,26 @@ func TestForTheLagOfAReplicaThePrimaryIsRead(t *testing.T) {
 	})
 }
 
+// TestTheLagBeginsAnewWithEachChange changes a key again before the lag of its first change is
+// over, and lets that end: what a process then clears away is not what the second one needs.
+func TestTheLagBeginsAnewWithEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		c := newTiered(t, cache.Config{Lag: 10 * time.Second}, s)
+		s.Put(key("a"), target("https://a.example/"))
+		s.SetReplica(key("a"), 1)
+		c.Changed(s.Put(key("a"), target("https://b.example/")))
+		time.Sleep(6 * time.Second)
+		c.Changed(s.Put(key("a"), target("https://c.example/")))
+		pass(4 * time.Second)
+		for i := range 2000 { // clears what is over, in the part of the keys that has a, too
+			c.Changed(s.Put(key(fmt.Sprint("other", i)), target("https://b.example/")))
+		}
+		wantVersion(t, c, key("a"), 3)
+		wantLookups(t, s, key("a"), 0)
+	})
+}
+
 func TestAReplicaBehindL1IsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()

@@ -146,3 +146,39 @@ func TestALogThatHangsIsAskedAnew(t *testing.T) {
 		wantVersion(t, c, key("a"), 2)
 	})
 }
+
+// failingLog fails while down, with a source that answers.
+type failingLog struct {
+	*cachetest.Source
+	down error
+}
+
+func (l *failingLog) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+	if l.down != nil {
+		return nil, l.down
+	}
+	return l.Source.Changes(ctx, after, n)
+}
+
+// TestUnknownIsBelievedForASecondWhileNobodyIsHeard has another process make links that were
+// unknown here, which is told by a change log that cannot be read.
+func TestUnknownIsBelievedForASecondWhileNobodyIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		c := newTiered(t, cache.Config{Shared: true}, s)
+		log := &failingLog{Source: s}
+		run(t, func(ctx context.Context) error { return c.Follow(ctx, log, time.Second) })
+		synctest.Wait()
+		wantVersion(t, c, key("before"), 0)
+		log.down = errAway
+		time.Sleep(2 * time.Second)
+		s.Put(key("before"), target("https://a.example/"))
+		wantVersion(t, c, key("before"), 0) // the control: believed since the log was read
+		time.Sleep(time.Second)
+
+		wantVersion(t, c, key("deaf"), 0)
+		s.Put(key("deaf"), target("https://a.example/"))
+		pass(time.Second)
+		wantVersion(t, c, key("deaf"), 1)
+	})
+}

@@ -259,6 +259,25 @@ func TestAnExpiredLinkIsNotSharedPastItsExpiry(t *testing.T) {
 	})
 }
 
+// TestUnknownIsSharedForAMinute looks at the end of an "unknown" in L2: creates of minted codes
+// are not in the change log, so nothing else ends it for the other processes.
+func TestUnknownIsSharedForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l2, b := cachetest.NewSource(), cachetest.NewShared(), cachetest.NewBus()
+		one := process(t, s, l2, b)
+		now := time.Now()
+		wantVersion(t, one, key("none"), 0)
+		synctest.Wait()
+		e, shared := l2.Snapshot()[key("none")]
+		if !shared || !e.Missing {
+			t.Fatalf("L2 holds %+v, %v; want an unknown", e, shared)
+		}
+		if got := e.Until.Sub(now); got <= 0 || got > time.Minute {
+			t.Errorf("unknown is shared for %v, want at most a minute", got)
+		}
+	})
+}
+
 func TestL2NeedsTheChangeLog(t *testing.T) {
 	if _, err := cache.New(cache.Config{L2: cachetest.NewShared()}, cachetest.NewSource()); err == nil {
 		t.Error("an L2 that nobody vouches for was taken")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"math"
 	"net/netip"
 	"os"
 	"strings"
@@ -41,6 +43,85 @@ func TestCaptureDrainsWithinAHundredMilliseconds(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestNoWatermarkPassesAClickThatComesLate has clicks reach the ring 50 ms after the time of
+// their request, between drains at any distance and of several blocks: no block and no mark of
+// the log promises what a later block then breaks.
+func TestNoWatermarkPassesAClickThatComesLate(t *testing.T) {
+	const late = 50 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+		record := func(at time.Time, n int) {
+			c := usualClick()
+			c.Time = at.UnixMilli()
+			for range n {
+				if !ring.Record(c) {
+					t.Fatal("full")
+				}
+			}
+		}
+		drain := func() {
+			if err := capture.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var marks []clicks.Watermark
+		for _, n := range []int{1, 14000, 1} { // 14000 are three blocks
+			for gap := time.Duration(0); gap <= late; gap += 7 * time.Millisecond {
+				asked := time.Now()
+				record(asked, n) // of a request that was quick
+				time.Sleep(gap)
+				drain()
+				marks = append(marks, log.Mark())
+				time.Sleep(late - gap)
+				record(asked, 1) // and of one that was not
+			}
+		}
+		drain()
+		checkWatermarks(t, log, marks)
+	})
+}
+
+// checkWatermarks reads the log from its end on: what is behind a watermark is not of before it.
+func checkWatermarks(t *testing.T, log *clicks.Log, marks []clicks.Watermark) {
+	t.Helper()
+	var blocks []clicks.Block
+	r := log.Read(clicks.Position{})
+	defer r.Close()
+	for {
+		b, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, b)
+	}
+	if len(blocks) < 30 {
+		t.Fatalf("%d blocks: the test proves nothing", len(blocks))
+	}
+	behind := func(p clicks.Position) (earliest int64) {
+		earliest = math.MaxInt64
+		for _, b := range blocks {
+			if b.At.Compare(p) >= 0 {
+				earliest = min(earliest, b.Earliest)
+			}
+		}
+		return earliest
+	}
+	for _, b := range blocks {
+		if earliest := behind(b.Next); earliest < b.Watermark {
+			t.Errorf("block at %v promises all before %d, and a click of %d is behind it", b.At, b.Watermark, earliest)
+		}
+	}
+	for _, m := range marks {
+		if earliest := behind(m.Position); earliest < m.Time.UnixMilli() {
+			t.Errorf("the log to %v promises all before %d, and a click of %d is behind it", m.Position, m.Time.UnixMilli(), earliest)
+		}
+	}
 }
 
 func TestCaptureDrainsAndSyncsAtTheEnd(t *testing.T) {

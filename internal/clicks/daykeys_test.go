@@ -129,6 +129,34 @@ func TestTheNextDaysKeyIsThereAtMidnight(t *testing.T) {
 	})
 }
 
+// A key that was asked for right after midnight is asked for again when the day before is over
+// for everybody: by other clocks it was not yet, and the store has kept the key of that day.
+func TestAKeyOfJustAfterMidnightIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Minute) // the clock begins at midnight, the 1st
+		log, ring, keys := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{}), &farKeys{}
+		_, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: keys})
+		for _, at := range []struct {
+			after time.Duration // midnight
+			want  []int
+		}{
+			{4*time.Minute + 59*time.Second, []int{1}},
+			{5*time.Minute + time.Second, []int{1, 1}},
+			{15 * time.Minute, []int{1, 1}},
+		} {
+			now := time.Now()
+			time.Sleep(now.Truncate(24 * time.Hour).Add(at.after).Sub(now))
+			synctest.Wait()
+			if asked := keys.days(); !slices.Equal(asked, at.want) {
+				t.Errorf("%v after midnight: asked for the days %v, want %v", at.after, asked, at.want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A store that is away is told of once, and when it is back.
 func TestAMissingDayKeyIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

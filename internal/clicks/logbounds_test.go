@@ -108,6 +108,67 @@ func TestFailedSyncEndsTheSegmentForGood(t *testing.T) {
 	}
 }
 
+// durableSize knows how much of a segment an fsync has seen, and lets others write during it.
+type durableSize struct {
+	clicks.SegmentFile
+	size, durable int64
+	closed        bool
+	during        func() // of the next fsync
+}
+
+func (f *durableSize) WriteAt(b []byte, at int64) (int, error) {
+	f.size = max(f.size, at+int64(len(b)))
+	return f.SegmentFile.WriteAt(b, at)
+}
+
+func (f *durableSize) Sync() error {
+	seen := f.size
+	if during := f.during; during != nil {
+		f.during = nil
+		during()
+	}
+	f.durable = seen
+	return nil
+}
+
+func (f *durableSize) Close() error { f.closed = true; return f.SegmentFile.Close() }
+
+// TestWhatIsWrittenDuringAnFsyncWaitsForTheNext fills a segment and begins the next one while
+// the first is being synced: it is not done with that, because its last block came too late.
+func TestWhatIsWrittenDuringAnFsyncWaitsForTheNext(t *testing.T) {
+	var files []*durableSize
+	log := openLog(t, clicks.LogConfig{SegmentBytes: 700, Dir: t.TempDir()}.WithFiles(func(path string) (clicks.SegmentFile, error) {
+		f, err := clicks.CreateSegment(path)
+		files = append(files, &durableSize{SegmentFile: f})
+		return files[len(files)-1], err
+	}))
+	first := appendOne(t, log, 0, someDay())
+	files[0].during = func() {
+		appendOne(t, log, 1, someDay()) // into the same segment
+		appendOne(t, log, 2, someDay()) // into the next
+	}
+	if err := log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 2 || files[0].size != 2*first.Offset || log.Synced() != first {
+		t.Fatalf("%d segments, the first of %d bytes, synced up to %v, want %v", len(files), files[0].size, log.Synced(), first)
+	}
+	if err := log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if log.Synced() != log.End() {
+		t.Errorf("synced up to %v of %v", log.Synced(), log.End())
+	}
+	for i, f := range files {
+		if f.durable != f.size {
+			t.Errorf("segment %d: %d bytes of %d are on the disk, and the log says that all are", i, f.durable, f.size)
+		}
+	}
+	if !files[0].closed || files[1].closed {
+		t.Errorf("closed %v and %v, want the full segment alone", files[0].closed, files[1].closed)
+	}
+}
+
 type brokenSync struct {
 	clicks.SegmentFile
 	failing *bool

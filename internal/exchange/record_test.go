@@ -54,6 +54,20 @@ func TestJSONLosesNothing(t *testing.T) {
 	}
 }
 
+// Every sign that has a spreadsheet run a cell, or that it takes off the front of one, is kept
+// quiet, and only such cells are.
+func TestHarmlessKeepsEveryFormulaQuiet(t *testing.T) {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(1)": "'@SUM(1)", "\t=1+1": "'\t=1+1", "\r=1+1": "'\r=1+1",
+		"'=1+1": "''=1+1", "'\t": "''\t",
+		"": "", "'": "'", "'tis": "'tis", "a=1": "a=1", " =1": " =1", "é": "é",
+	} {
+		if got := exchange.Harmless(cell); got != want {
+			t.Errorf("%q became %q, want %q", cell, got, want)
+		}
+	}
+}
+
 // A CSV export is read back, without the apostrophes that keep spreadsheets quiet.
 func TestCSVIsReadBack(t *testing.T) {
 	for name, want := range links() {

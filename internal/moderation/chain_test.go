@@ -111,11 +111,13 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 		"new evidence": func(e *moderation.Entry) { e.Evidence = moderationtest.Text(t, "planted") },
 		"hash":         func(e *moderation.Entry) { e.Hash[31]++ },
 	} {
-		j := journal(t, 5)
-		j.Spoil(3, spoil)
-		last, err := moderation.Verify(t.Context(), j, nil)
-		if !errors.Is(err, moderation.ErrBroken) || last.Sequence > 3 || !strings.Contains(err.Error(), "entry") {
-			t.Errorf("%s: sound up to %d, %v", what, last.Sequence, err)
+		for _, at := range []uint64{1, 3, 5} { // the first and the last have one neighbour
+			j := journal(t, 5)
+			j.Spoil(at, spoil)
+			last, err := moderation.Verify(t.Context(), j, nil)
+			if !errors.Is(err, moderation.ErrBroken) || last.Sequence >= at || !strings.Contains(err.Error(), "entry") {
+				t.Errorf("%s of %d: sound up to %d, %v", what, at, last.Sequence, err)
+			}
 		}
 	}
 	// A hash that fits its own entry still breaks the next one.

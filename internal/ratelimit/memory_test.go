@@ -123,6 +123,20 @@ func TestClientNetwork(t *testing.T) {
 	}
 }
 
+func TestClientSurroundings(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.7": "192.0.2.0/24", "192.0.3.7": "192.0.3.0/24", "::ffff:192.0.2.7": "192.0.2.0/24", "::ffff:192.0.2.7%eth0": "192.0.2.0/24",
+		"2001:db8:1:2:3::4": "2001:db8:1::/48", "2001:db8:2::": "2001:db8:2::/48", "fe80::1%eth0": "fe80::/48",
+	} {
+		if got := ratelimit.ClientSurroundings(netip.MustParseAddr(addr)); got != netip.MustParsePrefix(want) {
+			t.Errorf("around %s is %s, want %s", addr, got, want)
+		}
+	}
+	if got := ratelimit.ClientSurroundings(netip.Addr{}); got != (netip.Prefix{}) {
+		t.Errorf("around no address is %s", got)
+	}
+}
+
 func BenchmarkSpend(b *testing.B) {
 	m := ratelimit.NewMemory()
 	limit := ratelimit.Limit{Count: 10, Period: time.Minute, Burst: 10}

@@ -264,13 +264,13 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	failed := make(chan error, 32) // one for each loop and listener: a send never waits
 	background := context.WithoutCancel(ctx)
-	fold, capture := begin(background, failed), begin(background, failed)
+	running := stages{capture: begin(background, failed), fold: begin(background, failed)}
 	if s.roles.serves() {
-		fold = begin(background, failed, s.folding())
-		capture = begin(background, failed, loop{"capture", s.clicks.capture.Run})
+		running.fold = begin(background, failed, s.folding())
+		running.capture = begin(background, failed, loop{"capture", s.clicks.capture.Run})
 	}
-	support := begin(background, failed, s.support()...)
-	sweep := s.accept(background, failed)
+	running.support = begin(background, failed, s.support()...)
+	running.traffic = s.accept(background, failed)
 	s.health.started.Store(true)
 	s.log.InfoContext(ctx, "listening", append(s.addresses(),
 		slog.String("base_url", s.origin.base), slog.String("version", s.version), slog.Int("pid", os.Getpid()))...)
@@ -281,7 +281,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.ErrorContext(ctx, "stopping", slog.Any("err", err))
 	}
 	s.drain(background)
-	err = errors.Join(err, sweep.end(), capture.end(), fold.end(), support.end(), s.close())
+	err = errors.Join(err, running.end(), s.close())
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}

@@ -45,6 +45,20 @@ func begin(ctx context.Context, failed chan<- error, loops ...loop) *stage {
 	return s
 }
 
+// stages are those of a server, in the order in which they end.
+type stages struct {
+	traffic *stage // visitors, who make clicks
+	capture *stage // takes them out of the ring into the log
+	fold    *stage // counts what is in the log, or sends it to Kafka
+	support *stage // all three stand on it
+}
+
+// end ends one after the other, so that the log is counted or sent whole, and returns what
+// went wrong.
+func (s *stages) end() error {
+	return errors.Join(s.traffic.end(), s.capture.end(), s.fold.end(), s.support.end())
+}
+
 // errEnded: a loop that lives as long as the server returned before it.
 var errEnded = errors.New("stopped by itself")
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestStageEndsItsLoopsAndReportsTheirErrors(t *testing.T) {
@@ -21,6 +22,34 @@ func TestStageEndsItsLoopsAndReportsTheirErrors(t *testing.T) {
 		}
 		if len(failed) != 0 {
 			t.Errorf("a loop that was asked to end counts as failed: %v", <-failed)
+		}
+	})
+}
+
+// TestStagesEndInTheOrderOfAClicksWay has each stage take its time for the end: none begins
+// with it before the one before is done.
+func TestStagesEndInTheOrderOfAClicksWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed, said := make(chan error, 8), make(chan string, 8)
+		named := func(name string) *stage {
+			return begin(t.Context(), failed, loop{name, func(ctx context.Context) error {
+				<-ctx.Done()
+				said <- name + " ends"
+				time.Sleep(time.Second)
+				said <- name + " has ended"
+				return nil
+			}})
+		}
+		s := stages{support: named("support"), fold: named("fold"), capture: named("capture"), traffic: named("traffic")}
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		for _, name := range []string{"traffic", "capture", "fold", "support"} {
+			for _, want := range []string{name + " ends", name + " has ended"} {
+				if got := <-said; got != want {
+					t.Fatalf("%s, want: %s", got, want)
+				}
+			}
 		}
 	})
 }

@@ -111,6 +111,44 @@ func TestMatchGuardsChangeAndDelete(t *testing.T) {
 	}
 }
 
+// TestMatchIsAskedAgainAfterALostRound has another process change the link between the read and
+// the write of a caller that accepts one version only: what the caller has not seen stays.
+func TestMatchIsAskedAgainAfterALostRound(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(b bench, k link.Key, match shorten.Match) error
+	}{
+		{"update", func(b bench, k link.Key, match shorten.Match) error {
+			_, err := b.Update(t.Context(), noon(), admin(), k, match, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("ours")}})
+			return err
+		}},
+		{"delete", func(b bench, k link.Key, match shorten.Match) error {
+			return b.Delete(t.Context(), noon(), admin(), k, match)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bench
+			rivals := 0
+			b = newBench(t, func(cfg *shorten.Config) {
+				cfg.Store = linktest.WithFaults(cfg.Store, func(op linktest.Op, k link.Key) (bool, error) {
+					if op != linktest.OpReplace || rivals > 0 {
+						return true, nil
+					}
+					rivals++
+					_, err := link.Update(t.Context(), b.store, k, func(l *link.Link) error { l.Title = "theirs"; return nil })
+					return true, err
+				})
+			})
+			k := b.mustCreate(t, admin(), to("http://example.com/")).Key
+			wantError(t, "a change of version 1", tt.change(b, k, shorten.Match{Only: true, Versions: []link.Version{1}}), shorten.ErrVersion)
+			l, err := b.store.Get(t.Context(), k)
+			if err != nil || rivals != 1 || l.Version != 2 || l.Title != "theirs" {
+				t.Errorf("after %d rivals: version %d, %q, %v; want the rival's version 2", rivals, l.Version, l.Title, err)
+			}
+		})
+	}
+}
+
 func TestDeletedIsGoneForEver(t *testing.T) {
 	b := newBench(t)
 	req := to("http://example.com/secret")

@@ -1,6 +1,7 @@
 package shorten_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -89,6 +90,33 @@ func TestMostClicked(t *testing.T) {
 				if len(got) != len(want) {
 					t.Errorf("%d links, %+v: %d by clicks, %d by age", n, f, len(got), len(want))
 				}
+			}
+		}
+	}
+}
+
+// careless is an index that finds everything, whatever is asked.
+type careless struct{ *searchtest.Memory }
+
+func (c careless) Find(ctx context.Context, _ search.Query, p search.Page) (search.Hits, error) {
+	return c.Memory.Find(ctx, search.Query{}, p)
+}
+
+// What an index says of another workspace is not shown, whatever the caller asks for.
+func TestFindShowsNoOtherWorkspace(t *testing.T) {
+	_, store, index, ranks := library(t, 40)
+	c := shorten.New(shorten.Config{Store: store, Index: careless{index}, Ranking: ranks})
+	for _, order := range []search.Order{search.Newest, search.Oldest, search.MostClicked} {
+		for _, asked := range []link.WorkspaceID{"", "acme", "evil"} {
+			f := search.Filter{Words: []string{"word0"}, Order: order, Workspace: asked}
+			got := find(t, c, member("acme", auth.LinksRead), f, 3)
+			for _, l := range got {
+				if l.Workspace != "acme" {
+					t.Errorf("order %d, of %q: shows %s of %s", order, asked, l.Key, l.Workspace)
+				}
+			}
+			if len(got) != 7 {
+				t.Errorf("order %d, of %q: %d links, want 7", order, asked, len(got))
 			}
 		}
 	}

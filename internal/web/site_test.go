@@ -189,7 +189,19 @@ func (s site) do(t testing.TB, method, target, body string, headers ...string) *
 	return w
 }
 
-// get is do for a page that must have the status, and must keep what pages promise.
+// fromElsewhere are the headers of forms that no page of ours sent: as browsers say it, and as
+// those of old do, which know the origin alone.
+func fromElsewhere() [][]string {
+	return [][]string{
+		{"Sec-Fetch-Site: cross-site"},
+		{"Sec-Fetch-Site: same-site"},
+		{"Sec-Fetch-Site: ", "Origin: https://evil.example"},
+		{"Sec-Fetch-Site: ", "Origin: https://curt.test.evil.example"},
+		{"Sec-Fetch-Site: ", "Origin: null"},
+	}
+}
+
+// page is do for a page that must have the status, and must keep what pages promise.
 func (s site) page(t testing.TB, status int, method, target, body string, headers ...string) document {
 	t.Helper()
 	w := s.do(t, method, target, body, headers...)

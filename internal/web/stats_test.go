@@ -180,7 +180,13 @@ func TestEntriesComeFromOurOwnPages(t *testing.T) {
 	s := newSite(t)
 	s.put(t, "abc", func(*link.Link) {})
 	body := encode("key", adminKey)
-	s.page(t, 403, "POST", "/abc/stats", body, "Sec-Fetch-Site: cross-site")
+	for _, sent := range []string{body, encode("leave", "1")} {
+		for _, headers := range fromElsewhere() {
+			if d := s.page(t, 403, "POST", "/abc/stats", sent, headers...); d.Header().Get("Set-Cookie") != "" {
+				t.Errorf("%v: the browser was given %s", headers, d.Header().Get("Set-Cookie"))
+			}
+		}
+	}
 	s.page(t, 415, "POST", "/abc/stats", body, "Content-Type: text/plain")
 	s.page(t, 400, "POST", "/abc/stats", body+"&key=x")
 	s.page(t, 405, "PUT", "/abc/stats", body)

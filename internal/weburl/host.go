@@ -130,7 +130,7 @@ func toASCII(name string) (string, error) {
 // CheckJoiners, no CheckHyphens, no STD3 rules (possibleName checks bytes).
 func newProfile() *idna.Profile {
 	return idna.New(
-		idna.MapForLookup(), idna.BidiRule(), idna.CheckJoiners(true), idna.ValidateLabels(true),
+		idna.MapForLookup(), idna.BidiRule(), idna.ValidateLabels(true), // which checks joiners
 		idna.CheckHyphens(false), idna.StrictDomainName(false), idna.Transitional(false), idna.VerifyDNSLength(false),
 	)
 }

@@ -277,6 +277,20 @@ var hostile = []struct {
 	{raw: "http://a.b/" + strings.Repeat(" ", 3000) + "x", err: weburl.ErrTooLong},
 	{raw: "http://a.b/" + strings.Repeat("é", 1400), err: weburl.ErrTooLong},
 	{raw: strings.Repeat(" ", 8192) + "http://a.b/", err: weburl.ErrTooLong},
+	// The normal form has a slash more.
+	{raw: "http://a.b?" + strings.Repeat("x", 8180), want: "http://a.b/?" + strings.Repeat("x", 8180)},
+	{raw: "http://a.b?" + strings.Repeat("x", 8181), err: weburl.ErrTooLong},
+	// 253 bytes and 254, not counting the final dot.
+	{raw: "http://" + strings.Repeat(strings.Repeat("a", 62)+".", 4) + "a./", want: "http://" + strings.Repeat(strings.Repeat("a", 62)+".", 4) + "a./"},
+	{raw: "http://" + strings.Repeat(strings.Repeat("a", 62)+".", 4) + "aa/", err: weburl.ErrHost},
+	// Five numbers, and more than fits into the processor's.
+	{raw: "http://1.2.3.4.0/", err: weburl.ErrHost},
+	{raw: "http://18446744073709551617/", err: weburl.ErrHost},
+	{raw: "http://0x10000000000000001/", err: weburl.ErrHost},
+	// A joiner stands where letters join, and nowhere else.
+	{raw: "http://क्\u200dष.example/", want: "http://xn--11b2ezcw70k.example/"},
+	{raw: "http://a\u200db.example/", err: weburl.ErrHost},
+	{raw: "http://a\u200cb.example/", err: weburl.ErrHost},
 	{raw: "http://" + strings.Repeat("@", 8000) + "a", err: weburl.ErrCredentials},
 }
 

@@ -92,6 +92,32 @@ func TestAListenerOnTheLoopbackOwnsTheWholeLoopback(t *testing.T) {
 	}
 }
 
+// What is ours does not depend on what else is, nor on the order in which it is named.
+func TestEachHostIsOursBesideOthers(t *testing.T) {
+	for name, h := range map[string]*weburl.Hosts{
+		"localhost first": newHosts(t, "http://localhost:8080/", []string{"go.example"}, "192.0.2.10"),
+		"localhost last":  newHosts(t, "https://go.example/", []string{"localhost:8080"}, "192.0.2.10"),
+		"loopback first":  newHosts(t, "https://go.example/", nil, "127.0.0.1", "192.0.2.10"),
+		"loopback last":   newHosts(t, "https://go.example/", nil, "192.0.2.10", "::1"),
+		"other spellings": newHosts(t, "https://go.example/", nil, "::ffff:192.0.2.10", "fe80::1%eth0", "0.0.0.0"),
+	} {
+		own := []string{"http://127.0.0.1/", "http://localhost/", "https://go.example/", "http://192.0.2.10/"}
+		if name == "other spellings" {
+			own = append(own, "http://[fe80::1]/")
+		}
+		for _, raw := range own {
+			if !h.Refuses(mustParse(t, raw)) {
+				t.Errorf("%s: %q is not refused", name, raw)
+			}
+		}
+		for _, raw := range []string{"http://notlocalhost/", "http://localhost.example/", "http://192.0.2.11/", "http://[fe80::2]/"} {
+			if h.Refuses(mustParse(t, raw)) {
+				t.Errorf("%s: %q is refused as our own", name, raw)
+			}
+		}
+	}
+}
+
 func TestHostsRefuseWhatIsNoHost(t *testing.T) {
 	if _, err := weburl.NewHosts("curt.example", nil, nil); !errors.Is(err, weburl.ErrScheme) {
 		t.Errorf("base URL without scheme: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,23 +113,57 @@ func TestWhatOthersWroteIsAMiss(t *testing.T) {
 	r := testkit.StartRedis(t)
 	c := openAs(t, r.URL(), "other", true)
 	k := link.Key{Domain: "a.example", Code: "a"}
-	r.Do(t, "set", "curt:other:l:a.example/a", "something else")
-	if _, found, err := c.Get(t.Context(), k); found || err != nil {
-		t.Errorf("%v, %v", found, err)
-	}
-	if got := c.Stats().Unreadable; got != 1 {
-		t.Errorf("%d entries were unreadable", got)
-	}
-	if err := c.Put(t.Context(), k, entry(1)); err != nil {
-		t.Error(err)
-	}
-	if _, found, err := c.Get(t.Context(), k); !found || err != nil {
-		t.Errorf("it cannot be replaced: %v, %v", found, err)
+	for i, text := range []string{"something else", "\x01cut", "\x02 a later format"} {
+		r.Do(t, "set", "curt:other:l:a.example/a", text)
+		if _, found, err := c.Get(t.Context(), k); found || err != nil {
+			t.Errorf("%q: %v, %v", text, found, err)
+		}
+		if got := c.Stats().Unreadable; got != uint64(i+1) {
+			t.Errorf("%d entries were unreadable, want %d", got, i+1)
+		}
+		if err := c.Put(t.Context(), k, entry(1)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, found, err := c.Get(t.Context(), k); !found || err != nil {
+			t.Errorf("%q cannot be replaced: %v, %v", text, found, err)
+		}
 	}
 	r.Do(t, "del", "curt:other:l:a.example/a")
 	r.Do(t, "lpush", "curt:other:l:a.example/a", "a list")
 	if _, found, err := c.Get(t.Context(), k); found || err == nil {
 		t.Errorf("a list: %v, %v", found, err)
+	}
+}
+
+// TestAnEntryEndsByOurClock has the server forget the end of an entry, as one whose clock is
+// behind does: what has ended here is not there.
+func TestAnEntryEndsByOurClock(t *testing.T) {
+	r := testkit.StartRedis(t)
+	c := openAs(t, r.URL(), "ends", true)
+	k, e := link.Key{Domain: "a.example", Code: "a"}, entry(1)
+	put := func() {
+		if err := c.Put(t.Context(), k, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	if left, err := strconv.Atoi(r.Do(t, "pttl", "curt:ends:l:a.example/a")); err != nil || left <= 0 || left > 3_600_000 {
+		t.Errorf("the server keeps an entry of an hour for %d ms, %v", left, err)
+	}
+	for d := 50 * time.Millisecond; ; d *= 2 { // on a busy machine one may have ended before it is there
+		r.Do(t, "flushall")
+		e.Until = time.Now().Add(d).UTC().Truncate(time.Millisecond)
+		put()
+		if r.Do(t, "persist", "curt:ends:l:a.example/a") == "1" {
+			break
+		}
+	}
+	time.Sleep(time.Until(e.Until))
+	if got, found, err := c.Get(t.Context(), k); found || err != nil {
+		t.Errorf("%+v, %v, %v at %v", got, found, err, time.Now())
+	}
+	if r.Do(t, "exists", "curt:ends:l:a.example/a") != "1" {
+		t.Error("the server has forgotten it: the test proves nothing")
 	}
 }
 

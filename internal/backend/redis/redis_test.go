@@ -120,7 +120,11 @@ func TestAHundredThousandAddressesAreOneCaller(t *testing.T) {
 
 func TestSentinel(t *testing.T) { contracts(t, testkit.StartSentinel(t).URL()) }
 
-func TestCluster(t *testing.T) { contracts(t, testkit.StartCluster(t).URL()) }
+func TestCluster(t *testing.T) {
+	url := testkit.StartCluster(t).URL()
+	contracts(t, url)
+	t.Run("what is given back fills no bucket past its brim", func(t *testing.T) { givesBack(t, url) })
+}
 
 func TestWithoutAServerCallsEndAtOnce(t *testing.T) {
 	c, err := redis.New(redis.Config{URL: "redis://127.0.0.1:1"})

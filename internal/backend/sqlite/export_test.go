@@ -64,6 +64,17 @@ func (s *Links) Exec(ctx context.Context, query string) error {
 	})
 }
 
+// Synchronous returns what the writing connection waits for: 1 = NORMAL, 2 = FULL.
+func (s *Links) Synchronous(ctx context.Context) (n int64, err error) {
+	err = s.writer.exclusive(ctx, func() error {
+		return s.writer.conn.do(func(t *tx) (err error) {
+			n, _, err = t.number("PRAGMA synchronous")
+			return err
+		})
+	})
+	return n, err
+}
+
 // Write runs a statement as a caller's write.
 func (s *Links) Write(ctx context.Context, query string) error {
 	return s.writer.write(ctx, 1, func(t *tx) error {

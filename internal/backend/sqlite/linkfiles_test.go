@@ -101,6 +101,22 @@ func TestLinksIntegrity(t *testing.T) {
 	}
 }
 
+// Who says nothing gets links that survive a power cut, as the import into a folder does.
+func TestLinksAreDurableUnlessAskedOtherwise(t *testing.T) {
+	for asked, want := range map[string]int64{"": 2, "FULL": 2, "NORMAL": 1} {
+		s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(t.TempDir(), "curt.db"), Synchronous: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Synchronous(t.Context()); err != nil || got != want {
+			t.Errorf("asked for %q: synchronous is %d, %v; want %d", asked, got, err, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The key of codes is made once; a damaged one stops the start.
 func TestLinksCodeKey(t *testing.T) {
 	f, path := new(files), filepath.Join(t.TempDir(), "curt.db")

@@ -117,3 +117,26 @@ func TestImportKeepsEverything(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A deleted link that still has its content, as a file written by others may have it, is
+// imported as what a delete would have left of it.
+func TestImportErasesTheContentOfADeletedLink(t *testing.T) {
+	s := new(files).fresh(t)
+	full := alias(1)
+	full.Destination, full.Fallback = "https://secret.example/", "https://secret.example/fallback"
+	full.Title, full.Tags = "secret", []string{"secret"}
+	full.Expires, full.MaxClicks, full.Spent = linktest.Epoch().Add(time.Hour), 10, 3
+	full.Status, full.Version, full.Updated = link.Deleted, 2, linktest.Epoch().Add(time.Minute)
+	results, err := s.Import(t.Context(), []link.Link{full})
+	if err != nil || results[0].Err != nil {
+		t.Fatal(err, results)
+	}
+	want := full.Tombstone(full.Updated)
+	if d := cmp.Diff(want, results[0].Link); d != "" {
+		t.Errorf("answered (-want +got):\n%s", d)
+	}
+	got, err := s.Get(t.Context(), full.Key)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("stored: %v (-want +got):\n%s", err, d)
+	}
+}

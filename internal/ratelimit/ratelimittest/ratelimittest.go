@@ -154,6 +154,9 @@ func sameBucket(t *testing.T, s ratelimit.Store) {
 	if v[1].Allowed {
 		t.Errorf("6 and 5 of 10 were allowed: %+v", v)
 	}
+	if v[0].Remaining != 10 || v[0].ResetAfter != 0 || v[1].Remaining != 4 || v[1].RetryAfter != 6*time.Second {
+		t.Errorf("6 and 5 of 10: %+v; want 10 left of what was not spent, and 4 behind it", v)
+	}
 	v = spend(t, s, start, one("a", 6), one("a", 4))
 	if !v[0].Allowed || !v[1].Allowed || v[1].Remaining != 0 {
 		t.Errorf("6 and 4 of 10: %+v", v)
