@@ -93,7 +93,7 @@ func (m met) leaked() (all []string) {
 // visitAs clicks on links from a connection of an address, told as another by a proxy.
 func visitAs(t *testing.T, addr string, from netip.Addr, forwarded string, agent string, targets ...string) {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}, Timeout: 10 * time.Second}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}, Timeout: time.Minute}
 	c, err := dialer.DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)

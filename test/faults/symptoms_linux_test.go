@@ -24,7 +24,7 @@ import (
 func shows(t *testing.T, s *curttest.Server, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		for end := time.Now().Add(15 * time.Second); !strings.Contains(s.Log(), w); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !strings.Contains(s.Log(), w); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("the log never says %q:\n%s", w, s.Log())
 				return
@@ -36,7 +36,7 @@ func shows(t *testing.T, s *curttest.Server, words ...string) {
 // awaitMetric waits until a metric is as it should be.
 func awaitMetric(t *testing.T, s *curttest.Server, name string, right func(v float64) bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		v, found, err := s.Metric(t.Context(), name)
 		if err == nil && found && right(v) {
 			return
@@ -362,7 +362,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 func awaitStatus(t *testing.T, s *curttest.Server, status int, method, path, body string) {
 	t.Helper()
 	c := s.MustDial(t)
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		a, err := c.Do(method, path, []string{"Authorization: Bearer " + curttest.Key}, body)
 		if err != nil {
 			t.Fatal(err)
