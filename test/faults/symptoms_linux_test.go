@@ -136,7 +136,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := curttest.Start(t, curttest.Options{Data: data})
-		if got := s.AwaitTotal(t, links, int64(len(links)), 10*time.Second); got != int64(len(links)) {
+		if got := s.AwaitTotal(t, links, int64(len(links)), time.Minute); got != int64(len(links)) {
 			t.Errorf("%d of %d clicks were counted again", got, len(links))
 		}
 	})
@@ -227,7 +227,7 @@ func TestDamagedClickLog(t *testing.T) {
 		shows(t, s, "click log is damaged, clicks there are not counted")
 		awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 1 })
 		s.Follow(t, links, 1)
-		if got := s.AwaitTotal(t, links, 60-lost, 10*time.Second); got != 60-lost {
+		if got := s.AwaitTotal(t, links, 60-lost, time.Minute); got != 60-lost {
 			t.Errorf("last %v: %d clicks are counted, want all 60 but %d", last, got, lost)
 		}
 		if info, err := os.Stat(segments[0]); err != nil || info.Size() != int64(len(text)) {
@@ -264,7 +264,7 @@ func TestTornClickLog(t *testing.T) {
 	awaitMetric(t, s, "curt_click_log_torn_bytes_total", positive)
 	awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 0 })
 	s.Follow(t, links, 1)
-	if got := s.AwaitTotal(t, links, 40-lost, 10*time.Second); got != 40-lost {
+	if got := s.AwaitTotal(t, links, 40-lost, time.Minute); got != 40-lost {
 		t.Errorf("%d clicks are counted, want all 40 but %d", got, lost)
 	}
 }

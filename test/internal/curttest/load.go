@@ -173,19 +173,6 @@ func (c *Clickers) Answered() (n int64) {
 	return n
 }
 
-// AnsweredBefore returns how many redirects were read whole before a time. Call it after
-// the crowd has stopped.
-func (c *Clickers) AnsweredBefore(end time.Time) (n int64) {
-	for _, times := range c.answered {
-		for _, at := range times {
-			if at.Before(end) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // Lost returns how many answered clicks are missing when only so many were
 // counted, and how long before the end the earliest of them was answered, if the
 // latest are the ones that are missing.
