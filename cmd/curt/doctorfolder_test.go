@@ -125,7 +125,7 @@ func admin(t *testing.T, address, folder string) *client.Client {
 // counted waits until the statistics of a link have its clicks.
 func counted(t *testing.T, api *client.Client, code string, clicks uint64) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		s, err := api.Stats(t.Context(), code, client.StatsQuery{})
 		if err == nil && s.TotalClicks == clicks {
 			return

@@ -42,7 +42,7 @@ func serving(t *testing.T, args ...string) (address, folder string) {
 	case address = <-log.listening:
 	case code := <-done:
 		t.Fatalf("serve ended with %d:\n%s", code, log)
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("serve does not listen:\n%s", log)
 	}
 	return "http://" + address, folder
@@ -77,7 +77,7 @@ func TestALinkIsMadeFollowedAndCounted(t *testing.T) {
 	follow(t, address+urls[0][strings.LastIndex(urls[0], "/"):], "https://example.com/a")
 
 	var s client.Stats
-	for deadline := time.Now().Add(5 * time.Second); s.TotalClicks == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); s.TotalClicks == 0 && time.Now().Before(deadline); {
 		code, out, errs = curt(t.Context(), "stats", "--json", urls[0])
 		if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil {
 			t.Fatalf("stats: %d %q %q %v", code, out, errs, err)

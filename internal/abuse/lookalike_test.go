@@ -99,8 +99,8 @@ func manyBrands(n int) string {
 	return text.String()
 }
 
-// Whatever a host is, it is judged in time, and nothing below a brand's own domain
-// imitates anybody.
+// Whatever a host is, nothing below a brand's own domain imitates anybody. What it costs is
+// in TestSlowURLsAreJudgedInMicroseconds.
 func FuzzLookAlike(f *testing.F) {
 	for _, host := range []string{"rnicrosoft.com", "раураl.com", "xn--pypal-4ve.com", strings.Repeat("login-", 30) + "x.example", strings.Repeat("a.", 120) + "b", "日本-paypal.example", "--paypal--.x-", "[::1]"} {
 		f.Add(host)
@@ -112,11 +112,7 @@ func FuzzLookAlike(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			begin := time.Now()
-			found, err := l.Look(t.Context(), begin, &abuse.Facts{URL: u})
-			if took := time.Since(begin); took > 100*time.Millisecond {
-				t.Errorf("%q took %v", raw, took)
-			}
+			found, err := l.Look(t.Context(), time.Now(), &abuse.Facts{URL: u})
 			if err != nil || len(found) > 1 {
 				t.Errorf("%q: %v, %v", raw, found, err)
 			}

@@ -3,7 +3,6 @@ package abuse_test
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"go.mau.fi/util/confusable"
@@ -95,8 +94,8 @@ func TestASkeletonOfASCIIAllocatesOnce(t *testing.T) {
 	}
 }
 
-// Whatever a text is, its skeleton is made in time, case does not change that of ASCII, and
-// a text looks like itself with marks.
+// Whatever a text is, case does not change the skeleton of ASCII, and a text looks like itself
+// with marks. What it costs is in TestSlowURLsAreJudgedInMicroseconds.
 func FuzzSkeleton(f *testing.F) {
 	for _, text := range []string{"rnicrosoft", "раураl", "\xff\x00", "vvvvrnrncl", strings.Repeat("\u0301", 50), "ǅ", "ﬁ", "ẞß", "한글", "\U0010ffff"} {
 		f.Add(text)
@@ -105,11 +104,7 @@ func FuzzSkeleton(f *testing.F) {
 		if len(text) > 8192 {
 			text = text[:8192]
 		}
-		begin := time.Now()
 		skeleton := abuse.Skeleton(text)
-		if took := time.Since(begin); took > time.Second {
-			t.Errorf("%d bytes took %v", len(text), took)
-		}
 		if again := abuse.Skeleton(text); again != skeleton {
 			t.Errorf("%q, then %q", skeleton, again)
 		}

@@ -72,14 +72,14 @@ func (s *system) load(t *testing.T, raws []clicks.Raw) {
 // await returns once done does.
 func (s *system) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for !done() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("%s: not in 20 s; %d events are counted", what, s.fold.Stats().Events)
+			t.Fatalf("%s: not in a minute; %d events are counted", what, s.fold.Stats().Events)
 		case <-poll.C:
 		}
 	}

@@ -41,7 +41,7 @@ func TestScriptsOnTwoServers(t *testing.T) {
 // written waits until everything that was counted is in the store.
 func (s *system) written(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // another goroutine's, which tells nobody
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // another goroutine's, which tells nobody
 		if stats := s.fold.Stats(); stats.Written == stats.Read {
 			return
 		}

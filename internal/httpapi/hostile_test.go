@@ -139,7 +139,7 @@ func exchange(t *testing.T, address string, h hostile) (*http.Response, string) 
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // the answer was read
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// A server that refuses a large body may close before all of it is sent.

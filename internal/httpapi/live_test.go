@@ -85,6 +85,7 @@ func TestAStreamGoesOnUntilTheServerEnds(t *testing.T) {
 	server := httptest.NewUnstartedServer(s)
 	server.Config.ReadTimeout = 200 * time.Millisecond // which no stream may end by
 	server.Config.WriteTimeout = 200 * time.Millisecond
+	server.Config.ReadHeaderTimeout = time.Minute // or a request that is sent late is none
 	server.Start()
 	defer server.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+collection+"/abc/clicks/live", nil)

@@ -50,6 +50,7 @@ const live = "GET /live HTTP/1.1\r\nHost: links.example\r\n\r\n"
 func TestKeepAlive(t *testing.T) {
 	r := start(t, true)
 	nc := r.dial(t)
+	began := time.Now().Add(-time.Second) // Date has no fractions
 	for range 200 {
 		for request, want := range map[string]int{
 			browser: 302, live: 302, "HEAD /live HTTP/1.1\r\nHost: x\r\n\r\n": 302, "GET /none HTTP/1.1\r\nHost: x\r\n\r\n": 404,
@@ -59,7 +60,7 @@ func TestKeepAlive(t *testing.T) {
 			if a.StatusCode != want || a.Close {
 				t.Fatalf("%q: %d, close %v", request, a.StatusCode, a.Close)
 			}
-			if date, err := http.ParseTime(a.Header.Get("Date")); err != nil || time.Since(date).Abs() > 2*time.Second {
+			if date, err := http.ParseTime(a.Header.Get("Date")); err != nil || date.Before(began) || date.After(time.Now()) {
 				t.Fatalf("Date %q", a.Header.Get("Date"))
 			}
 		}
@@ -125,23 +126,18 @@ func TestSlowReader(t *testing.T) {
 	if err := slow.SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
-	sent := make(chan int)
-	go func() {
-		n := 0
-		_ = slow.SetWriteDeadline(time.Now().Add(time.Second))
-		for ; n < 200_000; n++ {
-			if _, err := io.WriteString(slow, live); err != nil {
-				break
-			}
+	for n := 0; ; n++ {
+		_ = slow.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := io.WriteString(slow, live); err != nil {
+			break // nobody takes it
 		}
-		sent <- n
-	}()
+		if n == 200_000 {
+			t.Fatal("the slow reader is never held up: this proves nothing")
+		}
+	}
 	other := r.dial(t)
 	for range 1000 {
 		roundTrip(t, other, live)
-	}
-	if n := <-sent; n == 200_000 {
-		t.Fatal("the slow reader was never held up: this proves nothing")
 	}
 }
 
@@ -163,14 +159,13 @@ func TestTheEndThatCameWithARequest(t *testing.T) {
 		}
 		all = append(all, nc)
 	}
-	began := time.Now()
-	for _, nc := range all {
+	for _, nc := range all { // the client's patience is shorter than the idle limit
 		if got := statuses(answers(t, rest(t, nc))); got != "302" {
 			t.Fatal(got)
 		}
 	}
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("their ends took %s", d)
+	if n := r.lane.Stats().Late; n != 0 {
+		t.Errorf("%d ends were those of silent clients", n)
 	}
 	// A quiet connection that was woken serves on, in the lane and at net/http.
 	nc := r.dial(t)

@@ -18,7 +18,7 @@ const (
 // counted by the goroutine that gave one away, perhaps behind the next answer.
 func at(t *testing.T, r *rig, handed, returned uint64) {
 	t.Helper()
-	for limit := time.Now().Add(5 * time.Second); r.lane.Stats().Handed < handed && time.Now().Before(limit); {
+	for limit := time.Now().Add(time.Minute); r.lane.Stats().Handed < handed && time.Now().Before(limit); {
 		runtime.Gosched()
 	}
 	if s := r.lane.Stats(); s.Handed != handed || s.Returned != returned {

@@ -44,19 +44,24 @@ func silent(t *testing.T, r *rig, n int) (all []net.Conn) {
 }
 
 func TestDrainEndsAThousandSilentClients(t *testing.T) {
-	r := start(t, true)
+	r := start(t, true, still)
 	all := silent(t, r, 1000)
-	eventually(t, "all are accepted", func() bool { return r.lane.Stats().Accepted == 1000 })
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if err := r.lane.Drain(ctx); err != nil {
+	eventually(t, "all are where they should be", func() bool {
+		p, s := r.lane.Phases(), r.lane.Stats()
+		return s.Accepted == 1000 && s.Foreign == 500 && p["fresh"] == 250 && p["idle"]+p["unsure"] == 250
+	})
+	r.lane.Leave()
+	r.lane.At(lane.Silence)
+	if s := r.lane.Stats(); s.Late != 0 || s.Open != 500 {
+		t.Errorf("%+v before their time", s)
+	}
+	r.lane.At(lane.Silence + time.Millisecond)
+	if err := r.lane.Drain(t.Context()); err != nil { // returns when the last is gone
 		t.Error(err)
 	}
-	if d := time.Since(began); d < lane.Silence/2 || d > 3*time.Second {
-		t.Errorf("the lane took %s", d)
+	if n := r.lane.Stats().Late; n != 500 {
+		t.Errorf("%d were silent for too long", n)
 	}
-	_ = r.behind.Shutdown(ctx)
 	_ = r.behind.Close()
 	for i, nc := range all {
 		if i%4 < 2 {
@@ -68,7 +73,7 @@ func TestDrainEndsAThousandSilentClients(t *testing.T) {
 }
 
 func TestDrainingAnswersOnceMore(t *testing.T) {
-	r := start(t, true)
+	r := start(t, true, still) // or who is answered late counts as silent
 	idle, fresh := r.dial(t), r.dial(t)
 	roundTrip(t, idle, live)
 	eventually(t, "both are accepted", func() bool { return r.lane.Stats().Accepted == 2 })

@@ -63,7 +63,7 @@ func comeHome(t *testing.T, r *rig) *net.TCPConn {
 func TestTheLastAnswerOfAPipelineArrives(t *testing.T) {
 	for name, on := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
-			var options []option
+			options := []option{still} // or who reads late is not waited for
 			if on {
 				options = append(options, withTLS(certificate(t)))
 			}
@@ -89,7 +89,7 @@ func TestTheLastAnswerOfAPipelineArrives(t *testing.T) {
 // TestTheLastAnswerOfADrainArrives: the lane asks to leave, and the client's next
 // request is on its way already.
 func TestTheLastAnswerOfADrainArrives(t *testing.T) {
-	r := start(t, true)
+	r := start(t, true, still) // or who asks late counts as silent
 	nc := r.dial(t)
 	roundTrip(t, nc, live)
 	r.lane.Leave()

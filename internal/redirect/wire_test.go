@@ -40,11 +40,11 @@ func exchange(t testing.TB, h http.Handler, request []byte) []byte {
 	client, server := net.Pipe()
 	l := &oneConn{conns: make(chan net.Conn, 1)}
 	l.conns <- server
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Second, ErrorLog: nil}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ErrorLog: nil}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = srv.Serve(l) }()
 	go func() { _, _ = client.Write(request) }()
-	_ = client.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = client.SetDeadline(time.Now().Add(time.Minute))
 	answer, err := io.ReadAll(client)
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		t.Fatalf("read the answer of %q: %v after %q", request, err, answer)

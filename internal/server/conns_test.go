@@ -36,7 +36,7 @@ func bounded(t *testing.T, limit int) (*capped, func() net.Conn) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = nc.Close() })
-		_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = nc.SetDeadline(time.Now().Add(time.Minute))
 		return nc
 	}
 }
@@ -68,7 +68,7 @@ func gone(t *testing.T, nc net.Conn) {
 // until waits for what net/http's goroutines are about to do.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not so: %s", what)
 		}

@@ -30,16 +30,17 @@ func TestOnlyASingleProcessorHasPauses(t *testing.T) {
 }
 
 // TestRestsLetTheNetworkIn sends bytes back and forth while two goroutines compute on the only
-// processor. With runtime.Gosched, as the control, Go looks at the network every 10 ms.
+// processor. With runtime.Gosched, as the control, Go looks at the network every 10 ms. A busy
+// machine may hold either up: one of several rounds has to show it.
 func TestRestsLetTheNetworkIn(t *testing.T) {
 	single(t)
 	p := newPauses()
 	defer p.clocks.close() //nolint:errcheck // the end of a test
-	yielding, resting := trips(t, runtime.Gosched), trips(t, p.rest)
-	t.Logf("50 trips take %v with yields and %v with rests", yielding, resting)
-	if resting > yielding/4 {
-		t.Errorf("50 trips take %v with rests, %v without", resting, yielding)
-	}
+	until(t, "trips with rests take a quarter of the time", func() bool {
+		yielding, resting := trips(t, runtime.Gosched), trips(t, p.rest)
+		t.Logf("50 trips take %v with yields and %v with rests", yielding, resting)
+		return resting <= yielding/4
+	})
 }
 
 // trips measures 50 trips of a byte to a peer and back beside two goroutines that compute.
@@ -93,13 +94,18 @@ func TestARestEnds(t *testing.T) {
 	defer p.clocks.close() //nolint:errcheck // the end of a test
 	asked := 0
 	p.recorded = func() uint64 { asked++; return uint64(waiting * min(asked, 6)) }
-	time.Sleep(slice)
-	if p.rest(); asked != 7 {
-		t.Errorf("it was looked %d times for redirects, want 7: in 5 pauses some had waited", asked)
-	}
-	if p.rest(); asked != 7 {
-		t.Error("a rest follows on a rest")
-	}
+	// A machine that is busy elsewhere may end a rest early, or leave a slice between two.
+	until(t, "it is looked 7 times for redirects, as in 5 pauses some had waited, and no rest follows on a rest", func() bool {
+		asked = 0
+		time.Sleep(slice)
+		p.rest()
+		first := asked
+		p.rest()
+		if first > 7 {
+			t.Fatalf("it was looked %d times for redirects, want 7", first)
+		}
+		return first == 7 && asked == 7
+	})
 	p.recorded = func() uint64 { asked++; return uint64(waiting * asked) }
 	time.Sleep(slice)
 	begin := time.Now()

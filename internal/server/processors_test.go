@@ -68,7 +68,7 @@ func lent(t *testing.T, n int) (p *processors, stop func()) {
 // await waits until the process has n processors.
 func await(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); runtime.GOMAXPROCS(0) != n; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) != n; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("GOMAXPROCS is %d, want %d", runtime.GOMAXPROCS(0), n)
 		}

@@ -84,7 +84,7 @@ func serveOn(t *testing.T, listener *os.File, data string) *exec.Cmd {
 	}()
 	select {
 	case <-ready:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
 		t.Fatal("the server does not start")
 	}
@@ -95,13 +95,13 @@ func serveOn(t *testing.T, listener *os.File, data string) *exec.Cmd {
 // and retries nothing.
 func visitor(addr string, done *atomic.Bool, answered *atomic.Int64, path string) error {
 	for !done.Load() {
-		nc, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(context.Background(), "tcp", addr)
+		nc, err := (&net.Dialer{Timeout: time.Minute}).DialContext(context.Background(), "tcp", addr)
 		if err != nil {
 			return err
 		}
 		in := bufio.NewReader(nc)
 		for leave := false; !leave && !done.Load(); {
-			_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = nc.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func (p *Postgres) Stop(t testing.TB, f func()) {
 func (p *Postgres) Kill(t testing.TB) {
 	t.Helper()
 	p.signal(t, syscall.SIGKILL)
-	for end := time.Now().Add(10 * time.Second); lives(p.Pid); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); lives(p.Pid); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("PostgreSQL (pid %d) is still there", p.Pid)
 		}

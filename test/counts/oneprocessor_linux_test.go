@@ -23,14 +23,14 @@ func TestOneProcessorCountsEachClickOnce(t *testing.T) {
 		}
 	}
 	want := int64(rounds * len(links))
-	if got := s.AwaitTotal(t, links, want, 30*time.Second); got != want {
+	if got := s.AwaitTotal(t, links, want, time.Minute); got != want {
 		t.Errorf("%d clicks are counted, want %d", got, want)
 	}
 	if code, _ := s.Terminate(t); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	s = curttest.Start(t, o)
-	if got := s.AwaitTotal(t, links, want, 30*time.Second); got != want {
+	if got := s.AwaitTotal(t, links, want, time.Minute); got != want {
 		t.Errorf("after a restart %d clicks are counted, want %d", got, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/testkit"
@@ -95,7 +96,7 @@ func (m met) leaked() (all []string) {
 // visitAs clicks on links from a connection of an address, told as another by a proxy.
 func visitAs(t *testing.T, addr string, from netip.Addr, forwarded string, agent string, targets ...string) {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}, Timeout: 10 * time.Second}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}, Timeout: time.Minute}
 	c, err := dialer.DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -214,18 +215,44 @@ func one[T any](m map[string]T) (key string) {
 // readKafka reads all records of all topics.
 func (p *plant) readKafka(t *testing.T, f func([]byte)) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(p.kafka.Brokers[0].Address), kgo.ConsumeTopics("clicks", "clicks.dead", "__consumer_offsets"))
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.kafka.Brokers[0].Address), kgo.ConsumeTopics("clicks", "clicks.dead", "__consumer_offsets"), kgo.KeepControlRecords())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), "clicks", "clicks.dead", "__consumer_offsets")
+	if err != nil || ends.Error() != nil {
+		t.Fatal(err, ends.Error())
+	}
+	open := map[string]map[int32]int64{} // the partitions that have more, by topic
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			if open[o.Topic] == nil {
+				open[o.Topic] = map[int32]int64{}
+			}
+			open[o.Topic][o.Partition] = o.Offset
+		}
+	})
 	n := 0
-	for idle := 0; idle < 2; idle++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for len(open) > 0 {
 		fetches := client.PollFetches(ctx)
-		cancel()
+		if err := ctx.Err(); err != nil {
+			t.Fatalf("%v: not read to their ends: %v", err, open)
+		}
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			for _, r := range p.Records {
+				if r.Offset+1 >= open[p.Topic][p.Partition] {
+					delete(open[p.Topic], p.Partition)
+				}
+			}
+			if len(open[p.Topic]) == 0 {
+				delete(open, p.Topic)
+			}
+		})
 		fetches.EachRecord(func(r *kgo.Record) {
-			n, idle = n+1, -1
+			n++
 			f(r.Key)
 			f(r.Value)
 			for _, h := range r.Headers {

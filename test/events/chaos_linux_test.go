@@ -41,7 +41,7 @@ func TestEveryClickCountsOnce(t *testing.T) {
 	p.setClocks(t, time.Until(midnight.Add(-10*time.Second)))
 	w := p.watch(t, how.sample)
 	v := p.visit(t.Context(), 15, how.every)
-	time.Sleep(3 * time.Second) // of a plant that is well
+	within(t, 3*time.Minute, "plant that is well", func() bool { return v.answered.Load() > 500 && !w.latest().IsZero() })
 	faults := p.faults(t, how, w)
 	for i, f := range faults {
 		if i == len(faults)/2 {

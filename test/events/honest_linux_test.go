@@ -68,7 +68,7 @@ func (p *plant) watch(t *testing.T, every time.Duration) *watcher {
 
 // look asks in an order in which no news between two questions makes a promise look broken.
 func (w *watcher) look(ctx context.Context, n int) (s sample, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	text, err := w.p.clickhouse.Ask(ctx, "SELECT instance FROM "+w.p.database+".watermarks WHERE instance != 0 GROUP BY instance HAVING min(first) < 9223372036854775807")
 	if err != nil {

@@ -55,7 +55,9 @@ func failSync(t *testing.T, n int) []string {
 	t.Helper()
 	data := t.TempDir()
 	fault := curttest.FailSync(t, n)
-	s, err := curttest.Launch(t, curttest.Options{Data: data, Wrap: fault.Wrap})
+	s, err := curttest.Launch(t, curttest.Options{
+		Data: data, Wrap: fault.Wrap, Hopeless: func() bool { return commitsFailed(fault.Failed(t)) > 0 },
+	})
 	var made []curttest.Link
 	refused := true
 	if err == nil {

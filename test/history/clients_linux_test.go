@@ -133,6 +133,13 @@ func (c *crowd) end() *history {
 	return &c.kept
 }
 
+// sofar returns what the clients were told by now.
+func (c *crowd) sofar() *history {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &history{requests: slices.Clone(c.kept.requests), visits: slices.Clone(c.kept.visits)}
+}
+
 func (c *crowd) now() time.Duration { return time.Since(c.fleet.began) }
 
 func (c *crowd) requested(q request) {

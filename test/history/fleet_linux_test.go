@@ -126,11 +126,12 @@ func (f *fleet) asleep(server int, happens func()) {
 	happens()
 }
 
-// slack is what a machine that has other work may add to a bound.
+// slack is what a machine that has other work may add to a bound: a word passes some
+// processes, each of which may be held up as long as this one was.
 func (f *fleet) slack() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return 500*time.Millisecond + 2*f.stall
+	return time.Second + 4*f.stall
 }
 
 // promised are the bounds of visitors: what they are, and those of a calm time, which with

@@ -37,7 +37,7 @@ func metric(t *testing.T, s *curttest.Server, name string) float64 {
 // await polls a metric until it is as wanted.
 func await(t *testing.T, s *curttest.Server, name string, want func(float64) bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		v := metric(t, s, name)
 		if want(v) {
 			return

@@ -225,7 +225,7 @@ func careless(t *testing.T) (address string) {
 
 func neglect(nc net.Conn) {
 	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	var read []byte
 	for {
 		head, rest, found := strings.Cut(string(read), "\r\n\r\n")

@@ -14,8 +14,8 @@ import (
 )
 
 // TestServersHearOfEachOther: what is made, changed, deleted, decided and banned through
-// one server is so at all others within two seconds, although they had it in memory
-// otherwise.
+// one server is so at all others soon, although they had it in memory otherwise. How soon is
+// in the test's log.
 func TestServersHearOfEachOther(t *testing.T) {
 	t.Parallel()
 	nodes := begin(t, 3, database(t))

@@ -20,6 +20,7 @@ type fleet struct {
 	whole    *testing.T // what the servers live as long as
 	postgres *testkit.Postgres
 	redis    *testkit.Redis
+	heard    time.Duration // until half of the kills were heard of, while all was well
 	servers  []*curttest.Server
 	api      *client.Client // of the first
 }
@@ -47,7 +48,7 @@ func gather(t *testing.T, n int, url string, env ...string) *fleet {
 	}
 	if url != "none" {
 		for _, s := range f.servers {
-			within(t, time.Minute, "Redis in use", func() bool { return metric(t, s, "curt_redis_up") == 1 })
+			within(t, "Redis in use", func() bool { return metric(t, s, "curt_redis_up") == 1 })
 		}
 	}
 	return f
@@ -159,6 +160,18 @@ func (l *load) note(took time.Duration, status int, err error) {
 	}
 }
 
+// more waits until so many further questions were answered.
+func (l *load) more(t *testing.T, n int) {
+	t.Helper()
+	answers := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.took)
+	}
+	begun := answers()
+	within(t, "answer to all that ask", func() bool { return answers()-begun >= n })
+}
+
 // end stops the load and fails the test unless every answer was a redirect. It returns the
 // p99.
 func (l *load) end(t *testing.T, what string) time.Duration {
@@ -195,13 +208,13 @@ func (f *fleet) sum(t *testing.T, name string) (n float64) {
 	return n
 }
 
-// within polls until something holds, and returns how long that took.
-func within(t *testing.T, bound time.Duration, what string, holds func() bool) time.Duration {
+// within polls until something holds, a minute at the most, and returns how long that took.
+func within(t *testing.T, what string, holds func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	for !holds() {
-		if time.Since(begun) > bound {
-			t.Fatalf("no %s within %v", what, bound)
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("no %s within a minute", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -54,8 +54,8 @@ func TestASpoiledWay(t *testing.T) {
 }
 
 // deaf cuts Pub/Sub without a word, while Redis answers everything else, and kills links
-// from then on: each has to be dead everywhere within 5 s. That the cut is one is seen in
-// the time that the kills take.
+// from then on: each has to be dead everywhere soon. That the cut is one is seen in the time
+// that the kills take.
 func deaf(t *testing.T, f spoiled) {
 	f.killAll(t, 1)
 	f.relay.Mute(true)
@@ -69,13 +69,13 @@ func deaf(t *testing.T, f spoiled) {
 	if longest := took[links-1]; longest < 500*time.Millisecond {
 		t.Errorf("all were heard within %v: the subscriptions may not have been silent", longest)
 	}
-	within(t, 10*time.Second, "use of Redis by all: more than subscriptions was silent", func() bool {
+	within(t, "use of Redis by all: more than subscriptions was silent", func() bool {
 		return f.sum(t, "curt_redis_up") == float64(len(f.servers))
 	})
 }
 
 // killSteadily kills links one after the other and returns how long each was alive
-// anywhere after its kill was answered, sorted. None may be so for 5 s.
+// anywhere after its kill was answered, sorted. None may be so for a minute.
 func (f *fleet) killSteadily(t *testing.T, n int, every time.Duration) (took []time.Duration) {
 	t.Helper()
 	codes, visitors := f.make(t, n), f.visitors(t)
@@ -101,7 +101,7 @@ func (f *fleet) killSteadily(t *testing.T, n int, every time.Duration) (took []t
 			d.alive = slices.DeleteFunc(d.alive, func(v visitor) bool {
 				asked := time.Now()
 				dead := v.asks(d.code) == http.StatusGone
-				if !dead && asked.Sub(d.killed) > 5*time.Second {
+				if !dead && asked.Sub(d.killed) > time.Minute {
 					t.Fatalf("a link is alive %v after it was killed", asked.Sub(d.killed))
 				}
 				return dead
@@ -150,17 +150,17 @@ const fewWaits = 20
 func (f spoiled) endures(t *testing.T, bad fault) {
 	fresh, known := f.make(t, 200), f.make(t, 200)
 	l := f.press(t, known)
-	time.Sleep(time.Second) // of load
+	l.more(t, someLoad)
 	healthy := l.end(t, "healthy")
 	loads, timeouts := f.sum(t, "curt_cache_loads_total"), f.sum(t, "curt_redis_timeouts_total")
-	within(t, 20*time.Second, "quick answer before the fault", func() bool { return f.question(t, bad.least) < bad.least })
+	within(t, "quick answer before the fault", func() bool { return f.question(t, bad.least) < bad.least })
 	bad.begin(t)
 	l = f.press(t, append(fresh, known...))
 	if took := f.question(t, bad.least); took < bad.least {
 		t.Errorf("a question took %v: the fault was none", took)
 	}
-	f.killAll(t, 1)         // of a link that is made meanwhile
-	time.Sleep(time.Second) // of load
+	f.killAll(t, 1) // of a link that is made meanwhile
+	l.more(t, someLoad)
 	p99 := l.end(t, bad.name)
 	waited := f.sum(t, "curt_redis_timeouts_total") - timeouts
 	if waited == 0 || waited > float64(max(fewWaits*len(f.servers), len(l.took)/3)) {
@@ -175,7 +175,7 @@ func (f spoiled) endures(t *testing.T, bad fault) {
 	}
 	bad.end(t)
 	for i, s := range f.servers {
-		within(t, 20*time.Second, "Redis in use again by server "+strconv.Itoa(i), func() bool { return metric(t, s, "curt_redis_up") == 1 })
+		within(t, "Redis in use again by server "+strconv.Itoa(i), func() bool { return metric(t, s, "curt_redis_up") == 1 })
 	}
 	f.killAll(t, 1)
 }
@@ -208,22 +208,19 @@ func slept(t *testing.T, f *fleet) {
 	for _, code := range codes {
 		f.kill(t, code)
 	}
-	time.Sleep(10 * time.Second) // asleep
+	time.Sleep(3 * time.Second) // asleep: longer than a bus may be silent for
 	signal(t, f.servers[1].PID, syscall.SIGCONT)
 	if got := visitors[1].asks(codes[0]); got == http.StatusFound {
 		t.Log("the first answer was of before")
 	}
-	time.Sleep(time.Second) // awake
 	for _, code := range codes {
-		if got := visitors[1].asks(code); got != http.StatusGone {
-			t.Errorf("a killed link is answered %d a second after waking", got)
-		}
+		within(t, "dead link on the server that woke", func() bool { return visitors[1].asks(code) == http.StatusGone })
 	}
 }
 
 // warmed: links that were put into Redis when they were made are read by nobody.
 func warmed(t *testing.T, f *fleet) {
-	within(t, 30*time.Second, "new link that is read by nobody", func() bool { // the first ones come too early
+	within(t, "new link that is read by nobody", func() bool { // the first ones come too early
 		codes := f.make(t, 20)
 		time.Sleep(200 * time.Millisecond) // they are put behind the answer
 		before := f.sum(t, "curt_cache_loads_total")

@@ -83,7 +83,7 @@ func changesInOrder(t *testing.T, d *databases) {
 	}
 	const want = callers * (each + (each+1)/2)
 	var seen link.Sequence
-	for deadline := time.Now().Add(30 * time.Second); seen < want && !t.Failed() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); seen < want && !t.Failed() && time.Now().Before(deadline); {
 		changes, err := stores[1].Changes(t.Context(), seen, 7) // ErrConflict for a gap
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ func Decode(b []byte) (cache.Entry, bool) { return decode(b) }
 
 // Patient has every call wait long enough for a machine that does other things, too.
 func (c *Client) Patient() *Client {
-	c.limits = limits{get: 5 * time.Second, spend: 5 * time.Second, put: 5 * time.Second, publish: 5 * time.Second}
+	c.limits = limits{get: time.Minute, spend: time.Minute, put: time.Minute, publish: time.Minute}
 	c.gets = newDeadlines(c.limits.get, c.heard.handOut)
 	return c
 }

@@ -12,7 +12,7 @@ import (
 
 // Begin starts a server that is not curt alone, as one in front of it, and returns when
 // it listens at the address; the test fails when it ends before, or does not within the
-// bound. It is sent SIGTERM when the test ends, and killed 20 s later.
+// bound. It is sent SIGTERM when the test ends, and killed a minute later.
 func Begin(t testing.TB, cmd *exec.Cmd, address string, bound time.Duration) {
 	t.Helper()
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
@@ -33,7 +33,7 @@ func Begin(t testing.TB, cmd *exec.Cmd, address string, bound time.Duration) {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
 		case <-ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			_ = cmd.Process.Kill()
 			<-ended
 		}

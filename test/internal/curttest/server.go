@@ -24,8 +24,8 @@ const Key = "curt_test_0123456789abcdefghijklmnop"
 
 // Bounds of waiting, generous because two busy cores run everything at once.
 const (
-	startBound = 20 * time.Second
-	stopBound  = 20 * time.Second
+	startBound = time.Minute
+	stopBound  = time.Minute
 )
 
 // Options says how a server is started. The zero Options start the embedded
@@ -34,6 +34,9 @@ type Options struct {
 	Data string   // data folder; "" = a new one that the test removes
 	Env  []string // further settings, as CURT_X=value
 	Wrap []string // a command in front of the binary that keeps its process id, as strace -D
+
+	// Hopeless reports that a server that says it is not ready will never be; nil = none is.
+	Hopeless func() bool
 }
 
 // Server is one running curt.
@@ -102,7 +105,7 @@ func launch(t testing.TB, o Options) (*Server, error) {
 			t.Logf("log of curt (pid %d):\n%s", s.PID, s.Log())
 		}
 	})
-	return s, s.awaitReady(t.Context())
+	return s, s.awaitReady(t.Context(), o.Hopeless)
 }
 
 // FreeAddr returns a loopback address that nobody listens on, or fails the test.
@@ -141,7 +144,7 @@ func plainEnv() []string {
 }
 
 // awaitReady waits for the log line that names the address, then for /readyz.
-func (s *Server) awaitReady(ctx context.Context) error {
+func (s *Server) awaitReady(ctx context.Context, hopeless func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	ready := s.Admin
@@ -159,8 +162,12 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		}
 	}
 	for {
-		if status, err := Probe(ctx, ready, "/readyz"); err == nil && status == http.StatusOK {
+		status, err := Probe(ctx, ready, "/readyz")
+		switch {
+		case err == nil && status == http.StatusOK:
 			return nil
+		case err == nil && status == http.StatusServiceUnavailable && hopeless != nil && hopeless():
+			return fmt.Errorf("will not be ready:\n%s", s.Log())
 		}
 		select {
 		case <-s.done:
