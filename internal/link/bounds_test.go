@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 // What lies at its bound is still valid: the bounds are those that the API promises.
 func TestValidateTakesWhatIsAtItsBound(t *testing.T) {
 	for name, change := range map[string]func(*link.Link){
+		"domain":               func(l *link.Link) { l.Key.Domain = link.Domain(strings.Repeat("d", 259)) },
 		"code":                 func(l *link.Link) { l.Key.Code = link.Code(strings.Repeat("a", link.MaxCode)) },
 		"workspace":            func(l *link.Link) { l.Workspace = link.WorkspaceID(strings.Repeat("w", link.MaxName)) },
 		"creator":              func(l *link.Link) { l.CreatedBy = strings.Repeat("w", link.MaxName) },
@@ -32,6 +34,14 @@ func TestValidateTakesWhatIsAtItsBound(t *testing.T) {
 		if err := l.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestADomainHasABound(t *testing.T) {
+	l := valid()
+	l.Key.Domain = link.Domain(strings.Repeat("d", 260))
+	if err := l.Validate(); !errors.Is(err, link.ErrInvalid) {
+		t.Errorf("a domain of 260 bytes: %v", err)
 	}
 }
 
