@@ -17,7 +17,8 @@ import (
 
 // suite is what is known of a package's tests without any mutant.
 type suite struct {
-	Sources string // hash of the package and its tests
+	Sources string   // hash of the package and its tests
+	Flags   []string // for every run of its tests
 	Tests   []tested
 }
 
@@ -57,6 +58,11 @@ func (b bench) measure(ctx context.Context, t target) (suite, error) {
 		return suite{}, fmt.Errorf("list the tests of %s: %w", t.Dir, err)
 	}
 	s = suite{Sources: sources}
+	// rapid would leave the inputs of mutants beside the tests, and begin with them for ever.
+	quiet := []string{"-rapid.nofailfile"}
+	if o, err := b.try(ctx, t.Dir, false, time.Minute, nil, append([]string{binary, "-test.run", "^$"}, quiet...)...); err == nil && len(o.Failed) == 0 {
+		s.Flags = quiet
+	}
 	for _, name := range strings.Fields(string(names)) {
 		one, err := b.measureOne(ctx, t, binary, name)
 		if err != nil {

@@ -101,7 +101,7 @@ func command(ctx context.Context) error {
 
 // load reads what earlier runs have found out, so that this one goes on.
 func (r *run) load() error {
-	if err := os.MkdirAll(r.dir, 0o750); err != nil {
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return fmt.Errorf("make a folder for results: %w", err)
 	}
 	out, err := os.OpenFile(filepath.Join(r.dir, "results.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -125,11 +125,14 @@ func (r *run) each(ctx context.Context, workers int, do func(context.Context, be
 	var all sync.WaitGroup
 	for w := range workers {
 		b := bench{root: r.root, dir: filepath.Join(r.dir, fmt.Sprintf("w%d", w))}
-		if err := os.MkdirAll(b.dir, 0o750); err != nil {
+		if err := os.MkdirAll(b.dir, 0o755); err != nil {
 			return fmt.Errorf("make a folder for mutants: %w", err)
 		}
 		all.Go(func() {
 			for t := range queue {
+				if ctx.Err() != nil {
+					continue
+				}
 				if err := do(ctx, b, t); err != nil {
 					failures[w] = errors.Join(failures[w], fmt.Errorf("%s: %w", t.Name, err))
 				}
@@ -214,7 +217,6 @@ func (r *run) own(ctx context.Context, b bench, t target) error {
 func (b bench) judge(ctx context.Context, t target, s suite, m mutant) (result, error) {
 	began := time.Now()
 	one := result{mutant: m, Verdict: survived}
-	defer func() { one.Seconds = int(time.Since(began).Seconds()) }()
 	list, err := b.overlay(m)
 	if err != nil {
 		return one, err
@@ -236,7 +238,7 @@ func (b bench) judge(ctx context.Context, t target, s suite, m mutant) (result, 
 			names, ceiling = append(names, one.Name), ceiling+8*one.Took
 		}
 		o, err := b.twice(ctx, t.Dir, !t.Services, ceiling, nil, func(names []string) []string {
-			return []string{binary, "-test.failfast", "-test.timeout", "0", "-test.run", only(names)}
+			return append([]string{binary, "-test.failfast", "-test.timeout", "0", "-test.run", only(names)}, s.Flags...)
 		}, names)
 		if err != nil {
 			return one, err
@@ -289,16 +291,13 @@ func (b bench) judgeOutside(ctx context.Context, t target, one result) (result, 
 		return one, err
 	}
 	for _, n := range t.Outside {
-		o, err := b.try(ctx, "", false, 15*time.Minute, []string{"CURT_BIN=" + curt},
-			"go", "test", "-overlay", list, "-vet", "off", "-count", "1", "-failfast", "-timeout", "10m", "-run", n.Run, "./"+n.Dir)
-		if err == nil && len(o.Failed) > 0 && !o.Late {
-			again := n.Run
-			if o.Failed[0] != "panic" {
-				again = only(o.Failed)
+		o, err := b.twice(ctx, "", false, 15*time.Minute, []string{"CURT_BIN=" + curt}, func(names []string) []string {
+			run := n.Run
+			if names != nil {
+				run = only(names)
 			}
-			o, err = b.try(ctx, "", false, 15*time.Minute, []string{"CURT_BIN=" + curt},
-				"go", "test", "-overlay", list, "-vet", "off", "-count", "1", "-failfast", "-timeout", "10m", "-run", again, "./"+n.Dir)
-		}
+			return []string{"go", "test", "-overlay", list, "-vet", "off", "-count", "1", "-failfast", "-timeout", "10m", "-run", run, "./" + n.Dir}
+		}, nil)
 		if err != nil {
 			return one, err
 		}
