@@ -109,7 +109,7 @@ func (b bench) measureOne(ctx context.Context, t target, binary, name string) (t
 func (s suite) reaching(m mutant) (fast, slow []tested) {
 	for _, t := range s.Tests {
 		switch {
-		case t.Fails || !t.covers(m.File, m.Line):
+		case t.Fails || !t.covers(m.File, m.reach):
 		case t.Took < time.Second:
 			fast = append(fast, t)
 		default:

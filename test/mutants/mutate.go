@@ -29,6 +29,7 @@ type mutant struct {
 	Text     string `json:"text"` // hash of the function: a result is void when it changes
 
 	start, end int // what To replaces
+	reach      int // the line that a test covers when it runs this one
 }
 
 // opposites are operators and their defects, of which the first negates.
@@ -59,6 +60,7 @@ type finder struct {
 	fset         *token.FileSet
 	fn           *ast.FuncDecl
 	seen         map[string]int
+	cases        [][2]ast.Node // of expressions after "case": coverage knows only their switch
 	found        []mutant
 }
 
@@ -96,6 +98,8 @@ func (f *finder) visit(n ast.Node) bool {
 			return false
 		}
 		f.call(n)
+	case *ast.SwitchStmt, *ast.SelectStmt:
+		f.branches(n)
 	case *ast.ArrayType: // its length is a constant of the layout
 		return false
 	case *ast.BinaryExpr:
@@ -128,6 +132,24 @@ func (f *finder) visit(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// branches notes what is asked for by a switch.
+func (f *finder) branches(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.SwitchStmt:
+		for _, c := range n.Body.List {
+			for _, asked := range c.(*ast.CaseClause).List {
+				f.cases = append(f.cases, [2]ast.Node{asked, n})
+			}
+		}
+	case *ast.SelectStmt:
+		for _, c := range n.Body.List {
+			if asked := c.(*ast.CommClause).Comm; asked != nil {
+				f.cases = append(f.cases, [2]ast.Node{asked, n})
+			}
+		}
+	}
 }
 
 func (f *finder) call(n *ast.CallExpr) {
@@ -202,7 +224,12 @@ func (f *finder) put(operator string, from, to token.Pos, text string) {
 	m := mutant{
 		Target: f.target, File: f.file, Line: start.Line, Func: f.name(), Operator: operator,
 		From: string(f.src[start.Offset:end.Offset]), To: text, Text: hash(f.text(f.fn))[:8],
-		start: start.Offset, end: end.Offset,
+		start: start.Offset, end: end.Offset, reach: start.Line,
+	}
+	for _, c := range f.cases {
+		if c[0].Pos() <= from && to <= c[0].End() {
+			m.reach = f.fset.Position(c[1].Pos()).Line
+		}
 	}
 	// Parentheses keep what stands around a replaced expression from binding to a part of it.
 	if operator == "half a condition" {
