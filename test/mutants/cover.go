@@ -17,7 +17,7 @@ import (
 
 // suite is what is known of a package's tests without any mutant.
 type suite struct {
-	Sources string   // hash of the package and its tests
+	Sources string   // hash of the package, and of the suites of contracts below it
 	Flags   []string // for every run of its tests
 	Tests   []tested
 }
@@ -37,15 +37,16 @@ func (t tested) covers(file string, line int) bool {
 
 // measure runs every test of a package alone, once, and keeps the answer until the
 // package changes: a mutant is then tried by the tests that reach it, the fast ones first.
+// Tests that are new meanwhile are added.
 func (b bench) measure(ctx context.Context, t target) (suite, error) {
 	sources, err := digest(filepath.Join(b.root, t.Dir))
 	if err != nil {
 		return suite{}, err
 	}
 	kept := filepath.Join(b.dir, "..", "suite-"+strings.ReplaceAll(t.Dir, "/", "-")+".json")
-	var s suite
-	if data, err := os.ReadFile(kept); err == nil && json.Unmarshal(data, &s) == nil && s.Sources == sources {
-		return s, nil
+	var s, before suite
+	if data, err := os.ReadFile(kept); err == nil && json.Unmarshal(data, &before) == nil && before.Sources != sources {
+		before = suite{}
 	}
 	binary := filepath.Join(b.dir, "cover.test")
 	if err := b.build(ctx, t.Dir, "", binary, "-cover"); err != nil {
@@ -64,6 +65,11 @@ func (b bench) measure(ctx context.Context, t target) (suite, error) {
 		s.Flags = quiet
 	}
 	for _, name := range strings.Fields(string(names)) {
+		i := slices.IndexFunc(before.Tests, func(t tested) bool { return t.Name == name && !t.Fails })
+		if i >= 0 {
+			s.Tests = append(s.Tests, before.Tests[i])
+			continue
+		}
 		one, err := b.measureOne(ctx, t, binary, name)
 		if err != nil {
 			return suite{}, err
@@ -120,11 +126,12 @@ func (s suite) reaching(m mutant) (fast, slow []tested) {
 	return fast, slow
 }
 
-// digest is a hash of all Go files under a folder, which has the suites of contracts.
+// digest is a hash of all Go files under a folder but tests; the suites of contracts are
+// among them.
 func digest(dir string) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(p) != ".go" {
+		if err != nil || d.IsDir() || filepath.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") {
 			return err
 		}
 		data, err := os.ReadFile(p)
