@@ -106,3 +106,56 @@ func TestUpdateTellsARivalByEveryField(t *testing.T) {
 		}
 	}
 }
+
+// Every byte is either of a code or not, the ends of the ranges too.
+func TestBytesOfACode(t *testing.T) {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for c := range 256 {
+		want := strings.IndexByte(allowed, byte(c)) >= 0
+		if link.ValidCode([]byte{byte(c)}) != want || link.ValidCode([]byte{'x', byte(c)}) != want {
+			t.Errorf("byte %#x: %t", c, !want)
+		}
+	}
+}
+
+func TestWhatIsWarnedAbout(t *testing.T) {
+	for safety, want := range map[link.Safety]link.State{
+		link.Clean: link.StateLive, link.Warn: link.StateWarning, link.Quarantined: link.StateWarning,
+		link.Blocked: link.StateBlocked, link.Legal: link.StateLegal,
+	} {
+		l := valid()
+		if l.Safety = safety; l.Target().At(day) != want {
+			t.Errorf("a link that is %s: %s, want %s", safety, l.Target().At(day), want)
+		}
+	}
+}
+
+// Whether a write whose answer was lost lies below those of two rivals, nobody knows: f is
+// not applied twice.
+func TestUpdateThatMayHaveBeenOvertakenIsUncertain(t *testing.T) {
+	s := linktest.NewMemory()
+	stored, err := s.Create(t.Context(), valid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	wire := linktest.WithFaults(s, func(op linktest.Op, _ link.Key) (bool, error) {
+		if op != linktest.OpReplace {
+			return true, nil
+		}
+		for range 2 {
+			if _, err := link.Update(t.Context(), s, stored.Key, func(l *link.Link) error { l.Title += "rival"; return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return false, errLost
+	})
+	_, err = link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+		calls++
+		l.MaxClicks += 10
+		return nil
+	})
+	if !errors.Is(err, link.ErrUncertain) || calls != 1 {
+		t.Errorf("after %d calls: %v, want %v after one", calls, err, link.ErrUncertain)
+	}
+}
