@@ -53,7 +53,7 @@ func (b bench) curt(ctx context.Context, overlay string) (string, error) {
 }
 
 func (b bench) compile(ctx context.Context, args []string) error {
-	c := exec.CommandContext(ctx, "go", args...)
+	c := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	c.Dir, c.Env = b.root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
@@ -79,7 +79,7 @@ var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 func (b bench) try(ctx context.Context, dir string, bound bool, ceiling time.Duration, env []string, command ...string) (outcome, error) {
 	// PostgreSQL starts as a user of its own, who must reach its folder.
 	temp := filepath.Join(b.dir, "tmp")
-	if err := errors.Join(os.RemoveAll(temp), os.MkdirAll(temp, 0o755)); err != nil { //nolint:gosec // as above
+	if err := errors.Join(os.RemoveAll(temp), os.MkdirAll(temp, 0o755)); err != nil {
 		return outcome{}, fmt.Errorf("make room for tests: %w", err)
 	}
 	limited, stop := context.WithTimeout(ctx, ceiling)
