@@ -261,11 +261,16 @@ func (b bench) twice(ctx context.Context, dir string, bound bool, ceiling time.D
 	return b.try(ctx, dir, bound, ceiling, env, command(o.Failed)...)
 }
 
-// outside tries a target's survivors by the named tests of other packages.
+// outside tries a target's survivors by the named tests of other packages, but for those
+// that are known to be equivalent.
 func (r *run) outside(ctx context.Context, b bench, t target) error {
+	reasons, err := readReasons(r.root)
+	if err != nil {
+		return err
+	}
 	for _, m := range r.sample(t) {
 		one, ok := r.known(m)
-		if !ok || one.Verdict != survived || one.Outside && !r.again {
+		if !ok || one.Verdict != survived || one.Outside && !r.again || reasons[m.ID].Equivalent {
 			continue
 		}
 		one, err := b.judgeOutside(ctx, t, one)

@@ -34,7 +34,7 @@ type reason struct {
 
 // report writes the page, and fails when a survivor has no reason.
 func (r *run) report() error {
-	reasons, err := readReasons(filepath.Join(r.root, "test", "mutants", "reasons.txt"))
+	reasons, err := readReasons(r.root)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (m mutant) describe() string {
 }
 
 // readReasons reads lines of an ID, "equivalent:" or "accepted:", and why.
-func readReasons(name string) (map[string]reason, error) {
-	f, err := os.Open(name)
+func readReasons(root string) (map[string]reason, error) {
+	f, err := os.Open(filepath.Join(root, "test", "mutants", "reasons.txt"))
 	if err != nil {
 		return nil, fmt.Errorf("read reasons: %w", err)
 	}
