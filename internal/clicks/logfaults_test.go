@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +45,40 @@ func TestAFailingDiskIsNoTornEnd(t *testing.T) {
 		}
 		if _, _, err := clicks.SegmentEnd(bytes.NewReader(file), int64(len(file))); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// brokenOnce fails one read, the n-th.
+type brokenOnce struct {
+	io.ReaderAt
+	n *int
+}
+
+func (f brokenOnce) ReadAt(b []byte, at int64) (int, error) {
+	if *f.n--; *f.n == 0 {
+		return 0, syscall.EIO
+	}
+	return f.ReaderAt.ReadAt(b, at)
+}
+
+// Whichever read of a segment fails, nobody says where it ends.
+func TestOneFailedReadIsEnough(t *testing.T) {
+	block := clicks.SealOne(7, 0, usualClick())
+	damaged := bytes.Repeat(block, 4)
+	damaged[len(block)+12] ^= 0x81
+	damaged = append(damaged, bytes.Repeat([]byte{0xaa}, 9000)...) // and no torn end
+	for n := 1; ; n++ {
+		left := n
+		_, _, err := clicks.SegmentEnd(brokenOnce{bytes.NewReader(damaged), &left}, int64(len(damaged)))
+		if left > 0 { // it needs no more
+			if err != nil || n < 8 {
+				t.Errorf("%d reads, %v", n-1, err)
+			}
+			return
+		}
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("with read %d failing: %v", n, err)
 		}
 	}
 }
@@ -157,6 +193,28 @@ func TestSpoiledPagesOfAnIndexHideNoClick(t *testing.T) {
 	p.check("spoiled pages")
 	if s := p.Stats(); s.Rebuilt == 0 || s.Damages != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A counted end that is gone is told once.
+func TestACountedEndThatIsGoneIsTold(t *testing.T) {
+	dir := t.TempDir()
+	log := openLog(t, clicks.LogConfig{Dir: dir})
+	appendOne(t, log, 0, someDay())
+	end := appendOne(t, log, 1, someDay())
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(segmentFiles(t, dir)[0], end.Offset-5); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	log = openLog(t, clicks.LogConfig{Dir: dir, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	for range 2 {
+		log.SetFolded(end)
+	}
+	if n := strings.Count(said.String(), "those clicks were counted"); n != 1 {
+		t.Errorf("told %d times: %s", n, said.String())
 	}
 }
 

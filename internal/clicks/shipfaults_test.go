@@ -175,3 +175,50 @@ func TestPendingCountsAreWhole(t *testing.T) {
 		store.SetFault(nil)
 	})
 }
+
+// mute takes blocks, and promises until it is told not to.
+type mute struct {
+	slowSink
+
+	refuses bool // guarded by mu
+}
+
+func (m *mute) Promise(context.Context, uint64, int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuses {
+		return errors.New("not now")
+	}
+	return nil
+}
+
+// A promise that cannot be given is a failure like one of sending: it is told, and tried
+// again.
+func TestAPromiseThatFailsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := new(mute)
+		shipper := clicks.NewShipper(clicks.ShipperConfig{
+			Log: openLog(t, clicks.LogConfig{}), Sink: sink, State: filepath.Join(t.TempDir(), "shipped"), Instance: 7,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- shipper.Run(ctx) }()
+		refuse := func(refuses bool) {
+			sink.mu.Lock()
+			sink.refuses = refuses
+			sink.mu.Unlock()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if s := shipper.Stats(); (s.Err != nil) != refuses || (s.Failures > 0) != refuses && refuses {
+				t.Errorf("while promises are refused %t: %+v", refuses, s)
+			}
+		}
+		refuse(false)
+		refuse(true)
+		refuse(false)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
