@@ -1,0 +1,56 @@
+package clicks_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"curt/internal/clicks"
+)
+
+// Roll-ups add up value by value and minute by minute, whichever of the two has one.
+func TestRollupsAddUp(t *testing.T) {
+	values := func(names string) (v []clicks.Value) {
+		for i, name := range names {
+			v = append(v, clicks.Value{Value: string(name), Clicks: uint64(i) + 10, Humans: uint64(i) + 1})
+		}
+		return v
+	}
+	minutes := func(indexes ...uint8) (m []clicks.Minute) {
+		for _, i := range indexes {
+			m = append(m, clicks.Minute{Index: i, Clicks: 10 + uint64(i), Humans: uint64(i)})
+		}
+		return m
+	}
+	for _, c := range []struct {
+		a, b string
+		want []clicks.Value
+	}{
+		{"", "", nil},
+		{"x", "", values("x")},
+		{"", "xy", values("xy")},
+		{"x", "x", []clicks.Value{{Value: "x", Clicks: 20, Humans: 2}}},
+		{"b", "a", []clicks.Value{{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}}},
+		{"ac", "bc", []clicks.Value{{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}, {Value: "c", Clicks: 22, Humans: 4}}},
+		{"bd", "ace", []clicks.Value{
+			{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}, {Value: "c", Clicks: 11, Humans: 2},
+			{Value: "d", Clicks: 11, Humans: 2}, {Value: "e", Clicks: 12, Humans: 3},
+		}},
+	} {
+		var a, b clicks.Rollup
+		a.Counts.Clicks, b.Counts.Clicks = 3, 4
+		a.Dimensions[0], b.Dimensions[0] = values(c.a), values(c.b)
+		a.Minutes, b.Minutes = minutes(0, 3), minutes(3, 14)
+		a.Add(&b)
+		if diff := cmp.Diff(c.want, a.Dimensions[0]); diff != "" {
+			t.Errorf("%q and %q (-want +got):\n%s", c.a, c.b, diff)
+		}
+		want := []clicks.Minute{{Index: 0, Clicks: 10}, {Index: 3, Clicks: 26, Humans: 6}, {Index: 14, Clicks: 24, Humans: 14}}
+		if diff := cmp.Diff(want, a.Minutes); diff != "" {
+			t.Errorf("minutes (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(values(c.b), b.Dimensions[0]); diff != "" || a.Counts.Clicks != 7 {
+			t.Errorf("%d clicks; what was added changed (-want +got):\n%s", a.Counts.Clicks, diff)
+		}
+	}
+}
