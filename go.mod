@@ -49,6 +49,7 @@ require (
 )
 
 require (
+	curt.example/client v0.0.0
 	github.com/ClickHouse/ch-go v0.74.0 // indirect
 	github.com/andybalholm/brotli v1.2.6 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -96,3 +97,5 @@ require (
 // Only a test of the SQLite driver imports it; go mod tidy wants it all the same,
 // and the version that the driver names cannot be had everywhere.
 replace github.com/google/pprof => github.com/google/pprof v0.0.0-20250317173921-a4b03ec1a45e
+
+replace curt.example/client => ./client

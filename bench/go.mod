@@ -83,3 +83,5 @@ replace curt => ../
 // Only a test of the SQLite driver imports it; go mod tidy wants it all the same,
 // and the version that the driver names cannot be had everywhere.
 replace github.com/google/pprof => github.com/google/pprof v0.0.0-20250317173921-a4b03ec1a45e
+
+replace curt.example/client => ../client

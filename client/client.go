@@ -168,7 +168,8 @@ func encode(body any) ([]byte, error) {
 
 // withoutURL takes off the "Get "http://…":" that the error of http.Client begins with.
 func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
+	var u *url.Error
+	if errors.As(err, &u) {
 		return u.Err
 	}
 	return err

@@ -59,6 +59,9 @@ func never() map[string][]string {
 	}
 }
 
+// clientModule is what imports call the folder client, which is a module of its own.
+const clientModule = "curt.example/client"
+
 // testkit starts services for tests, and no program.
 const testkit = "internal/testkit"
 
@@ -95,6 +98,9 @@ func imports(t *testing.T) map[string][]string {
 				return err
 			}
 			dir := path.Dir(p)
+			if name == clientModule {
+				name = "client"
+			}
 			found[dir] = append(found[dir], strings.TrimPrefix(name, "curt/"))
 		}
 		return nil

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/config"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type banCmd struct {

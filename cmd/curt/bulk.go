@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // bulk makes a link of each row, as many in one request as there are. It belongs to

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // bulkServer answers /bulk with a link for each; refuse may answer instead.

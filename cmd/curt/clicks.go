@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type clicksCmd struct {

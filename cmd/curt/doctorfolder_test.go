@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // inhabited makes the folder of a server that had links, visitors and a stop.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // crowd has people of many browsers visit a server by way of one proxy on loopback, which

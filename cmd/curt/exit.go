@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/analytics"
 	"curt/internal/backend/kafka"
 	"curt/internal/config"

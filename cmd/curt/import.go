@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/exchange"
 )
 

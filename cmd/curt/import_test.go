@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // tempFile makes a file for one test.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/backend/sqlite"
 	"curt/internal/backup"
 	"curt/internal/exchange"

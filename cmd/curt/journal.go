@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type journalCmd struct {

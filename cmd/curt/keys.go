@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/config"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type linksCmd struct {

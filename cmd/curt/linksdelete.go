@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type linksDeleteCmd struct {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type linksSafetyCmd struct {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/config"
 )
 

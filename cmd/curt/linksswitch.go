@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/weburl"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // curt runs one command and returns its exit code and what it wrote.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/qr"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/qr"
 )
 

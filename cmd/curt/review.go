@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 type reviewCmd struct {

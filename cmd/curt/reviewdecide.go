@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // maxDecisions is what the API takes in one request.

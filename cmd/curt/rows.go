@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/config"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // sparklineWidth fits beside its name into 80 columns.

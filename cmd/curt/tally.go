@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // tally is how a command fares that does the same with many things: one that fails has

@@ -24,9 +24,6 @@ type Alias struct {
 	Detail    *string `json:"detail" doc:"The reason for people to read."`
 }
 
-// TransformSchema lets null be no reason.
-func (Alias) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
-
 const aliasPath = "/api/v1/aliases/{alias}"
 
 func (a *api) aliasOperations(d describer) []*operation {
@@ -45,7 +42,7 @@ func (a *api) aliasOperations(d describer) []*operation {
 		},
 		{
 			Operation: huma.Operation{
-				Method: http.MethodGet, Path: aliasPath + "/qr", OperationID: "alias-qr", Summary: "Draw the QR code that a link with an alias would have",
+				Method: http.MethodGet, Path: aliasPath + "/qr", OperationID: "alias-qr", Tags: []string{tagQR}, Summary: "Draw the QR code that a link with an alias would have",
 				Description: "Before there is a link, and whether or not there is one. Of what can be no alias there is none.",
 				Parameters:  qrParams(params...), Responses: qrAnswers(d),
 			},

@@ -92,6 +92,7 @@ type api struct {
 	mappings  []mapping
 	buffers   *sync.Pool
 	drawer    *qr.Drawer
+	schemas   huma.Registry // what the description says, by name
 	sifting   chan struct{} // a place for each question with a filter that is answered at once
 
 	challenges review.Challenge
@@ -131,13 +132,17 @@ func New(cfg Config) (http.Handler, error) {
 // answers for paths and methods that are none.
 func (a *api) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
-	described := describe(mux)
+	described := describe(mux, a.sites.base)
 	records, err := loadRecordings()
 	if err != nil {
 		return nil, err
 	}
 	methods := map[string][]string{}
-	operations := a.operations(described.OpenAPI().Components.Schemas)
+	a.schemas = described.OpenAPI().Components.Schemas
+	operations := a.operations(a.schemas)
+	if err := nameEnums(a.schemas, operations); err != nil {
+		return nil, err
+	}
 	for _, op := range operations {
 		records.show(op)
 		op.Security = op.secured()
@@ -169,17 +174,14 @@ func (a *api) routes() (http.Handler, error) {
 func (a *api) operations(schemas huma.Registry) []*operation {
 	d := describer{schemas}
 	all := slices.Concat(
-		a.linkOperations(d),
-		[]*operation{a.statsOperation(d), a.clicksOperation(d), a.qrOperation(d)}, a.aliasOperations(d),
-		a.liveOperations(d), a.workspaceOperations(d), a.seriesOperations(d),
-		a.shareOperations(d),
-		compatOperations(d),
-		a.bulkOperations(d),
-		a.keyOperations(d), []*operation{a.selfOperation(d), a.healthOperation(d)},
-		a.safetyOperations(d),
-		a.banOperations(d),
-		a.journalOperations(d),
-		a.reportOperations(d), a.appealOperations(d), a.reviewOperations(d),
+		tagged(tagLinks, a.linkOperations(d), a.bulkOperations(d), a.aliasOperations(d)),
+		tagged(tagStatistics, []*operation{a.statsOperation(d), a.clicksOperation(d)}, a.liveOperations(d), a.workspaceOperations(d), a.seriesOperations(d), a.shareOperations(d)),
+		tagged(tagQR, []*operation{a.qrOperation(d)}),
+		tagged(tagKeys, a.keyOperations(d), []*operation{a.selfOperation(d)}),
+		tagged(tagReviews, a.reportOperations(d), a.appealOperations(d), a.reviewOperations(d)),
+		tagged(tagModeration, a.safetyOperations(d), a.banOperations(d), a.journalOperations(d)),
+		tagged(tagServer, []*operation{a.healthOperation(d)}),
+		tagged(tagCompatibility, compatOperations(d)),
 	)
 	for _, op := range all {
 		if op.anonymous || op.open {

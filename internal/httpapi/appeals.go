@@ -37,9 +37,6 @@ type Appeal struct {
 	Answer     *string    `json:"answer" doc:"A moderator's words; null: there are none, or they were erased."`
 }
 
-// TransformSchema lets null be a choice of safety.
-func (Appeal) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
-
 func (a *api) appealOperations(d describer) []*operation {
 	code := codeParam()
 	code.Example = "offer"

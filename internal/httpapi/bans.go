@@ -44,14 +44,8 @@ type BanTarget struct {
 // BanCreate is the body that bans.
 type BanCreate struct {
 	BanTarget
-	Safety opt[string] `json:"safety" required:"false" enum:"warn,quarantined,blocked,legal" doc:"What links that it means are at least from now on."`
+	Safety opt[string] `json:"safety" required:"false" enum:"warn,quarantined,blocked,legal" doc:"What links that it means are at least from now on. Default: blocked."`
 	Reason string      `json:"reason" minLength:"1" maxLength:"1024" doc:"Why, for the journal."`
-}
-
-// TransformSchema names the default.
-func (BanCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["safety"].Default = link.Blocked.String()
-	return nullInEnums(s)
 }
 
 // BanPreview is what a ban would mean for the links that there are.
@@ -115,7 +109,7 @@ func (a *api) banOperations(d describer) []*operation {
 				Method: http.MethodDelete, Path: bansPath + "/{sequence}", OperationID: "lift-ban", Summary: "End a ban",
 				Description: "Links that it meant get the safety that they have without it.",
 				Parameters: []*huma.Param{
-					sequenceParam("The number of the ban."),
+					sequenceParam("The number of the ban.", 3),
 					queryParam("reason", "Why, for the journal.", &huma.Schema{Type: huma.TypeString}),
 				},
 				Responses: d.answers(204, "The ban has ended.", nil, nil, 404, 507),

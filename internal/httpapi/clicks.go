@@ -46,9 +46,6 @@ type Click struct {
 // clickTime is how the time of a click is written, in JSON and in files.
 const clickTime = "2006-01-02T15:04:05.000Z07:00"
 
-// TransformSchema lets null be a reason.
-func (Click) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
-
 // ClickList is a page of clicks.
 type ClickList struct {
 	Clicks     []Click `json:"clicks" nullable:"false"`

@@ -90,11 +90,10 @@ func compatOperations(d describer) (all []*operation) {
 }
 
 func (s spelling) operations(d describer) []*operation {
-	tags := []string{"compatibility"}
 	return []*operation{
 		{
 			Operation: huma.Operation{
-				Method: http.MethodPost, Path: s.path, OperationID: s.name + "-create", Tags: tags,
+				Method: http.MethodPost, Path: s.path, OperationID: s.name + "-create",
 				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
 				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, s.created),
 			},
@@ -102,7 +101,7 @@ func (s spelling) operations(d describer) []*operation {
 		},
 		{
 			Operation: huma.Operation{
-				Method: http.MethodDelete, Path: s.path + "/{code}", OperationID: s.name + "-delete", Tags: tags,
+				Method: http.MethodDelete, Path: s.path + "/{code}", OperationID: s.name + "-delete",
 				Summary:    "Delete a link; its code is never used again",
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
 				Responses:  d.answers(204, "The link is gone.", nil, nil, 404, 409, 412, 507),
@@ -111,7 +110,7 @@ func (s spelling) operations(d describer) []*operation {
 		},
 		{
 			Operation: huma.Operation{
-				Method: http.MethodGet, Path: s.path + "/{code}/stats", OperationID: s.name + "-stats", Tags: tags,
+				Method: http.MethodGet, Path: s.path + "/{code}/stats", OperationID: s.name + "-stats",
 				Summary: "Count the clicks of a link", Parameters: []*huma.Param{codeParam(), domainParam()},
 				Responses: d.answers(200, "The statistics.", s.stats, nil, 404),
 			},

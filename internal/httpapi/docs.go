@@ -23,8 +23,8 @@ type docs struct {
 }
 
 type docsGroup struct {
-	Name       string
-	Operations []docsOperation
+	Name, Description string
+	Operations        []docsOperation
 }
 
 type docsOperation struct {
@@ -59,9 +59,9 @@ type docsHeader struct{ Name, Description string }
 type docsExample struct{ Name, Summary, Request, Answer string }
 
 type docsSchema struct {
-	Name   string
-	Type   docsType // of a schema that is no object
-	Fields []docsField
+	Name, Description string
+	Type              docsType // of a schema that is no object
+	Fields            []docsField
 }
 
 type docsField struct {
@@ -78,17 +78,14 @@ type docsType struct {
 
 func docsOf(described *huma.OpenAPI, operations []*operation, problems []problemType) docs {
 	d := docs{Description: described.Info.Description, Problems: problems}
-	for _, op := range operations {
-		name := "links"
-		if len(op.Tags) > 0 {
-			name = op.Tags[0]
+	for _, tag := range described.Tags {
+		group := docsGroup{Name: tag.Name, Description: tag.Description}
+		for _, op := range operations {
+			if slices.Contains(op.Tags, tag.Name) {
+				group.Operations = append(group.Operations, operationDocs(op))
+			}
 		}
-		i := slices.IndexFunc(d.Groups, func(g docsGroup) bool { return g.Name == name })
-		if i < 0 {
-			i = len(d.Groups)
-			d.Groups = append(d.Groups, docsGroup{Name: name})
-		}
-		d.Groups[i].Operations = append(d.Groups[i].Operations, operationDocs(op))
+		d.Groups = append(d.Groups, group)
 	}
 	schemas := described.Components.Schemas.Map()
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
@@ -127,7 +124,7 @@ func docsBodies(content map[string]*huma.MediaType) (all []docsBody) {
 }
 
 func docsSchemaOf(name string, s *huma.Schema) docsSchema {
-	d := docsSchema{Name: name}
+	d := docsSchema{Name: name, Description: s.Description}
 	if len(s.Properties) == 0 {
 		d.Type = typeOf(s)
 		return d
@@ -162,7 +159,7 @@ func typeOf(s *huma.Schema) docsType {
 	if s.Default != nil {
 		words = append(words, fmt.Sprintf("default %v", s.Default))
 	}
-	if s.Nullable {
+	if s.Nullable || len(s.AnyOf) > 0 { // nameEnums makes no other
 		words = append(words, "or null")
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
@@ -176,6 +173,8 @@ func (t *docsType) name(s *huma.Schema) string {
 	case s.Ref != "":
 		t.Refs = append(t.Refs, s.Ref[strings.LastIndex(s.Ref, "/")+1:])
 		return ""
+	case len(s.AnyOf) > 0:
+		return t.name(s.AnyOf[0])
 	case len(s.OneOf) > 0:
 		for _, one := range s.OneOf {
 			t.name(one)
@@ -249,6 +248,9 @@ func docsExamples(op *operation) (all []docsExample) {
 					d.Answer = status + " " + http.StatusText(n) + "\n\n" + indented(value)
 				}
 			}
+		}
+		if status := op.answered[e.name]; d.Answer == "" && status != 0 {
+			d.Answer = strconv.Itoa(status) + " " + http.StatusText(status) + "\n"
 		}
 		all = append(all, d)
 	}

@@ -49,7 +49,14 @@ func (r recordings) show(op *operation) {
 			put(op.RequestBody.Content["application/json"], e, json.RawMessage(e.body))
 		}
 		said, ok := r[op.OperationID][e.name]
-		if !ok || said.Answer == nil {
+		if !ok {
+			continue
+		}
+		if op.answered == nil {
+			op.answered = map[string]int{}
+		}
+		op.answered[e.name] = said.Status
+		if said.Answer == nil {
 			continue
 		}
 		if response := op.Responses[strconv.Itoa(said.Status)]; response != nil {

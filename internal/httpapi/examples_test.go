@@ -106,7 +106,8 @@ type exampleOf struct {
 	path, method, id, name string
 	target                 string
 	headers                []string
-	body                   any // nil = none
+	given                  map[string]any // parameters
+	body                   any            // nil = none
 }
 
 // examples lists every example request of the description.
@@ -139,13 +140,15 @@ func (d documented) examples(t *testing.T) (all []exampleOf) {
 func (e *exampleOf) parameters(op any) {
 	list, _ := at(op, "parameters").([]any)
 	query := url.Values{}
+	e.given = map[string]any{}
 	for _, p := range list {
 		value := at(p, "example")
 		if value == nil {
 			continue
 		}
-		text := fmt.Sprint(value)
-		switch name := fmt.Sprint(at(p, "name")); at(p, "in") {
+		text, name := fmt.Sprint(value), fmt.Sprint(at(p, "name"))
+		e.given[name] = value
+		switch at(p, "in") {
 		case "path":
 			e.target = strings.ReplaceAll(e.target, "{"+name+"}", url.PathEscape(text))
 		case "query":
@@ -163,7 +166,7 @@ func (e *exampleOf) parameters(op any) {
 const exampleID = "019e830c-2e00-7a51-8c3e-5f0b6d2a9c41"
 
 // exampleService is what the examples are sent to: there is a link "manual" that has
-// been clicked, links under review, a ban, and a key, whose id is returned.
+// been clicked, links under review, a ban of others than us, and a key, whose id is returned.
 func exampleService(t *testing.T) (s service, key string) {
 	t.Helper()
 	s = newService(t, func(p *parts) {
@@ -177,6 +180,9 @@ func exampleService(t *testing.T) (s service, key string) {
 		LastClicked: noon().Add(-time.Minute), LastUpdated: noon(), CompleteUntil: noon().Add(-2 * time.Second),
 	}
 	s.stats.series = []analytics.Point{{Start: noon().Truncate(24 * time.Hour), Clicks: 42, Humans: 40, Visitors: 31}}
+	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{{
+		Time: noon().Add(-time.Minute), Outcome: clicks.Redirected, Country: "DE", Device: "mobile", Browser: "Firefox", OS: "Android", Language: "de", ReferrerHost: "example.org", Trigger: "link",
+	}}}
 	// The link "offer" was reported, held back and appealed for; "sale" was held back.
 	for _, code := range []string{"offer", "sale"} {
 		s.create(t, "admin", `{"long_url":"https://example.com/`+code+`","custom_alias":"`+code+`"}`)
@@ -184,7 +190,7 @@ func exampleService(t *testing.T) (s service, key string) {
 	}
 	s.do(t, "admin", http.MethodPost, reports, `{"code":"offer","category":"phishing","text":"It looks like my bank.","contact":"me@example.com"}`).want(t, http.StatusAccepted)
 	s.do(t, "admin", http.MethodPost, appeals, `{"code":"offer","reason":"This is our own offer."}`).want(t, http.StatusAccepted)
-	s.ban(t, `{"kind":"network","name":"192.0.2.0/24","reason":"floods"}`)
+	s.ban(t, `{"kind":"network","name":"198.51.100.0/24","reason":"floods"}`)
 	made := s.do(t, "admin", http.MethodPost, "/api/v1/keys", `{"name":"CI","scopes":["links:read"]}`).want(t, http.StatusCreated).json(t)
 	key, _ = made["id"].(string)
 	return s, key

@@ -27,7 +27,7 @@ type Route struct {
 // Routes returns what every operation says.
 func Routes() []Route {
 	var routes []Route
-	for _, op := range new(api).operations(describe(http.NewServeMux()).OpenAPI().Components.Schemas) {
+	for _, op := range new(api).operations(describe(http.NewServeMux(), "").OpenAPI().Components.Schemas) {
 		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
 			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {

@@ -39,12 +39,12 @@ type Concern struct {
 
 // DiskHealth is the room in the data folder.
 type DiskHealth struct {
-	FreeBytes *uint64 `json:"free_bytes" doc:"For the user of the server; null: the disk does not say."`
-	Files     []File  `json:"files" nullable:"false" doc:"What the data folder holds."`
+	FreeBytes *uint64    `json:"free_bytes" doc:"For the user of the server; null: the disk does not say."`
+	Files     []DataFile `json:"files" nullable:"false" doc:"What the data folder holds."`
 }
 
-// File is one of the data folder, with what belongs to it.
-type File struct {
+// DataFile is one of the data folder, with what belongs to it.
+type DataFile struct {
 	Name  string `json:"name" enum:"curt.db,clicks.db,search.db,clicks"`
 	Bytes uint64 `json:"bytes"`
 }

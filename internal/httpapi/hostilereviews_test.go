@@ -66,7 +66,7 @@ func badReviews() (all []hostile) {
 	}
 	for field, values := range map[string][]string{
 		"limit": {"0", "101", "-1", "1e1", "x", ""}, "state": {"deleted", "OPEN", ""}, "source": {"all", "policy,report", ""}, "category": {"nice", ""},
-		"min_score": {"-1", "101", "1.5", "x"}, "host": {"a%20b", "%00", "a/b", "https://a.example", ""}, "overdue": {"false", "1", ""},
+		"min_score": {"-1", "101", "1.5", "x"}, "host": {"a%20b", "%00", "a/b", "https://a.example", ""}, "overdue": {"maybe", "1", ""},
 		"sort": {"score", "-due_at", "id%3Bdrop", ""}, "cursor": {"x", "AAAA", strings.Repeat("A", 2000), "..", ""}, "x": {"1"},
 	} {
 		for _, v := range values {

@@ -70,7 +70,7 @@ func (a *api) journalOperations(d describer) []*operation {
 				Description: "Reason and evidence are taken out of the entry, which names a person or what is nobody's business. What was " +
 					"decided, when and by whom stays, and the chain of hashes verifies as before. The erasure has an entry of its own.",
 				MaxBodyBytes: maxDecisionBody, RequestBody: d.body(EraseRequest{}, "application/json"),
-				Parameters: []*huma.Param{sequenceParam("The number of the entry.")},
+				Parameters: []*huma.Param{sequenceParam("The number of the entry.", 1)},
 				Responses:  d.answers(200, "The entry that says so.", JournalEntry{}, nil, 404, 408, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).eraseEntry,
@@ -102,10 +102,10 @@ func entityParam(description string) *huma.Param {
 	return queryParam("entity", description, &huma.Schema{Type: huma.TypeString})
 }
 
-func sequenceParam(description string) *huma.Param {
+func sequenceParam(description string, shown int) *huma.Param {
 	one := 1.0
 	return &huma.Param{
-		Name: "sequence", In: "path", Required: true, Description: description, Example: 1,
+		Name: "sequence", In: "path", Required: true, Description: description, Example: shown,
 		Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &one},
 	}
 }
@@ -240,11 +240,11 @@ func (c *call) eraseEntry() error {
 }
 
 func (c *call) rebuildLinks() error {
-	force := c.query.Get("force")
-	if force != "" && force != "true" && force != "false" {
-		return badField("force", "want true or false")
+	force, err := c.flag("force")
+	if err != nil {
+		return err
 	}
-	err := c.api.moderator.Rebuild(c.r.Context(), force == "true")
+	err = c.api.moderator.Rebuild(c.r.Context(), force)
 	if errors.Is(err, moderation.ErrBroken) { // which entry, is for whoever may ask for this
 		return &refusal{kind: kindBroken(), detail: err.Error()}
 	}

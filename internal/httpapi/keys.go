@@ -28,8 +28,8 @@ type Key struct {
 	LastUsedAt  *time.Time   `json:"last_used_at" doc:"About a minute behind."`
 }
 
-// NewKey is a key with its secret.
-type NewKey struct {
+// KeyWithSecret is a key with its secret.
+type KeyWithSecret struct {
 	Key
 	Secret string `json:"key" doc:"The key itself. It is shown this once and stored nowhere."`
 }
@@ -42,9 +42,6 @@ type KeyCreate struct {
 	WorkspaceID opt[string] `json:"workspace_id" required:"false" pattern:"^[a-z0-9_-]{1,64}$" doc:"Whose key it is; without it the caller's workspace. A new one is made."`
 	Plan        opt[string] `json:"plan" required:"false" enum:"free,verified,registered,default" doc:"The plan of the whole workspace, from now on: it replaces the one that all of its keys have, and revoking this key does not undo that. Without it the plan stays as it is, registered for a new workspace."`
 }
-
-// TransformSchema lets null be a choice of the plan.
-func (KeyCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
 
 // KeyRotate is the body that asks for another secret.
 type KeyRotate struct {
@@ -70,7 +67,7 @@ func (a *api) keyOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: keysPath, OperationID: "create-key", Summary: "Make an API key",
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(KeyCreate{}, "application/json"),
-				Responses: d.answers(201, "The key, with its secret.", NewKey{}, made, 408, 413, 415, 507),
+				Responses: d.answers(201, "The key, with its secret.", KeyWithSecret{}, made, 408, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).createKey,
 			examples: []example{
@@ -102,7 +99,7 @@ func (a *api) keyOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: keysPath + "/{id}/rotate", OperationID: "rotate-key", Summary: "Give an API key another secret",
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(KeyRotate{}, "application/json"),
-				Parameters: []*huma.Param{id}, Responses: d.answers(200, "The key, with its new secret.", NewKey{}, nil, 404, 408, 409, 413, 415, 507),
+				Parameters: []*huma.Param{id}, Responses: d.answers(200, "The key, with its new secret.", KeyWithSecret{}, nil, 404, 408, 409, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).rotateKey,
 			examples: []example{{name: "overlap", summary: "The secret before goes on for an hour", body: `{"overlap":3600}`}},
@@ -150,7 +147,7 @@ func (c *call) createKey() error {
 		return err
 	}
 	c.w.Header()["Location"] = []string{keysPath + "/" + k.ID.String()}
-	return c.json(http.StatusCreated, NewKey{Key: keyResource(&k), Secret: secret})
+	return c.json(http.StatusCreated, KeyWithSecret{Key: keyResource(&k), Secret: secret})
 }
 
 // keyID returns the key that the path names. What is no id has no key.
@@ -204,7 +201,7 @@ func (c *call) rotateKey() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, NewKey{Key: keyResource(&k), Secret: secret})
+	return c.json(http.StatusOK, KeyWithSecret{Key: keyResource(&k), Secret: secret})
 }
 
 func (c *call) listKeys() error {

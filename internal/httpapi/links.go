@@ -14,20 +14,21 @@ import (
 
 const linksPath = "/api/v1/links"
 
-// LinkFields are the members that a create sets and a change may change.
+// LinkFields are the members that a create sets and a change may change. Defaults are
+// in words: a schema's default makes generators take an optional member for a required one.
 type LinkFields struct {
 	LongURL      opt[string]   `json:"long_url" format:"uri" maxLength:"8192" nullable:"false" doc:"Where the link leads: http or https, without control characters."`
 	StartsAt     opt[date]     `json:"starts_at" required:"false" doc:"Before it the link is unknown to visitors."`
 	ExpiresAt    opt[date]     `json:"expires_at" required:"false" doc:"From this millisecond on the link is dead. Not together with expires_in."`
 	ExpiresIn    opt[int64]    `json:"expires_in" required:"false" minimum:"1" maximum:"315619200" doc:"Seconds from now until the link is dead."`
-	Redirect     opt[int64]    `json:"redirect_status" required:"false" enum:"301,302,307,308"`
+	Redirect     opt[int64]    `json:"redirect_status" required:"false" enum:"301,302,307,308" doc:"What visitors are redirected with. Default: 302."`
 	Title        opt[string]   `json:"title" required:"false" maxLength:"512" doc:"At most 512 bytes, without control characters."`
 	Tags         opt[[]string] `json:"tags" required:"false" maxItems:"32" maxLength:"64" uniqueItems:"true"`
 	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted. HEAD, prefetches and known bots do not spend one."`
 	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired or exhausted link leads."`
-	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url."`
-	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link."`
-	Cacheable    opt[bool]     `json:"cacheable" required:"false" doc:"A CDN may answer for 60 s; what it answers is not counted."`
+	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url. Default: false."`
+	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link. Default: true."`
+	Cacheable    opt[bool]     `json:"cacheable" required:"false" doc:"A CDN may answer for 60 s; what it answers is not counted. Default: false."`
 }
 
 func (f *LinkFields) fields() shorten.Fields {
@@ -57,27 +58,9 @@ type LinkChange struct {
 	Status opt[status] `json:"status" required:"false" nullable:"false" doc:"The owner's will."`
 }
 
-// TransformSchema names the defaults of a new link.
-func (LinkCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	for name, otherwise := range map[string]any{"redirect_status": 302, "forward_query": false, "noindex": true, "cacheable": false, "dedupe": false} {
-		s.Properties[name].Default = otherwise
-	}
-	return nullInEnums(s)
-}
-
 // TransformSchema makes every member of a change optional.
 func (LinkChange) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Required = nil
-	return nullInEnums(s)
-}
-
-// nullInEnums lets null be a choice where it is a type.
-func nullInEnums(s *huma.Schema) *huma.Schema {
-	for _, p := range s.Properties {
-		if p.Nullable && len(p.Enum) > 0 {
-			p.Enum = append(p.Enum, nil)
-		}
-	}
 	return s
 }
 
@@ -94,7 +77,7 @@ func (a *api) linkOperations(d describer) []*operation {
 			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
 			examples: []example{
 				{name: "plain", summary: "Only an address", body: `{"long_url":"https://example.com/a/long/path?q=1"}`},
-				{name: "all", summary: "With a code of its own, for a day, 100 clicks", body: `{"long_url":"https://example.com/sale","custom_alias":"sale",` +
+				{name: "all", summary: "With a code of its own, for a day, 100 clicks", body: `{"long_url":"https://example.com/sale","custom_alias":"spring-sale",` +
 					`"expires_in":86400,"max_clicks":100,"fallback_url":"https://example.com/over","title":"Sale","tags":["spring"],"redirect_status":302}`},
 				{name: "refused", summary: "An address that is none", body: `{"long_url":"javascript:alert(1)"}`},
 			},

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,13 +17,51 @@ const apiVersion = "1"
 // keyScheme names the one way to say who is asking.
 const keyScheme = "key"
 
-// describe returns an API description that no operation is in yet. huma's own
-// routes for documents are off: they would fetch a page's parts from elsewhere.
-func describe(mux *http.ServeMux) huma.API {
+// The tags of operations, of which each has one. Generators make a file or a class of each.
+const (
+	tagLinks         = "links"
+	tagStatistics    = "statistics"
+	tagQR            = "qr"
+	tagKeys          = "keys"
+	tagReviews       = "reviews"
+	tagModeration    = "moderation"
+	tagServer        = "server"
+	tagCompatibility = "compatibility"
+)
+
+// tags says what the operations of each tag are about, in the order in which people read.
+func tags() []*huma.Tag {
+	return []*huma.Tag{
+		{Name: tagLinks, Description: "Create, list, read, change and delete links."},
+		{Name: tagStatistics, Description: "Count and list the clicks of one link or of all, follow them live, and share the numbers."},
+		{Name: tagQR, Description: "QR codes of links, and of links that are still to be created."},
+		{Name: tagKeys, Description: "API keys, and what the key of a request may do."},
+		{Name: tagReviews, Description: "Reports of visitors, appeals of owners, and the queue of moderators."},
+		{Name: tagModeration, Description: "Decisions about links, bans, and the journal of both."},
+		{Name: tagServer, Description: "How the server does."},
+		{Name: tagCompatibility, Description: "Paths and spellings of earlier APIs, for clients that were written for them."},
+	}
+}
+
+// tagged gives the tag to the operations that have none.
+func tagged(tag string, lists ...[]*operation) []*operation {
+	all := slices.Concat(lists...)
+	for _, op := range all {
+		if op.Tags == nil {
+			op.Tags = []string{tag}
+		}
+	}
+	return all
+}
+
+// describe returns the description of the API at a base URL, that no operation is in yet.
+// huma's own routes for documents are off: they would fetch a page's parts from elsewhere.
+func describe(mux *http.ServeMux, base string) huma.API {
 	cfg := huma.DefaultConfig("curt", apiVersion)
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath, cfg.CreateHooks = "", "", "", nil
 	cfg.Info.Description = "Makes short links, changes them and counts their clicks. " +
 		"Every problem is an application/problem+json (RFC 9457) with a stable type."
+	cfg.Servers, cfg.Tags = []*huma.Server{{URL: base, Description: "The server that this describes."}}, tags()
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		keyScheme: {Type: "http", Scheme: "bearer", Description: "An API key, which begins with curt_."},
 	}
@@ -122,6 +161,12 @@ func ifMatchParam() *huma.Param {
 
 func queryParam(name, description string, schema *huma.Schema) *huma.Param {
 	return &huma.Param{Name: name, In: "query", Description: description, Schema: schema}
+}
+
+// shownWith has the examples send the parameter.
+func shownWith(value any, p *huma.Param) *huma.Param {
+	p.Example = value
+	return p
 }
 
 // enumSchema is a choice of words; the first is the default.

@@ -23,12 +23,13 @@ import (
 type operation struct {
 	huma.Operation
 
-	scope     auth.Scope // what the caller must carry; "" = nothing
-	anonymous bool       // a caller without a key may carry the scope
-	open      bool       // callers without a key may, and those with one whatever it carries
-	owned     bool       // of an open one: what the body names is asked for the scope
-	streams   bool       // serve reads the body itself
-	examples  []example  // at least one where there is a body
+	scope     auth.Scope     // what the caller must carry; "" = nothing
+	anonymous bool           // a caller without a key may carry the scope
+	open      bool           // callers without a key may, and those with one whatever it carries
+	owned     bool           // of an open one: what the body names is asked for the scope
+	streams   bool           // serve reads the body itself
+	examples  []example      // at least one where there is a body
+	answered  map[string]int // statuses of the examples, by name
 	serve     func(*call) error
 }
 
@@ -173,7 +174,7 @@ func (c *call) instant(name string, otherwise time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// choice returns a query parameter that its description bounds to an enum, or
+// choice returns a query parameter that its description bounds to one of enums, or
 // its default.
 func (c *call) choice(name string) (string, error) {
 	i := slices.IndexFunc(c.op.Parameters, func(p *huma.Param) bool { return p.Name == name })
@@ -182,11 +183,22 @@ func (c *call) choice(name string) (string, error) {
 		otherwise, _ := schema.Default.(string)
 		return otherwise, nil
 	}
-	value := c.query.Get(name)
-	if !slices.Contains(schema.Enum, any(value)) {
-		return "", badField(name, fmt.Sprintf("want one of %v", schema.Enum))
+	value, choices := c.query.Get(name), c.api.schemas.SchemaFromRef(schema.Ref).Enum
+	if !slices.Contains(choices, any(value)) {
+		return "", badField(name, fmt.Sprintf("want one of %v", choices))
 	}
 	return value, nil
+}
+
+// flag returns a query parameter that is true or false, or false.
+func (c *call) flag(name string) (bool, error) {
+	switch c.query.Get(name) {
+	case "true":
+		return true, nil
+	case "false", "": // an empty value was refused before
+		return false, nil
+	}
+	return false, badField(name, "want true or false")
 }
 
 // json answers with a value.

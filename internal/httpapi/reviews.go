@@ -42,9 +42,6 @@ type Review struct {
 	Link          *Link        `json:"link,omitzero" doc:"The link as it is now; absent: it was deleted."`
 }
 
-// TransformSchema lets null be a choice of the decision.
-func (Review) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return nullInEnums(s) }
-
 // ReportCounts counts reports by category.
 type ReportCounts struct {
 	Phishing int `json:"phishing"`
@@ -125,7 +122,7 @@ func reviewListParams() []*huma.Param {
 		queryParam("min_score", "Only those with at least this score.", &huma.Schema{Type: huma.TypeInteger, Minimum: &none, Maximum: &full, Default: 0}),
 		queryParam("host", "Only links that led to exactly this host.", &huma.Schema{Type: huma.TypeString}),
 		queryParam("workspace", "Only links of this workspace.", &huma.Schema{Type: huma.TypeString}),
-		queryParam("overdue", "Only those that have waited too long.", &huma.Schema{Type: huma.TypeString, Enum: []any{"true"}}),
+		queryParam("overdue", "Only those that have waited too long.", &huma.Schema{Type: huma.TypeBoolean}),
 		queryParam("sort", "What is due first, open appeals before all; the highest score, the most reports, or the newest first.", enumSchema("due_at", "-score", "-reports", "-opened_at")),
 	}
 }
@@ -164,7 +161,7 @@ func (c *call) listReviews() error {
 // caseFilter returns what the query asks for.
 func (c *call) caseFilter() (f moderation.CaseFilter, err error) {
 	words := map[string]string{}
-	for _, name := range []string{"state", "source", "category", "overdue", "sort"} {
+	for _, name := range []string{"state", "source", "category", "sort"} {
 		if words[name], err = c.choice(name); err != nil {
 			return f, err
 		}
@@ -174,7 +171,11 @@ func (c *call) caseFilter() (f moderation.CaseFilter, err error) {
 	if category, ok := moderation.ParseCategory(words["category"]); ok {
 		f.Category = &category
 	}
-	if words["overdue"] != "" {
+	overdue, err := c.flag("overdue")
+	if err != nil {
+		return f, err
+	}
+	if overdue {
 		f.DueBefore = c.now.UTC().Truncate(time.Millisecond)
 	}
 	f.Order = map[string]moderation.CaseOrder{"-score": moderation.ByScore, "-reports": moderation.ByReports, "-opened_at": moderation.ByNewest}[words["sort"]]

@@ -20,8 +20,8 @@ const historySize = 20
 
 const safeties = "clean,warn,quarantined,blocked,legal"
 
-// LinkSafety is what moderation says of a link, for moderators.
-type LinkSafety struct {
+// LinkModeration is what moderation says of a link, for moderators.
+type LinkModeration struct {
 	Domain    string         `json:"domain"`
 	ShortCode string         `json:"short_code"`
 	Safety    string         `json:"safety" enum:"clean,warn,quarantined,blocked,legal" doc:"As it stands: that of decision or of one of bans, whichever is graver."`
@@ -42,7 +42,7 @@ func (a *api) safetyOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: linksPath + "/{code}/safety", OperationID: "link-safety", Summary: "Show what moderation says of a link",
-				Parameters: params, Responses: d.answers(200, "What stands, and how it came to that.", LinkSafety{}, nil, 404),
+				Parameters: params, Responses: d.answers(200, "What stands, and how it came to that.", LinkModeration{}, nil, 404),
 			},
 			scope: auth.Admin, serve: (*call).getSafety,
 		},
@@ -52,7 +52,7 @@ func (a *api) safetyOperations(d describer) []*operation {
 				Description: "The decision is on the journal, then in every answer of this server, then in this answer. It stands until " +
 					"the next one; where a ban wants more, that holds.",
 				MaxBodyBytes: maxDecisionBody, RequestBody: d.body(SafetyChange{}, "application/json"),
-				Parameters: params, Responses: d.answers(200, "What stands now.", LinkSafety{}, nil, 404, 408, 413, 415, 507),
+				Parameters: params, Responses: d.answers(200, "What stands now.", LinkModeration{}, nil, 404, 408, 413, 415, 507),
 			},
 			scope: auth.Admin, serve: (*call).putSafety,
 			examples: []example{{name: "block", summary: "Nobody is led there any more", body: `{"safety":"blocked","reason":"imitates the login of a bank"}`}},
@@ -75,7 +75,7 @@ func (c *call) showSafety(k link.Key) error {
 		return err
 	}
 	journal := c.api.moderator.Journal()
-	shown := LinkSafety{
+	shown := LinkModeration{
 		Domain: c.api.sites.name(k.Domain), ShortCode: string(k.Code), Safety: l.Safety.String(),
 		Bans: c.api.bans(c.api.moderator.BansOf(&l)),
 	}

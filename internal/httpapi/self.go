@@ -12,8 +12,8 @@ import (
 
 const selfPath = keysPath + "/self"
 
-// Self is what a caller may do.
-type Self struct {
+// Caller is what a caller may do.
+type Caller struct {
 	KeyID       *string       `json:"key_id" doc:"The id of the key, or admin; null: the request had no key."`
 	Name        *string       `json:"name" doc:"What the key is for; null: it is the admin key, or there is none."`
 	WorkspaceID string        `json:"workspace_id"`
@@ -36,7 +36,7 @@ func (a *api) selfOperation(d describer) *operation {
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: selfPath, OperationID: "get-self", Summary: "Show what the caller may do",
 			Description: "Whose key the request carries, with its scopes and limits. Every key may ask, and so may callers without one.",
-			Responses:   d.answers(200, "What the caller may do.", Self{}, nil),
+			Responses:   d.answers(200, "What the caller may do.", Caller{}, nil),
 		},
 		open: true, serve: (*call).getSelf,
 	}
@@ -44,7 +44,7 @@ func (a *api) selfOperation(d describer) *operation {
 
 func (c *call) getSelf() error {
 	plan, limits := c.api.links.Limits(c.who)
-	s := Self{
+	s := Caller{
 		KeyID: text(&c.who.KeyID), WorkspaceID: string(c.who.Workspace), Plan: string(plan),
 		Scopes: append([]auth.Scope{}, c.who.Scopes...), Limits: make([]CreateLimit, len(limits)),
 	}

@@ -20,7 +20,7 @@ func wellness(now time.Time) httpapi.Health {
 	return httpapi.Health{
 		Status: "ok", Concerns: []httpapi.Concern{{Name: "reviews-overdue", Text: "1 reviews have waited too long."}},
 		Version: "v1.0.0", StartedAt: now.Add(-time.Hour), At: now,
-		Disk: httpapi.DiskHealth{FreeBytes: new(uint64(50 << 30)), Files: []httpapi.File{
+		Disk: httpapi.DiskHealth{FreeBytes: new(uint64(50 << 30)), Files: []httpapi.DataFile{
 			{Name: "curt.db", Bytes: 9_437_184}, {Name: "clicks.db", Bytes: 2_097_152}, {Name: "search.db", Bytes: 4_194_304}, {Name: "clicks", Bytes: 67_108_864},
 		}},
 		Clicks: httpapi.ClickHealth{Captured: 42, Counted: 42, UpdatedAt: new(now), CompleteUntil: new(now.Add(-2 * time.Second))},

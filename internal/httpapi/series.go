@@ -41,8 +41,8 @@ func (a *api) seriesOperations(d describer) []*operation {
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: statsPath + "/links", OperationID: "links-series", Summary: "Show the days of many links",
 			Parameters: []*huma.Param{
-				queryParam("links", fmt.Sprintf("The links, at most %d, separated by commas: CODE on the default domain, DOMAIN/CODE on another.", maxSeriesLinks),
-					&huma.Schema{Type: huma.TypeString}),
+				shownWith("manual,go.example/none", queryParam("links", fmt.Sprintf("The links, at most %d, separated by commas: CODE on the default domain, DOMAIN/CODE on another.", maxSeriesLinks),
+					&huma.Schema{Type: huma.TypeString})),
 				queryParam("days", "How many days, of which today is the last.", rangeSchema(1, maxSeriesDays, 14)),
 			},
 			Responses: d.answers(200, "The days of each link.", LinksSeries{}, nil),

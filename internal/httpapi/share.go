@@ -16,13 +16,7 @@ const defaultShare = 30 * 24 * time.Hour
 
 // ShareCreate is the body that asks for a share.
 type ShareCreate struct {
-	ExpiresIn opt[int64] `json:"expires_in" required:"false" minimum:"1" maximum:"31622400" doc:"Seconds from now until the share ends."`
-}
-
-// TransformSchema names the default.
-func (ShareCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["expires_in"].Default = int64(defaultShare / time.Second)
-	return s
+	ExpiresIn opt[int64] `json:"expires_in" required:"false" minimum:"1" maximum:"31622400" doc:"Seconds from now until the share ends. Default: 2592000, which is 30 days."`
 }
 
 // Share is an address at which anybody may read the statistics of one link.

@@ -75,8 +75,8 @@ func statsParams() []*huma.Param {
 		queryParam("to", "The series ends before this date. Default: now.", momentSchema()),
 		queryParam("interval", "The step of the series.", enumSchema("day", "hour", "quarter", "minute")),
 		queryParam("tz", "The IANA time zone whose hours and days the steps are.", &huma.Schema{Type: huma.TypeString, Default: "UTC"}),
-		queryParam("dimensions", "What top is to show, separated by commas: "+strings.Join(dimensionNames(), ", ")+".",
-			&huma.Schema{Type: huma.TypeString}),
+		shownWith("country", queryParam("dimensions", "What top is to show, separated by commas: "+strings.Join(dimensionNames(), ", ")+".",
+			&huma.Schema{Type: huma.TypeString})),
 		queryParam("top", "The most values of a dimension. They are counted in whole quarter hours: those that a series of minutes begins and ends in count as a whole.", rangeSchema(1, clicks.MaxValues, 10)),
 	}
 }
@@ -87,7 +87,7 @@ func filterParams(also string) (params []*huma.Param) {
 	for _, name := range dimensionNames() {
 		params = append(params, queryParam(name, "Only clicks with this value"+also+".", &huma.Schema{Type: huma.TypeString, MaxLength: &longest}))
 	}
-	return append(params, queryParam("bot", "Only clicks of bots, or only those of people"+also+".", &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}}))
+	return append(params, queryParam("bot", "Only clicks of bots, or only those of people"+also+".", &huma.Schema{Type: huma.TypeBoolean}))
 }
 
 func dimensionNames() []string {

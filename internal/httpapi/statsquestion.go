@@ -130,12 +130,11 @@ func (c *call) statsFilter() (f analytics.Filter, err error) {
 		f.Values[clicks.Dimension(d)] = value
 	}
 	if c.query.Has("bot") { // else the operation may not have it
-		bot, err := c.choice("bot")
+		bot, err := c.flag("bot")
 		if err != nil {
 			return f, err
 		}
-		is := bot == "true"
-		f.Bot = &is
+		f.Bot = &bot
 	}
 	return f, nil
 }

@@ -53,9 +53,9 @@ func (s *Server) diskCondition() httpapi.DiskHealth {
 	}
 	names = append(names, "search.db")
 	for _, name := range names {
-		d.Files = append(d.Files, httpapi.File{Name: name, Bytes: sizeOf(s.config.Data, name, name+"-wal")})
+		d.Files = append(d.Files, httpapi.DataFile{Name: name, Bytes: sizeOf(s.config.Data, name, name+"-wal")})
 	}
-	d.Files = append(d.Files, httpapi.File{Name: "clicks", Bytes: uint64(max(0, s.clicks.log.Stats().Bytes))})
+	d.Files = append(d.Files, httpapi.DataFile{Name: "clicks", Bytes: uint64(max(0, s.clicks.log.Stats().Bytes))})
 	return d
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/backend/clickhouse"
 	"curt/internal/clicks"
 	"curt/internal/testkit"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	apiclient "curt/client"
+	apiclient "curt.example/client"
 	"curt/test/internal/curttest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )

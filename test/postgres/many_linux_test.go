@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )

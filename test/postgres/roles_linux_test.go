@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"curt/client"
+	"curt.example/client"
 	"curt/test/internal/curttest"
 )
 

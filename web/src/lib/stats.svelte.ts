@@ -7,8 +7,8 @@ import { before, type Window } from './window'
 export const dimensions = ['country', 'city', 'referrer_host', 'utm_source', 'utm_medium', 'utm_campaign', 'device', 'browser', 'os', 'language', 'trigger'] as const
 export type Dimension = typeof dimensions[number]
 
-// Filters are what clicks must be to be counted; bot is "true" or "false".
-export type Filters = Partial<Record<Dimension, string>> & { bot?: 'true' | 'false' }
+// Filters are what clicks must be to be counted.
+export type Filters = Partial<Record<Dimension, string>> & { bot?: boolean }
 
 // filtersOf reads filters from an address, where people may have written anything.
 export function filtersOf(get: (name: string) => string): Filters {
@@ -17,7 +17,7 @@ export function filtersOf(get: (name: string) => string): Filters {
     if (get(d) !== '') filters[d] = get(d)
   }
   const bot = get('bot')
-  if (bot === 'true' || bot === 'false') filters.bot = bot
+  if (bot === 'true' || bot === 'false') filters.bot = bot === 'true'
   return filters
 }
 

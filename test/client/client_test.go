@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 func serve(t *testing.T, h http.HandlerFunc) *client.Client {

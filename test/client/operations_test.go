@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 // calls has a method of the Client for each operation of the API.
@@ -67,7 +67,7 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 // Every operation that api/openapi.yaml describes has its method, which sends that
 // method to that path. The spellings of published designs are for programs that exist.
 func TestClientCoversTheAPI(t *testing.T) {
-	text, err := os.ReadFile("../api/openapi.yaml")
+	text, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

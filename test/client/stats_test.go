@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 func TestStatsAsksForWhatWasChosen(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 func TestKeysAreMadeRotatedAndRevoked(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 func TestCreateOnceSendsAQuotedKey(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"curt/client"
+	"curt.example/client"
 )
 
 func TestLinkOptionsSayWhichLinkAndWhen(t *testing.T) {
