@@ -6,8 +6,10 @@ LINT      := $(TOOLS)/golangci-lint-v2.15.0
 TOXIPROXY := $(TOOLS)/toxiproxy-v2.5.0
 RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Modules beside the server's: the Go client, which others require, and the benchmarks.
+MODULES   := client bench
 FUZZTIME  ?= 30s
-.PHONY: web screenshots speed run build test test-faults toxiproxy check fuzz bench fmt soak api docs release-check
+.PHONY: web screenshots speed run build test test-faults toxiproxy mutants check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -43,9 +45,8 @@ toxiproxy: $(TOXIPROXY)
 check: $(LINT) ## formatting, linters, tidy go.mod
 	$(LINT) fmt --diff
 	$(LINT) run ./...
-	cd bench && $(LINT) run --config ../.golangci.yml ./...
-	$(GO) mod tidy -diff
-	cd bench && $(GO) mod tidy -diff
+	for m in $(MODULES); do (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for m in . $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 
 fmt: $(LINT)
 	$(LINT) fmt
@@ -81,6 +82,9 @@ bench: build ## the figures of docs/benchmarks.md, paired in one run
 release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/dist, and the Helm chart
 	for f in $(notdir $(RELEASE_TOOLS)); do ln -sf $$f $(TOOLS)/$${f%-v*}; done
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
+
+mutants: prepare-test ## which defects the tests notice, into docs/internals/mutants.md; hours, and goes on where it was stopped
+	$(GO) run ./test/mutants
 
 soak: prepare-soak build ## the longest forms of the fault tests
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
