@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,12 +151,12 @@ func TestALogThatHangsIsAskedAnew(t *testing.T) {
 // failingLog fails while down, with a source that answers.
 type failingLog struct {
 	*cachetest.Source
-	down error
+	down atomic.Bool
 }
 
 func (l *failingLog) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	if l.down != nil {
-		return nil, l.down
+	if l.down.Load() {
+		return nil, errAway
 	}
 	return l.Source.Changes(ctx, after, n)
 }
@@ -170,7 +171,7 @@ func TestUnknownIsBelievedForASecondWhileNobodyIsHeard(t *testing.T) {
 		run(t, func(ctx context.Context) error { return c.Follow(ctx, log, time.Second) })
 		synctest.Wait()
 		wantVersion(t, c, key("before"), 0)
-		log.down = errAway
+		log.down.Store(true)
 		time.Sleep(2 * time.Second)
 		s.Put(key("before"), target("https://a.example/"))
 		wantVersion(t, c, key("before"), 0) // the control: believed since the log was read
