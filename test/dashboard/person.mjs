@@ -1,7 +1,7 @@
 // Somebody who uses the dashboard, and what everybody does there.
 import { chromium, desk, judge, listen, phone, picture, want } from '../internal/browser/page.mjs'
 
-const patience = 10000 // milliseconds until a step has failed
+const patience = 60000 // milliseconds until a step has failed
 
 export const lightPhone = { scheme: 'light', name: 'phone', size: phone }
 export const darkDesk = { scheme: 'dark', name: 'desk', size: desk }

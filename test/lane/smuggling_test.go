@@ -142,16 +142,19 @@ func assault(t *testing.T, address string, all map[string]string) (crossed []str
 	}
 	const first, last = "GET /first HTTP/1.1\r\nHost: links.example\r\n\r\n", "GET /last HTTP/1.1\r\nHost: links.example\r\nConnection: close\r\n\r\n"
 	answered := 0
-	for _, why := range slices.Sorted(maps.Keys(all)) {
-		for _, sent := range []string{first + all[why] + last, first + all[why], all[why]} {
-			to := attack(t, address, sent)
-			answered += len(to)
-			if !inOrder(to, sent) {
-				crossed = append(crossed, fmt.Sprintf("%s: the attacker was led to %q", why, to))
-			}
-			for _, v := range clients {
-				if wrong := v.ask(t); wrong != "" {
-					crossed = append(crossed, why+": "+wrong)
+	// A proxy on a busy machine may answer few in time: they come again.
+	for end := time.Now().Add(time.Minute); answered < len(all) && time.Now().Before(end); {
+		for _, why := range slices.Sorted(maps.Keys(all)) {
+			for _, sent := range []string{first + all[why] + last, first + all[why], all[why]} {
+				to := attack(t, address, sent)
+				answered += len(to)
+				if !inOrder(to, sent) {
+					crossed = append(crossed, fmt.Sprintf("%s: the attacker was led to %q", why, to))
+				}
+				for _, v := range clients {
+					if wrong := v.ask(t); wrong != "" {
+						crossed = append(crossed, why+": "+wrong)
+					}
 				}
 			}
 		}
@@ -191,8 +194,11 @@ func TestNothingIsSmuggledThroughProxies(t *testing.T) {
 		})
 		t.Run(p.name+" in front of a server that reads no bodies", func(t *testing.T) {
 			t.Parallel()
-			if len(assault(t, p.start(t, careless(t)), poisoned())) == 0 {
-				t.Error("nothing was crossed: the test proves nothing")
+			address := p.start(t, careless(t))
+			for end := time.Now().Add(time.Minute); len(assault(t, address, poisoned())) == 0; {
+				if time.Now().After(end) {
+					t.Fatal("nothing was crossed: the test proves nothing")
+				}
 			}
 		})
 	}

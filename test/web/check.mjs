@@ -43,7 +43,7 @@ async function person (name, steps) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: phone })
   const page = await context.newPage()
   listen(page, name, found.faults)
-  page.setDefaultTimeout(10000)
+  page.setDefaultTimeout(60000)
   const keys = {
     page,
     focused: () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent),
@@ -54,7 +54,7 @@ async function person (name, steps) {
     leads: async key => {
       await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)])
       const waits = () => document.querySelector('[autofocus]') !== null && document.activeElement === document.body
-      for (let n = 0; n < 400 && await page.evaluate(waits); n++) await new Promise(done => setTimeout(done, 25))
+      for (let n = 0; n < 2400 && await page.evaluate(waits); n++) await new Promise(done => setTimeout(done, 25))
     }
   }
   try {

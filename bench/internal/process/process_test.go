@@ -114,7 +114,7 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	// On a busy machine this process may have to wait for its turn.
-	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		after, err := process.CPU(os.Getpid())
 		if err != nil {
 			t.Fatal(err)

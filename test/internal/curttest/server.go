@@ -24,8 +24,8 @@ const Key = "curt_test_0123456789abcdefghijklmnop"
 
 // Bounds of waiting, generous because two busy cores run everything at once.
 const (
-	startBound = time.Minute
-	stopBound  = time.Minute
+	startBound = 3 * time.Minute
+	stopBound  = 3 * time.Minute
 )
 
 // Options says how a server is started. The zero Options start the embedded

@@ -12,7 +12,7 @@
 //	>                          Content-Length are added unless they are there.
 //	> {"a": 1}
 //	>> "GET / HTTP/1.0\r\n\r\n"  instead: these bytes, as a Go string
-//	! again 2s                 before a request: repeat it until the answer is as
+//	! again 1m                 before a request: repeat it until the answer is as
 //	                           wanted, for at most 2 s
 //	! times 10                 before a request: send it 10 times, each answered so
 //	! connect                  before a request: on a new connection
