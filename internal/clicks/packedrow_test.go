@@ -160,3 +160,55 @@ func TestSpoiledRowsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// Minutes and quarters are in order, each once, and within their bucket.
+func TestStrangeMinutesAreErrors(t *testing.T) {
+	for _, b := range [][]byte{{1, 14, 1, 0}, {1, 3, 1, 0, 4, 1, 0}, {2, 9, 95, 1, 0}, {2, 9, 0, 1, 0, 1, 1, 0}} {
+		var err error
+		if b[0] == 1 {
+			_, err = clicks.DecodeMinutes(b)
+		} else {
+			_, err = clicks.DecodeDay(b)
+		}
+		if err != nil {
+			t.Errorf("%v: %v", b, err)
+		}
+	}
+	for _, b := range [][]byte{{1, 15, 1, 0}, {1, 3, 1, 0, 3, 1, 0}, {1, 4, 1, 0, 3, 1, 0}, {1, 3}, {1, 3, 1}, {1, 3, 0x80}, {2, 3, 1, 0}, {0}} {
+		if m, err := clicks.DecodeMinutes(b); err == nil {
+			t.Errorf("minutes %v are read as %v", b, m)
+		}
+	}
+	for _, b := range [][]byte{
+		{2}, {2, 0x80}, {1, 9}, {2, 9, 96, 1, 0}, {2, 9, 3, 1, 0, 3, 1, 0}, {2, 9, 4, 1, 0, 3, 1, 0}, {2, 9, 3}, {2, 9, 3, 1}, {2, 9, 3, 0x80}, {2, 9, 3, 1, 0x80},
+	} {
+		if d, err := clicks.DecodeDay(b); err == nil {
+			t.Errorf("a digest %v is read as %+v", b, d)
+		}
+	}
+}
+
+// A recount tells how far it is, up to the end.
+func TestARecountTellsHowFarItIs(t *testing.T) {
+	dir := t.TempDir()
+	log := openLog(t, clicks.LogConfig{Dir: dir, SegmentBytes: 700})
+	for i := range uint64(7) {
+		appendOne(t, log, i, someDay())
+	}
+	size := log.Stats().Bytes
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var last, of int64
+	if _, err := clicks.RecountDir(t.Context(), dir, 0, clicks.Position{}, func(done, total int64) {
+		if done < last || done > total {
+			t.Errorf("%d of %d after %d", done, total, last)
+		}
+		last, of = done, total
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if of != size || last == 0 {
+		t.Errorf("told of %d of %d bytes at the end, want all %d", last, of, size)
+	}
+}
