@@ -1,6 +1,8 @@
 package clicks_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +53,42 @@ func TestRollupsAddUp(t *testing.T) {
 		}
 		if diff := cmp.Diff(values(c.b), b.Dimensions[0]); diff != "" || a.Counts.Clicks != 7 {
 			t.Errorf("%d clicks; what was added changed (-want +got):\n%s", a.Counts.Clicks, diff)
+		}
+	}
+}
+
+func TestTotalsAddUp(t *testing.T) {
+	for _, c := range []struct{ a, b, want clicks.Total }{
+		{clicks.Total{}, clicks.Total{FirstSeen: 5, LastClicked: 6}, clicks.Total{FirstSeen: 5, LastClicked: 6}},
+		{clicks.Total{FirstSeen: 5, LastClicked: 6}, clicks.Total{}, clicks.Total{FirstSeen: 5, LastClicked: 6}},
+		{clicks.Total{FirstSeen: 5, LastClicked: 6}, clicks.Total{FirstSeen: 4, LastClicked: 9}, clicks.Total{FirstSeen: 4, LastClicked: 9}},
+		{clicks.Total{FirstSeen: 4, LastClicked: 9}, clicks.Total{FirstSeen: 5, LastClicked: 6}, clicks.Total{FirstSeen: 4, LastClicked: 9}},
+	} {
+		c.a.Counts, c.b.Counts, c.want.Counts = clicks.Counts{Clicks: 1, Humans: 2}, clicks.Counts{Clicks: 3, Humans: 4}, clicks.Counts{Clicks: 4, Humans: 6}
+		got := c.a
+		if got.Add(c.b); got != c.want {
+			t.Errorf("%+v and %+v are %+v, want %+v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// The most clicked stay, and the rest is one value; what is at the limit has no rest.
+func TestLimitedValuesKeepTheMostClicked(t *testing.T) {
+	v := func(name string, n uint64) clicks.Value { return clicks.Value{Value: name, Clicks: n, Humans: n / 2} }
+	for _, c := range []struct{ have, want []clicks.Value }{
+		{nil, nil},
+		{[]clicks.Value{v("a", 2), v("b", 4)}, []clicks.Value{v("a", 2), v("b", 4)}},
+		{[]clicks.Value{v("a", 2), v("b", 4), v("c", 6)}, []clicks.Value{v("b", 4), v("c", 6), v(clicks.Other, 2)}},
+		{[]clicks.Value{v("a", 2), v("b", 2), v("c", 2)}, []clicks.Value{v("a", 2), v("b", 2), v(clicks.Other, 2)}},
+		{[]clicks.Value{v("a", 2), v("b", 8), v("c", 6), v(clicks.Other, 4)}, []clicks.Value{v("b", 8), v("c", 6), v(clicks.Other, 6)}},
+		{[]clicks.Value{v("a", 2), v(clicks.Other, 4)}, []clicks.Value{v("a", 2), v(clicks.Other, 4)}},
+	} {
+		byName := func(a, b clicks.Value) int { return strings.Compare(a.Value, b.Value) }
+		slices.SortFunc(c.have, byName)
+		slices.SortFunc(c.want, byName)
+		have := slices.Clone(c.have)
+		if diff := cmp.Diff(c.want, clicks.LimitValues(have, 2)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.have, diff)
 		}
 	}
 }

@@ -222,3 +222,39 @@ func TestAPromiseThatFailsIsTold(t *testing.T) {
 		}
 	})
 }
+
+// A stop counts no longer than closing time. What is left is counted by the next start.
+func TestAStopLeavesALongLogToTheNextStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, store := t.TempDir(), new(clickstest.Memory)
+		const blocks, each = 300, 64
+		l := begin(t, dir, store, clicks.FoldConfig{Paused: true})
+		for range blocks {
+			for range each {
+				l.ring.Record(usualClick())
+			}
+			l.drain(t)
+		}
+		l.end(t)
+		l = begin(t, dir, store, clicks.FoldConfig{Rest: func() { time.Sleep(100 * time.Millisecond) }})
+		time.Sleep(50 * time.Millisecond) // it rests for the first time
+		l.cancel()
+		if err := <-l.done; err != nil {
+			t.Fatal(err)
+		}
+		counted := l.fold.Stats().Events
+		if counted == 0 || counted >= blocks*each {
+			t.Errorf("%d of %d clicks were counted in closing time", counted, blocks*each)
+		}
+		if err := l.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l = begin(t, dir, store, clicks.FoldConfig{})
+		synctest.Wait()
+		l.end(t)
+		totals, _, err := store.Totals(t.Context(), []link.Key{{Code: link.Code(usualClick().Code)}})
+		if err != nil || totals[0].Clicks != blocks*each {
+			t.Errorf("%+v, %v; want %d clicks", totals, err, blocks*each)
+		}
+	})
+}
