@@ -77,14 +77,14 @@ func (e enum) schema() *huma.Schema {
 // pascal writes a word as part of a name: -created_at as CreatedAtDescending.
 func pascal(word string) string {
 	word, descending := strings.CutPrefix(word, "-")
-	name := ""
+	var name strings.Builder
 	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("_-:.", r) }) {
-		name += strings.ToUpper(part[:1]) + part[1:]
+		name.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	if descending {
-		name += "Descending"
+		name.WriteString("Descending")
 	}
-	return name
+	return name.String()
 }
 
 // enumNamer puts references to the components in the places of choices.
