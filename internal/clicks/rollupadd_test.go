@@ -35,8 +35,11 @@ func TestRollupsAddUp(t *testing.T) {
 		{"b", "a", []clicks.Value{{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}}},
 		{"ac", "bc", []clicks.Value{{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}, {Value: "c", Clicks: 22, Humans: 4}}},
 		{"bd", "ace", []clicks.Value{
-			{Value: "a", Clicks: 10, Humans: 1}, {Value: "b", Clicks: 10, Humans: 1}, {Value: "c", Clicks: 11, Humans: 2},
-			{Value: "d", Clicks: 11, Humans: 2}, {Value: "e", Clicks: 12, Humans: 3},
+			{Value: "a", Clicks: 10, Humans: 1},
+			{Value: "b", Clicks: 10, Humans: 1},
+			{Value: "c", Clicks: 11, Humans: 2},
+			{Value: "d", Clicks: 11, Humans: 2},
+			{Value: "e", Clicks: 12, Humans: 3},
 		}},
 	} {
 		var a, b clicks.Rollup

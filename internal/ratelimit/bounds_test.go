@@ -56,9 +56,15 @@ func TestBoundsOfLimits(t *testing.T) {
 		t.Error(err)
 	}
 	for _, l := range []ratelimit.Limit{
-		{Count: 0, Period: time.Second, Burst: 1}, {Count: 1, Period: 0, Burst: 1}, {Count: 1, Period: time.Second, Burst: 0},
-		{Count: -1, Period: time.Second, Burst: 1}, {Count: 1, Period: -1, Burst: 1}, {Count: 1, Period: time.Second, Burst: -1},
-		{Count: 1, Period: century + 1, Burst: 1}, {Count: 1, Period: century, Burst: 2}, {Count: 1, Period: time.Second, Burst: math.MaxInt},
+		{Count: 0, Period: time.Second, Burst: 1},
+		{Count: 1, Period: 0, Burst: 1},
+		{Count: 1, Period: time.Second, Burst: 0},
+		{Count: -1, Period: time.Second, Burst: 1},
+		{Count: 1, Period: -1, Burst: 1},
+		{Count: 1, Period: time.Second, Burst: -1},
+		{Count: 1, Period: century + 1, Burst: 1},
+		{Count: 1, Period: century, Burst: 2},
+		{Count: 1, Period: time.Second, Burst: math.MaxInt},
 	} {
 		if err := l.Validate(); !errors.Is(err, ratelimit.ErrInvalid) {
 			t.Errorf("%+v: %v", l, err)

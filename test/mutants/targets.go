@@ -106,7 +106,8 @@ func otherTargets() []target {
 			Name: "ratelimit", Dir: "internal/ratelimit", Mutants: 25,
 			Files: []string{"client.go", "fallback.go", "gcra.go", "memory.go", "parse.go", "ratelimit.go"},
 			Outside: []named{
-				{"internal/httpapi", "Limit|Rate"}, {"internal/backend/redis", "Limit"},
+				{"internal/httpapi", "Limit|Rate"},
+				{"internal/backend/redis", "Limit"},
 				{"test/http", "TestScripts|TestCreatesAreLimitedByNetwork"},
 			},
 		},
@@ -124,7 +125,9 @@ func otherTargets() []target {
 			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 30,
 			Files: []string{"chain.go", "entry.go", "journal.go", "replay.go", "follow.go", "progress.go", "decide.go", "erasures.go"},
 			Outside: []named{
-				{"internal/backend/sqlite", "Journal|Rebuild"}, {"internal/review", "."}, {"internal/httpapi", "."},
+				{"internal/backend/sqlite", "Journal|Rebuild"},
+				{"internal/review", "."},
+				{"internal/httpapi", "."},
 				{"test/faults", "TestKillsAroundDecisions|TestKillsAroundTheQueue"},
 			},
 		},
