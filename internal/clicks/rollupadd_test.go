@@ -43,7 +43,7 @@ func TestRollupsAddUp(t *testing.T) {
 		}},
 	} {
 		var a, b clicks.Rollup
-		a.Counts.Clicks, b.Counts.Clicks = 3, 4
+		a.Clicks, b.Clicks = 3, 4
 		a.Dimensions[0], b.Dimensions[0] = values(c.a), values(c.b)
 		a.Minutes, b.Minutes = minutes(0, 3), minutes(3, 14)
 		a.Add(&b)
@@ -54,8 +54,8 @@ func TestRollupsAddUp(t *testing.T) {
 		if diff := cmp.Diff(want, a.Minutes); diff != "" {
 			t.Errorf("minutes (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(values(c.b), b.Dimensions[0]); diff != "" || a.Counts.Clicks != 7 {
-			t.Errorf("%d clicks; what was added changed (-want +got):\n%s", a.Counts.Clicks, diff)
+		if diff := cmp.Diff(values(c.b), b.Dimensions[0]); diff != "" || a.Clicks != 7 {
+			t.Errorf("%d clicks; what was added changed (-want +got):\n%s", a.Clicks, diff)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (f *finder) call(n *ast.CallExpr) {
 
 func (f *finder) binary(n *ast.BinaryExpr) {
 	end := n.OpPos + token.Pos(len(n.Op.String()))
-	switch n.Op {
+	switch n.Op { //nolint:exhaustive // what has no opposite is left
 	case token.LAND, token.LOR:
 		f.put("and, or", n.OpPos, end, map[token.Token]string{token.LAND: "||", token.LOR: "&&"}[n.Op])
 		f.put("half a condition", n.Pos(), n.End(), f.text(n.X))

@@ -37,7 +37,7 @@ func (b bench) overlay(m mutant) (string, error) {
 		return "", fmt.Errorf("encode an overlay: %w", err)
 	}
 	name := filepath.Join(b.dir, "overlay.json")
-	return name, errors.Join(os.WriteFile(changed, text, 0o600), os.WriteFile(name, list, 0o600))
+	return name, errors.Join(os.WriteFile(changed, text, 0o600), os.WriteFile(name, list, 0o600)) //nolint:gosec // both in our own folder
 }
 
 // build makes the tests of a package with an overlay, which may be none.

@@ -58,7 +58,7 @@ func (p plan) run(ctx context.Context, r *report) error {
 	for i := range p.together {
 		wg.Go(func() {
 			for j := range next {
-				errs[i] = errors.Join(errs[i], j.run(ctx, strings.TrimSpace(string(converter)), r))
+				errs[i] = errors.Join(errs[i], j.run(strings.TrimSpace(string(converter)), r))
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func usual(took map[string]float64, j job) float64 {
 }
 
 // run runs the test binary in its package's folder, as go test does.
-func (j job) run(ctx context.Context, converter string, r *report) error {
+func (j job) run(converter string, r *report) error {
 	binary, err := j.build.binary(j.pkg.path)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", j.label(), err)
