@@ -155,6 +155,61 @@ func TestAKeyOfJustAfterMidnightIsAskedForAgain(t *testing.T) {
 	})
 }
 
+// flipped are keys of which one byte is another.
+type flipped struct{ at int }
+
+func (f flipped) DayKey(ctx context.Context, day time.Time) ([16]byte, error) {
+	key, err := dayKeys{}.DayKey(ctx, day)
+	if f.at >= 0 {
+		key[f.at] ^= 1
+	}
+	return key, err
+}
+
+// Every byte of the day's key counts: half of a key could be guessed.
+func TestATagNeedsTheWholeKey(t *testing.T) {
+	tags := map[uint64]int{}
+	for at := -1; at < 16; at++ {
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: flipped{at}})
+		ring.Record(usualClick())
+		if err := capture.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		tag := readAll(t, log)[0].Visitor
+		if before, twice := tags[tag]; twice || tag == 0 {
+			t.Errorf("with another byte %d the tag is %d, as with another byte %d", at, tag, before)
+		}
+		tags[tag] = at
+	}
+}
+
+// A click of the day before, drained while the key of today is being asked for, waits for that
+// answer and then for its own.
+func TestAClickOfYesterdayWaitsForItsOwnKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock begins at midnight
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{Bytes: 64 << 10, Shards: 1})
+		c := usualClick()
+		c.Time = time.Now().UnixMilli() - 1
+		for range 120 { // more than half of the ring: they are drained at once
+			ring.Record(c)
+		}
+		keys := &farKeys{off: 25 * time.Millisecond}
+		capture, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: keys})
+		time.Sleep(40 * time.Millisecond)
+		if asked := keys.days(); !slices.Equal(asked, []int{1, 31}) {
+			t.Errorf("asked for the days %v, want today's and then yesterday's", asked)
+		}
+		time.Sleep(time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if n := capture.Stats(); n.Clicks != 120 || n.Untagged != 0 {
+			t.Errorf("of %d clicks %d have no visitor", n.Clicks, n.Untagged)
+		}
+	})
+}
+
 // A store that is away is told of once, and when it is back.
 func TestAMissingDayKeyIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
