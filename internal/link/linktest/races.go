@@ -314,5 +314,14 @@ func tombstones(t *testing.T, h Harness) {
 		if got := mustCreate(t, stores[1], l); !cmp.Equal(got, expected) { // a late retry of the create
 			t.Errorf("retry of the create (-want +got):\n%s", cmp.Diff(expected, got))
 		}
+		stillborn := content // made as deleted, with its content
+		stillborn.ID, stillborn.Key.Code = idAt(3), []link.Code{"Minted8", "stillborn"}[i]
+		expected = stillborn.Tombstone(stillborn.Updated)
+		expected.Version = 1
+		for name, got := range map[string]link.Link{"created": mustCreate(t, stores[0], stillborn), "stored": mustGet(t, stores[1], stillborn.Key)} {
+			if diff := cmp.Diff(expected, got); diff != "" {
+				t.Errorf("%s as deleted (-want +got):\n%s", name, diff)
+			}
+		}
 	}
 }
