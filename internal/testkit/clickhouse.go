@@ -30,7 +30,7 @@ type ClickHouse struct {
 // StartClickHouse starts a server that ends with the test.
 func StartClickHouse(t testing.TB) *ClickHouse {
 	t.Helper()
-	dir, tcp, http := filepath.Join(os.TempDir(), "curt-clickhouse-"+rand.Text()), freePort(t), freePort(t)
+	dir, tcp, http := filepath.Join(os.TempDir(), "curt-clickhouse-"+rand.Text()), FreePort(t), FreePort(t)
 	c := &ClickHouse{tcp: net.JoinHostPort("127.0.0.1", tcp), http: net.JoinHostPort("127.0.0.1", http)}
 	c.service = launch(t, "clickhouse", dir, tcp, http)()
 	return c

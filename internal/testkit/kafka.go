@@ -24,7 +24,7 @@ func StartKafka(t testing.TB, brokers int) *Kafka {
 	t.Helper()
 	ports, controllers := make([]string, brokers), make([]string, brokers)
 	for i := range brokers {
-		ports[i], controllers[i] = freePort(t), freePort(t)
+		ports[i], controllers[i] = FreePort(t), FreePort(t)
 	}
 	k := &Kafka{Brokers: make([]*Broker, brokers)}
 	begun := make([]func() *service, brokers)

@@ -74,7 +74,7 @@ func (p *Postgres) Promote(t testing.TB) {
 // where the user that the service runs as may not go.
 func begin(t testing.TB, service, how string) *Postgres {
 	t.Helper()
-	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), freePort(t)
+	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), FreePort(t)
 	p := &Postgres{address: net.JoinHostPort("127.0.0.1", port)}
 	p.Pid, p.Dir = start(t, service, dir, port, how), dir
 	return p

@@ -23,7 +23,7 @@ func StartRedis(t testing.TB) *Redis { return startRedis(t, "redis", "alone") }
 // startRedis starts a server or a Sentinel in a folder that goes with it.
 func startRedis(t testing.TB, service, how string) *Redis {
 	t.Helper()
-	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), freePort(t)
+	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), FreePort(t)
 	pid := start(t, service, dir, port, how)
 	return &Redis{Address: net.JoinHostPort("127.0.0.1", port), Pid: pid}
 }

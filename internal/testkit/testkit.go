@@ -6,6 +6,7 @@
 package testkit
 
 import (
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -39,20 +40,31 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// freePort returns a port of the loopback that nobody listens on. Between this and the
-// start of the service another process may take it; the service then says so.
-func freePort(t testing.TB) string {
+// FreePort returns a port of the loopback that nobody listens on. Between this and the start of
+// a service another process may take it; the service then says so. That is rare, because the
+// port is below those that the kernel gives to connections, of which tests make thousands.
+func FreePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // bound and released at once
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err != nil { //nolint:noctx // bound and released at once
+			continue
+		}
+		if err = l.Close(); err == nil {
+			return port
+		}
 	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal(err)
+	return ""
 }
+
+// The ports of services of tests: Linux gives 32768 and those above it to connections.
+const (
+	firstPort = 12_000
+	lastPort  = 32_000
+)
 
 // until waits for what other processes have to come to, a minute at the most.
 func until(t testing.TB, what string, holds func() bool) {

@@ -68,7 +68,7 @@ type toxics struct{ api string }
 
 func startToxics(t testing.TB, port string) (x toxics, listen string, pid int) {
 	t.Helper()
-	dir, own := filepath.Join(os.TempDir(), "curt-toxiproxy-"+rand.Text()), freePort(t)
+	dir, own := filepath.Join(os.TempDir(), "curt-toxiproxy-"+rand.Text()), FreePort(t)
 	x = toxics{"http://127.0.0.1:" + own + "/proxies"}
 	pid = start(t, "toxiproxy", dir, own, port)
 	var proxies map[string]struct{ Listen string }

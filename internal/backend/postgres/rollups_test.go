@@ -32,6 +32,10 @@ func (c *counted) open(t *testing.T, config postgres.RollupsConfig) *postgres.Ro
 			t.Error(err)
 		}
 	})
+	await(t, "the database of roll-ups is reached", func() bool { // OpenRollups does not wait for one that is slow
+		_, err := s.Load(t.Context())
+		return err == nil
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made[s] = config

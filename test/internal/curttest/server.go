@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"curt/internal/testkit"
 )
 
 // Key is the admin key of every server that Start starts.
@@ -82,10 +84,7 @@ func Launch(t testing.TB, o Options) (*Server, error) {
 
 func launch(t testing.TB, o Options) (*Server, error) {
 	t.Helper()
-	admin, err := freeAddr(t.Context())
-	if err != nil {
-		return nil, err
-	}
+	admin := FreeAddr(t)
 	args := append(append([]string{}, o.Wrap...), Binary(t), "serve")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // the command is the test's
 	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="+admin,
@@ -111,19 +110,7 @@ func launch(t testing.TB, o Options) (*Server, error) {
 // FreeAddr returns a loopback address that nobody listens on, or fails the test.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	addr, err := freeAddr(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
-}
-
-func freeAddr(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
+	return net.JoinHostPort("127.0.0.1", testkit.FreePort(t))
 }
 
 // wait reaps the process. Its exit code is read from cmd.ProcessState.
