@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // AdminKeyID is the [Caller.KeyID] of the one admin key, and thereby the
@@ -60,7 +61,8 @@ type Keys struct {
 	random    io.Reader
 	log       *slog.Logger
 
-	uses uses
+	uses     uses
+	unstored repeatlog.Condition
 }
 
 // NewKeys returns an Authenticator that knows the admin key, of which it keeps only

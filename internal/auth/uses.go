@@ -77,6 +77,10 @@ func (k *Keys) Run(ctx context.Context) error {
 
 func (k *Keys) flush(ctx context.Context) {
 	if err := k.uses.flush(ctx, k.finder.store); err != nil {
-		k.log.LogAttrs(ctx, slog.LevelWarn, "last use of keys is not stored", slog.Any("err", err))
+		if again, due := k.unstored.Met(time.Now()); due {
+			k.log.LogAttrs(ctx, slog.LevelWarn, "last use of keys is not stored", slog.Any("err", err), again)
+		}
+	} else if sum, due := k.unstored.Over(time.Now()); due {
+		k.log.LogAttrs(ctx, slog.LevelInfo, "last use of keys is stored again", sum)
 	}
 }

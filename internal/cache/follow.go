@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -54,6 +55,7 @@ func (c *Tiered) follow(ctx context.Context, log ChangeLog, interval time.Durati
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	wanted, skipped := true, 0
+	var unread repeatlog.Condition
 	for {
 		if wanted {
 			skipped = 0
@@ -62,11 +64,16 @@ func (c *Tiered) follow(ctx context.Context, log ChangeLog, interval time.Durati
 			case err == nil:
 				c.polled.Store(c.clock())
 				c.polls.ended(began)
+				if sum, due := unread.Over(time.Now()); due {
+					c.cfg.Log.InfoContext(ctx, "change log can be read again", sum)
+				}
 			case errors.Is(err, link.ErrConflict):
 				c.recent.lost()
 				continue // at once: until then nothing is certain
 			case ctx.Err() == nil:
-				c.cfg.Log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err))
+				if again, due := unread.Met(time.Now()); due {
+					c.cfg.Log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err), again)
+				}
 			}
 		}
 		select {

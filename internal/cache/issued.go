@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -119,9 +120,14 @@ func (i *Issued) refill() {
 func (i *Issued) keepMarks(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(marksEvery)
 	defer tick.Stop()
+	var unread repeatlog.Condition
 	for {
 		if err := i.readMarks(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "leased ids cannot be read", slog.Any("err", err))
+			if again, due := unread.Met(time.Now()); due {
+				log.WarnContext(ctx, "leased ids cannot be read", slog.Any("err", err), again)
+			}
+		} else if sum, due := unread.Over(time.Now()); due {
+			log.InfoContext(ctx, "leased ids can be read again", sum)
 		}
 		select {
 		case <-ctx.Done():
@@ -170,11 +176,14 @@ func (i *Issued) keepFilled(ctx context.Context, log *slog.Logger) {
 // one only when ctx does.
 func (i *Issued) walk(ctx context.Context, log *slog.Logger) error {
 	after := link.Cursor("")
+	var unread repeatlog.Condition
 	for {
 		keys, next, err := i.store.Unminted(ctx, after, keysPerPage)
 		if err != nil {
 			if ctx.Err() == nil {
-				log.WarnContext(ctx, "codes not minted cannot be read", slog.Any("err", err))
+				if again, due := unread.Met(time.Now()); due {
+					log.WarnContext(ctx, "codes not minted cannot be read", slog.Any("err", err), again)
+				}
 			}
 			select {
 			case <-ctx.Done():

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"curt/internal/repeatlog"
 )
 
 // CaptureConfig says what Capture connects.
@@ -33,6 +35,7 @@ type Capture struct {
 	origin   origin
 	rests    [][]byte // per shard: what is left of what take returned
 	mark     int64    // of the last block
+	waiting  repeatlog.Condition
 
 	mu    sync.Mutex
 	stats CaptureStats // guarded by mu
@@ -105,7 +108,11 @@ func (c *Capture) Run(ctx context.Context) error {
 		}
 		if err := c.drain(ctx); err != nil {
 			c.count(func(s *CaptureStats) { s.Errors++ })
-			c.cfg.Logger.ErrorContext(ctx, "clicks wait in memory", slog.Any("err", err))
+			if again, due := c.waiting.Met(time.Now()); due {
+				c.cfg.Logger.ErrorContext(ctx, "clicks wait in memory", slog.Any("err", err), again)
+			}
+		} else if sum, due := c.waiting.Over(time.Now()); due {
+			c.cfg.Logger.InfoContext(ctx, "clicks no longer wait in memory", sum)
 		}
 	}
 }

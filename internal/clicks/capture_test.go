@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"net/netip"
 	"os"
@@ -171,6 +172,37 @@ func TestClicksWaitInTheRingWhileTheDiskIsFull(t *testing.T) {
 		synctest.Wait()
 		if n := len(readAll(t, log)); n != kept {
 			t.Errorf("%d clicks after space returned, kept %d", n, kept)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A disk that is full for two minutes and a half is logged at first, each minute, and when
+// there has been room for a minute: not at each drain.
+func TestAFullDiskIsLoggedEachMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var room atomic.Int64
+		var lines bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&lines, nil))
+		log := openLog(t, clicks.LogConfig{Dir: t.TempDir()}.WithFiles(func(path string) (clicks.SegmentFile, error) {
+			f, err := clicks.CreateSegment(path)
+			return fullDisk{f, &room, false}, err
+		}))
+		ring := clicks.NewRing(clicks.RingConfig{})
+		ring.Record(usualClick())
+		_, stop := startCapture(t, clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Logger: logger})
+		time.Sleep(150 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(lines.String(), "clicks wait in memory"); n != 3 {
+			t.Errorf("%d lines:\n%.2000s", n, lines.String())
+		}
+		room.Store(1 << 30)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if all := lines.String(); strings.Count(all, "\n") != 4 || strings.Count(all, "clicks no longer wait in memory") != 1 {
+			t.Errorf("in all:\n%.2000s", all)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

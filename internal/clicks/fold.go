@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // FoldConfig says what Fold reads and where it writes.
@@ -55,6 +56,8 @@ type Fold struct {
 	agents *agents // owned by Run
 	groups groups  // owned by Run
 	held   *Block  // owned by Run; read and not yet counted, because its groups are not known
+
+	loading, reading, learning, writing repeatlog.Condition
 
 	mu        sync.RWMutex
 	active    *aggregate // guarded by mu, filled by Run; nil until the state is loaded
@@ -143,7 +146,9 @@ func (f *Fold) load(ctx context.Context) (state State, ok bool) {
 		if ctx.Err() != nil {
 			return State{}, false
 		}
-		f.cfg.Logger.ErrorContext(ctx, "load fold position", slog.Any("err", err))
+		if again, due := f.loading.Met(time.Now()); due {
+			f.cfg.Logger.ErrorContext(ctx, "load fold position", slog.Any("err", err), again)
+		}
 		sleep(ctx, wait)
 	}
 }
@@ -160,6 +165,7 @@ func (f *Fold) loop(ctx context.Context, r *Reader, w *writer) error {
 		done := f.cfg.Work()
 		caughtUp := f.read(ctx, r)
 		done()
+		f.recovered(ctx, time.Now())
 		if now := time.Now(); !w.busy() && (now.After(due) || f.full()) {
 			if a := f.freeze(); a != nil {
 				w.write(a)
@@ -177,6 +183,18 @@ func (f *Fold) loop(ctx context.Context, r *Reader, w *writer) error {
 		case <-w.done:
 		case <-f.cfg.Log.grown:
 		case <-tick.C:
+		}
+	}
+}
+
+// recovered logs what is over.
+func (f *Fold) recovered(ctx context.Context, now time.Time) {
+	for what, c := range map[string]*repeatlog.Condition{
+		"load fold position": &f.loading, "read click log": &f.reading,
+		"clicks wait to be counted": &f.learning, "write roll-ups": &f.writing,
+	} {
+		if sum, due := c.Over(now); due {
+			f.cfg.Logger.InfoContext(ctx, "clicks are counted again", slog.String("over", what), sum)
 		}
 	}
 }
@@ -215,11 +233,15 @@ func (f *Fold) read(ctx context.Context, r *Reader) (caughtUp bool) {
 			f.skip(ctx, r, damage)
 			continue
 		case err != nil:
-			f.cfg.Logger.ErrorContext(ctx, "read click log", slog.Any("err", err))
+			if again, due := f.reading.Met(time.Now()); due {
+				f.cfg.Logger.ErrorContext(ctx, "read click log", slog.Any("err", err), again)
+			}
 			return true // the tick tries again
 		}
 		if err := f.groups.learn(ctx, &b); err != nil {
-			f.cfg.Logger.ErrorContext(ctx, "clicks wait to be counted", slog.Any("err", err))
+			if again, due := f.learning.Met(time.Now()); due {
+				f.cfg.Logger.ErrorContext(ctx, "clicks wait to be counted", slog.Any("err", err), again)
+			}
 			f.held = &b
 			return true // the tick tries again
 		}

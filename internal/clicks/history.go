@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // HistoryConfig says whose clicks a History finds.
@@ -50,6 +51,8 @@ type History struct {
 	groups   groups     // guarded by grouping
 	stats    HistoryStats
 	counting sync.Mutex // guards stats
+
+	blind, slow repeatlog.Condition // what keeps the log from being followed, and indexes from being written
 }
 
 // HistoryStats are counters since the start.
@@ -156,6 +159,9 @@ func (h *History) followOne(ctx context.Context) bool {
 	var damage *DamageError
 	switch {
 	case errors.Is(err, io.EOF):
+		if sum, due := h.blind.Over(time.Now()); due {
+			h.logger.InfoContext(ctx, "click log is followed again", sum)
+		}
 		return false
 	case errors.As(err, &damage):
 		h.count(func(s *HistoryStats) { s.Damages++ })
@@ -163,7 +169,9 @@ func (h *History) followOne(ctx context.Context) bool {
 		h.reader.Skip() // Fold logs it
 		return true
 	case err != nil:
-		h.logger.ErrorContext(ctx, "follow click log", slog.Any("err", err))
+		if again, due := h.blind.Met(time.Now()); due {
+			h.logger.ErrorContext(ctx, "follow click log", slog.Any("err", err), again)
+		}
 		return false // the next time tries again
 	}
 	if h.tail == nil || h.tail.number != b.At.Segment {
@@ -210,8 +218,13 @@ func (h *History) store(ctx context.Context) {
 func (h *History) write(ctx context.Context, x *segmentIndex) bool {
 	if err := x.write(filepath.Join(h.dir, indexName(x.number)), h.rest); err != nil {
 		h.count(func(s *HistoryStats) { s.Errors++ })
-		h.logger.WarnContext(ctx, "raw clicks are found slowly", slog.Any("err", err))
+		if again, due := h.slow.Met(time.Now()); due {
+			h.logger.WarnContext(ctx, "raw clicks are found slowly", slog.Any("err", err), again)
+		}
 		return false
+	}
+	if sum, due := h.slow.Over(time.Now()); due {
+		h.logger.InfoContext(ctx, "raw clicks are found fast again", sum)
 	}
 	h.count(func(s *HistoryStats) { s.Indexes++ })
 	return true

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"curt/internal/repeatlog"
 )
 
 // LogConfig says where the click log lies and how much of it is kept.
@@ -65,6 +67,8 @@ type Log struct {
 	cut      Position          // guarded by mu; where OpenLog cut off a torn end; zero = nowhere
 
 	grown chan struct{}
+
+	volatile, stuck repeatlog.Condition // logged by Run
 }
 
 // Watermark says that the log up to a position holds every kept click before a time.
@@ -310,7 +314,11 @@ func (l *Log) Run(ctx context.Context) error {
 			return l.Sync()
 		case now := <-tick.C:
 			if err := l.Sync(); err != nil {
-				l.cfg.Logger.ErrorContext(ctx, "click log is not durable", slog.Any("err", err))
+				if again, due := l.volatile.Met(now); due {
+					l.cfg.Logger.ErrorContext(ctx, "click log is not durable", slog.Any("err", err), again)
+				}
+			} else if sum, due := l.volatile.Over(now); due {
+				l.cfg.Logger.InfoContext(ctx, "click log is durable again", sum)
 			}
 			l.trim(ctx, now)
 		}

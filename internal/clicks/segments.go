@@ -80,6 +80,9 @@ func (l *Log) trim(ctx context.Context, now time.Time) {
 	for {
 		victim, unfolded, ok := l.victim(now)
 		if !ok {
+			if sum, due := l.stuck.Over(now); due {
+				l.cfg.Logger.InfoContext(ctx, "click log segments are removed again", sum)
+			}
 			return
 		}
 		path := filepath.Join(l.cfg.Dir, segmentName(victim.number))
@@ -89,7 +92,9 @@ func (l *Log) trim(ctx context.Context, now time.Time) {
 			l.cfg.Logger.ErrorContext(ctx, "click log is full, clicks are lost", slog.String("segment", path), slog.Uint64("clicks", lost))
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.cfg.Logger.ErrorContext(ctx, "remove click log segment", slog.Any("err", err))
+			if again, due := l.stuck.Met(now); due {
+				l.cfg.Logger.ErrorContext(ctx, "remove click log segment", slog.Any("err", err), again)
+			}
 			return // the next tick tries again
 		}
 		_ = os.Remove(filepath.Join(l.cfg.Dir, indexName(victim.number))) // what stays, History removes

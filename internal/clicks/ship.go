@@ -8,6 +8,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"curt/internal/repeatlog"
 )
 
 // Sink takes what the log holds elsewhere, such as to Kafka. Its methods are called by one
@@ -61,6 +63,7 @@ type Shipper struct {
 	stats  ShipStats // guarded by mu
 	landed chan struct{}
 
+	waiting  repeatlog.Condition
 	promised int64    // owned by Run: for our own instance
 	open     []uint64 // owned by Run: instances that were not told to have ended, our own the last
 }
@@ -138,7 +141,9 @@ func (s *Shipper) Run(ctx context.Context) error {
 		s.stats.Failures++
 		s.stats.Err = err
 		s.mu.Unlock()
-		s.cfg.Logger.ErrorContext(ctx, "clicks wait in the log, they are sent again", slog.Any("err", err))
+		if again, due := s.waiting.Met(time.Now()); due {
+			s.cfg.Logger.ErrorContext(ctx, "clicks wait in the log, they are sent again", slog.Any("err", err), again)
+		}
 		sleep(ctx, wait)
 	}
 }
@@ -174,6 +179,9 @@ func (s *Shipper) ship(ctx context.Context) error {
 		}
 		if err := p.settle(sending, time.Now()); err != nil {
 			return err
+		}
+		if sum, due := s.waiting.Over(time.Now()); due {
+			s.cfg.Logger.InfoContext(ctx, "clicks no longer wait in the log", sum)
 		}
 		if ctx.Err() != nil && caughtUp && !s.flying() {
 			if err := p.follow(sending, p.cfg.Instance); err != nil { // it may have had no click

@@ -82,7 +82,9 @@ func (w *writer) run(a *aggregate) {
 		w.fold.mu.Lock()
 		w.fold.stats.BatchErrors++
 		w.fold.mu.Unlock()
-		w.fold.cfg.Logger.ErrorContext(w.ctx, "write roll-ups", slog.Any("err", err))
+		if again, due := w.fold.writing.Met(time.Now()); due {
+			w.fold.cfg.Logger.ErrorContext(w.ctx, "write roll-ups", slog.Any("err", err), again)
+		}
 		if errors.Is(err, ErrGeneration) {
 			w.failed <- err
 			return

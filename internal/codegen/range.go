@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -137,11 +138,16 @@ func (r *Range) Burned(code link.Code) {
 // Run keeps a spare range at hand until ctx ends, and returns nil then. Without it
 // Next leases for itself, and callers wait for that.
 func (r *Range) Run(ctx context.Context) error {
+	var failing repeatlog.Condition
 	for {
 		var retry <-chan time.Time
 		if err := r.prefetch(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrExhausted) {
-			r.log.WarnContext(ctx, "lease of codes failed", slog.String("counter", r.counter), slog.Any("err", err))
+			if again, due := failing.Met(time.Now()); due {
+				r.log.WarnContext(ctx, "lease of codes failed", slog.String("counter", r.counter), slog.Any("err", err), again)
+			}
 			retry = time.After(leaseRetry)
+		} else if sum, due := failing.Over(time.Now()); due {
+			r.log.InfoContext(ctx, "codes are leased again", slog.String("counter", r.counter), sum)
 		}
 		select {
 		case <-ctx.Done():

@@ -90,6 +90,7 @@ type api struct {
 	hosts     auth.Hosts
 	cursors   cursors
 	mappings  []mapping
+	failures  failures
 	buffers   *sync.Pool
 	drawer    *qr.Drawer
 	schemas   huma.Registry // what the description says, by name

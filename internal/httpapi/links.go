@@ -228,7 +228,9 @@ func (c *call) clicks(ctx context.Context, keys ...link.Key) []*uint64 {
 	}
 	counts, err := c.api.stats.Clicks(ctx, keys)
 	if err != nil || len(counts) != len(keys) {
-		c.api.log.LogAttrs(ctx, slog.LevelWarn, "clicks of links are unknown", slog.Any("err", err))
+		if again, due := c.api.failures.met(c.now, failure{detail: "clicks of links are unknown"}); due {
+			c.api.log.LogAttrs(ctx, slog.LevelWarn, "clicks of links are unknown", slog.Any("err", err), again)
+		}
 		return totals
 	}
 	for i := range counts {

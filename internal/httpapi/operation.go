@@ -74,6 +74,7 @@ func (a *api) run(op *operation, w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a.fail(w, r, err)
 	}
+	a.failures.over(r.Context(), a.log, a.now())
 }
 
 // recover turns a panic into a logged 500, unless it is net/http's own way to cut

@@ -203,7 +203,9 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, p)
 }
 
-// explain is problem, with a line in the log for failures of the server's own.
+// explain is problem, with a line in the log for failures of the server's own. Those that
+// the table knows may be met by every request for hours: they are logged at first and then
+// each minute, with how many there were, and one by one only for who debugs.
 func (a *api) explain(r *http.Request, err error) Problem {
 	p, known := a.problem(err)
 	level := slog.LevelWarn
@@ -212,10 +214,20 @@ func (a *api) explain(r *http.Request, err error) Problem {
 		p.Detail = "the failure was logged under the request_id"
 	}
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		var again slog.Attr
+		if known {
+			var due bool
+			if again, due = a.failures.met(a.now(), failure{r.Pattern, p.Detail}); !due {
+				level = slog.LevelDebug
+			}
+		}
+		if !a.log.Enabled(r.Context(), level) {
+			return p // an id would name nothing
+		}
 		p.RequestID = rand.Text()
 		a.log.LogAttrs(r.Context(), level, "request failed",
 			slog.Int("status", p.Status), slog.String("request_id", p.RequestID),
-			slog.String("method", r.Method), slog.String("route", r.Pattern), slog.Any("err", err))
+			slog.String("method", r.Method), slog.String("route", r.Pattern), slog.Any("err", err), again)
 	}
 	return p
 }

@@ -17,6 +17,7 @@ import (
 	"curt/internal/link"
 	"curt/internal/moderation"
 	"curt/internal/ratelimit"
+	"curt/internal/repeatlog"
 )
 
 // Journal is what the desk reads of a moderation.Journal.
@@ -89,6 +90,8 @@ type Desk struct {
 	kicked  chan struct{} // capacity 1: the journal has grown
 
 	waiting, overdue atomic.Int64 // cases, as counted last
+
+	keyless, behind repeatlog.Condition
 }
 
 // New returns a Desk.

@@ -49,7 +49,6 @@ func (d *Desk) Run(ctx context.Context) error {
 	turns := time.NewTicker(followEvery)
 	defer turns.Stop()
 	var counted, swept, forgotten time.Time
-	failing := false
 	for {
 		now := d.config.Now()
 		err := errors.Join(d.follow(ctx), d.settle(ctx, now))
@@ -65,10 +64,13 @@ func (d *Desk) Run(ctx context.Context) error {
 			forgotten = now
 			err = errors.Join(err, d.forget(ctx, now))
 		}
-		if err != nil && !failing && ctx.Err() == nil { // once, not once a second
-			d.config.Log.LogAttrs(ctx, slog.LevelWarn, "the review queue is behind", slog.Any("err", err))
+		if err != nil && ctx.Err() == nil {
+			if again, due := d.behind.Met(now); due {
+				d.config.Log.LogAttrs(ctx, slog.LevelWarn, "the review queue is behind", slog.Any("err", err), again)
+			}
+		} else if sum, due := d.behind.Over(now); due {
+			d.config.Log.LogAttrs(ctx, slog.LevelInfo, "the review queue is no longer behind", sum)
 		}
-		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

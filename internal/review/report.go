@@ -112,8 +112,13 @@ func (d *Desk) network(ctx context.Context, now time.Time, addr netip.Addr) uint
 	}
 	key, err := d.config.DayKeys.DayKey(ctx, now)
 	if err != nil {
-		d.config.Log.WarnContext(ctx, "the network of a report is not told apart: no day key", slog.Any("err", err))
+		if again, due := d.keyless.Met(now); due {
+			d.config.Log.WarnContext(ctx, "the network of a report is not told apart: no day key", slog.Any("err", err), again)
+		}
 		return 0
+	}
+	if sum, due := d.keyless.Over(now); due {
+		d.config.Log.InfoContext(ctx, "networks of reports are told apart again", sum)
 	}
 	h := hmac.New(sha256.New, key[:])
 	h.Write([]byte("report\x00" + ratelimit.ClientSurroundings(addr).String()))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -69,6 +70,8 @@ type Indexer struct {
 
 	indexed  atomic.Uint64
 	complete atomic.Bool
+
+	stopped, stuck repeatlog.Condition
 
 	// Owned by Run.
 	at       Position
@@ -130,10 +133,14 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // recover makes the index one that can go on.
 func (x *Indexer) recover(ctx context.Context, err error) {
-	x.cfg.Log.ErrorContext(ctx, "search index stopped, it is tried again", slog.Any("err", err))
+	if again, due := x.stopped.Met(time.Now()); due {
+		x.cfg.Log.ErrorContext(ctx, "search index stopped, it is tried again", slog.Any("err", err), again)
+	}
 	if errors.Is(err, ErrDamaged) || errors.Is(err, errLost) {
 		if err := x.cfg.Index.Reset(ctx); err != nil {
-			x.cfg.Log.ErrorContext(ctx, "empty the search index", slog.Any("err", err))
+			if again, due := x.stuck.Met(time.Now()); due {
+				x.cfg.Log.ErrorContext(ctx, "empty the search index", slog.Any("err", err), again)
+			}
 		}
 	}
 }
@@ -160,6 +167,9 @@ func (x *Indexer) follow(ctx context.Context) error {
 			if busy = busy || more; more {
 				x.pace.rest(ctx, time.Since(began))
 			}
+		}
+		if sum, due := x.stopped.Over(time.Now()); due {
+			x.cfg.Log.InfoContext(ctx, "search index goes on", sum)
 		}
 		if !busy {
 			sleep(ctx, tick)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // Ranking keeps the order of links by clicks. Links without clicks are not in it. The
@@ -77,6 +78,8 @@ type RankerConfig struct {
 type Ranker struct {
 	cfg  RankerConfig
 	pace *pace
+
+	stopped repeatlog.Condition
 
 	mu         sync.Mutex
 	coming     []link.Key            // guarded by mu: of a batch that is not counted yet
@@ -158,7 +161,9 @@ func (r *Ranker) crowd() bool {
 func (r *Ranker) Run(ctx context.Context) error {
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
 		if err := r.follow(ctx); ctx.Err() == nil {
-			r.cfg.Log.ErrorContext(ctx, "ranking by clicks stopped, it is tried again", slog.Any("err", err))
+			if again, due := r.stopped.Met(time.Now()); due {
+				r.cfg.Log.ErrorContext(ctx, "ranking by clicks stopped, it is tried again", slog.Any("err", err), again)
+			}
 		}
 		sleep(ctx, wait)
 	}
@@ -185,6 +190,9 @@ func (r *Ranker) follow(ctx context.Context) error {
 		r.pace.wait(ctx, r.cfg.Redirects, r.crowd)
 		if err := r.some(ctx); err != nil {
 			return err
+		}
+		if sum, due := r.stopped.Over(time.Now()); due {
+			r.cfg.Log.InfoContext(ctx, "ranking by clicks goes on", sum)
 		}
 		sleep(ctx, tick)
 	}

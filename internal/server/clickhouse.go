@@ -13,6 +13,7 @@ import (
 	"curt/internal/backend/clickhouse"
 	"curt/internal/clicks"
 	"curt/internal/config"
+	"curt/internal/repeatlog"
 )
 
 // openCounted makes the store of clicks that workers bring to ClickHouse, for whoever shows
@@ -47,6 +48,7 @@ const settleEvery, settleRetry = 5 * time.Minute, 10 * time.Second
 // settle settles the days of ClickHouse that are over, until ctx ends. What fails is done at
 // the next turn: meanwhile values are counted from the clicks themselves.
 func (s *Server) settle(ctx context.Context) error {
+	var failing repeatlog.Condition
 	for ctx.Err() == nil {
 		store, pause := s.clicks.counted, settleRetry
 		if store.Healthy() == nil {
@@ -55,9 +57,14 @@ func (s *Server) settle(ctx context.Context) error {
 			switch {
 			case ctx.Err() != nil:
 			case err != nil:
-				s.log.ErrorContext(ctx, "values of a day are not added up, it is tried again", slog.Any("err", err))
+				if again, due := failing.Met(time.Now()); due {
+					s.log.ErrorContext(ctx, "values of a day are not added up, it is tried again", slog.Any("err", err), again)
+				}
 			case days > 0:
 				s.log.InfoContext(ctx, "values of days are added up", slog.Int("days", days))
+			}
+			if sum, due := failing.Over(time.Now()); due && err == nil {
+				s.log.InfoContext(ctx, "days can be added up again", sum)
 			}
 		}
 		wait(ctx, pause, nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -100,12 +101,17 @@ func (w *watched) days() int { w.mu.Lock(); defer w.mu.Unlock(); return w.unsett
 // watchCounts compares what ClickHouse has added up with the clicks, an hour at a time, until
 // ctx ends. Of several workers the one does that has the first partition.
 func (s *Server) watchCounts(ctx context.Context) error {
+	var failing repeatlog.Condition
 	for ctx.Err() == nil {
 		pause := settleRetry
 		if s.clicks.counted.Healthy() == nil {
 			pause = watchEvery
 			if err := s.watchOnce(ctx, time.Now()); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "the statistics are not compared with the clicks, it is tried again", slog.Any("err", err))
+				if again, due := failing.Met(time.Now()); due {
+					s.log.WarnContext(ctx, "the statistics are not compared with the clicks, it is tried again", slog.Any("err", err), again)
+				}
+			} else if sum, due := failing.Over(time.Now()); due {
+				s.log.InfoContext(ctx, "the statistics are compared with the clicks again", sum)
 			}
 		}
 		wait(ctx, pause, nil)

@@ -9,6 +9,7 @@ import (
 	"curt/internal/abuse"
 	"curt/internal/link"
 	"curt/internal/moderation"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -73,6 +74,7 @@ func (r *Rechecker) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var began time.Time
 	var edition uint64
+	var failing repeatlog.Condition
 	for {
 		var now time.Time
 		select {
@@ -88,9 +90,14 @@ func (r *Rechecker) Run(ctx context.Context) error {
 		}
 		if err := r.round(ctx); err != nil {
 			if ctx.Err() == nil {
-				r.cfg.Log.ErrorContext(ctx, "links cannot be judged again; trying again", slog.Any("err", err))
+				if again, due := failing.Met(time.Now()); due {
+					r.cfg.Log.ErrorContext(ctx, "links cannot be judged again; trying again", slog.Any("err", err), again)
+				}
 			}
 			continue
+		}
+		if sum, due := failing.Over(time.Now()); due {
+			r.cfg.Log.InfoContext(ctx, "links are judged again", sum)
 		}
 		began, edition = now, known
 	}

@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -221,12 +222,15 @@ func (p *partition) bury(b *block) error {
 	}
 	p.stats.poison.Add(uint64(len(b.poison)))
 	p.log.WarnContext(p.open, "records cannot be read", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
+	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
 		err := p.group.Bury(p.open, b.poison, b.reasons)
 		if err == nil {
 			return nil
 		}
-		p.log.WarnContext(p.open, "clicks wait in Kafka: dead letters cannot be written", slog.Any("err", err))
+		if again, due := failing.Met(time.Now()); due {
+			p.log.WarnContext(p.open, "clicks wait in Kafka: dead letters cannot be written", slog.Any("err", err), again)
+		}
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
@@ -235,12 +239,15 @@ func (p *partition) bury(b *block) error {
 
 // workspaces finds out for whose statistics clicks count.
 func (p *partition) workspaces(b *block) error {
+	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
 		err := p.names.fill(p.open, b.rows)
 		if err == nil {
 			return nil
 		}
-		p.log.WarnContext(p.open, "clicks wait in Kafka: the links do not say whose they are", slog.Any("err", err))
+		if again, due := failing.Met(time.Now()); due {
+			p.log.WarnContext(p.open, "clicks wait in Kafka: the links do not say whose they are", slog.Any("err", err), again)
+		}
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}

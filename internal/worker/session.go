@@ -13,6 +13,7 @@ import (
 
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
+	"curt/internal/repeatlog"
 )
 
 // closingTime is how long a block may take that is being inserted when its partition is to
@@ -66,14 +67,19 @@ func (s *session) poll(ctx context.Context) error {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	var failing repeatlog.Condition
 	for ctx.Err() == nil {
 		err := s.group.Poll(reading, s.dispatch)
 		if s.life.Err() != nil {
 			return context.Cause(s.life)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.cfg.Logger.WarnContext(ctx, "clicks wait in Kafka: it cannot be read", slog.Any("err", err))
+			if again, due := failing.Met(time.Now()); due {
+				s.cfg.Logger.WarnContext(ctx, "clicks wait in Kafka: it cannot be read", slog.Any("err", err), again)
+			}
 			_ = pause(reading, waitFirst) // the loop sees it
+		} else if sum, due := failing.Over(time.Now()); due {
+			s.cfg.Logger.InfoContext(ctx, "Kafka can be read again", sum)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/kafka"
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // Store is what a worker needs of ClickHouse.
@@ -71,6 +72,7 @@ func New(c Config) *Worker {
 
 // Run works until ctx ends. Whatever is away, clicks wait in Kafka.
 func (w *Worker) Run(ctx context.Context) error {
+	var failing repeatlog.Condition
 	for wait := waitFirst; ctx.Err() == nil; wait = min(2*wait, waitMost) {
 		began := time.Now()
 		err := w.session(ctx)
@@ -78,7 +80,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			return nil //nolint:nilerr // what ended with it is gone on with by others
 		}
 		w.stats.sessions.Add(1)
-		w.cfg.Logger.WarnContext(ctx, "the worker joins its group again", slog.Any("err", err))
+		if again, due := failing.Met(time.Now()); due {
+			w.cfg.Logger.WarnContext(ctx, "the worker joins its group again", slog.Any("err", err), again)
+		}
 		if time.Since(began) > waitMost {
 			wait = waitFirst
 		}

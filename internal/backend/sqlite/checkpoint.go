@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -53,9 +54,14 @@ func walState(t *tx, pragma string) (w wal, err error) {
 // log from its beginning. A reader that stays in an old state, such as a backup,
 // delays this; the log grows meanwhile.
 func (s *Links) Run(ctx context.Context) error {
+	var failing repeatlog.Condition
 	return afterWrites(ctx, s.writer.committed, checkpointPause, func() error {
 		if err := s.checkpointIfDue(ctx); err != nil && ctx.Err() == nil {
-			s.config.Log.ErrorContext(ctx, "checkpoint of links failed", slog.Any("err", err))
+			if again, due := failing.Met(time.Now()); due {
+				s.config.Log.ErrorContext(ctx, "checkpoint of links failed", slog.Any("err", err), again)
+			}
+		} else if sum, due := failing.Over(time.Now()); due {
+			s.config.Log.InfoContext(ctx, "checkpoints of links succeed again", sum)
 		}
 		return nil
 	})
