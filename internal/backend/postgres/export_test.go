@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"net"
 
 	"curt/internal/link"
 )
@@ -46,4 +47,14 @@ func Statements() map[string]string {
 		"notes": sqlNotes, "count network": sqlCountNetwork, "link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal,
 		"forget notes": sqlForgetNotes, "forget appeals": sqlForgetAppeals,
 	}
+}
+
+// Full reports whether each connection that the store may have is open.
+func (s *Links) Full() bool {
+	return s.read.Stat().TotalConns() == s.read.Stat().MaxConns() && s.write.Stat().TotalConns() == s.write.Stat().MaxConns()
+}
+
+// Dial connects as pools do.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return dial(ctx, network, address)
 }

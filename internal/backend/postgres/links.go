@@ -75,6 +75,7 @@ func (c LinksConfig) withDefaults() LinksConfig {
 // Healthy and Tables.
 type Links struct {
 	config LinksConfig
+	conns  liveness // of both pools
 	read   *pgxpool.Pool
 	write  *pgxpool.Pool
 	joiner *joiner
@@ -114,7 +115,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 }
 
 func (s *Links) open(ctx context.Context) (err error) {
-	if s.write, err = newPool(ctx, s.config.URL, int32(s.config.Writers)); err != nil {
+	if s.write, err = s.conns.newPool(ctx, s.config.URL, int32(s.config.Writers)); err != nil {
 		return err
 	}
 	warning, err := fit(ctx, s.write)
@@ -130,7 +131,7 @@ func (s *Links) open(ctx context.Context) (err error) {
 	if err := migrate(ctx, s.write, migrationFiles, "migrations", goose.DefaultTablename); err != nil {
 		return err
 	}
-	if s.read, err = resized(ctx, s.write, int32(s.config.Readers)); err != nil {
+	if s.read, err = s.conns.resized(ctx, s.write, int32(s.config.Readers)); err != nil {
 		return err
 	}
 	s.joiner = newJoiner(max(1, s.config.Writers/2), s.createJoined)

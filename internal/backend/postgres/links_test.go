@@ -121,6 +121,7 @@ func TestPostgres(t *testing.T) {
 		"statements find what they want by an index":   plans,
 		"what is missing in a database is told":        missing,
 		"a write whose answer is lost is uncertain":    answersLost,
+		"connections that fell silent are given up":    fellSilent,
 	} {
 		t.Run(name, func(t *testing.T) { prove(t, d) })
 	}

@@ -28,6 +28,10 @@ const (
 // would look for on another server connection: PgBouncer before 1.21 fails two of three
 // statements so.
 func newPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {
+	return new(liveness).newPool(ctx, url, size)
+}
+
+func (l *liveness) newPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnfit, err)
@@ -53,8 +57,7 @@ func newPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error)
 			c.RuntimeParams[name] = value
 		}
 	}
-	config.AfterConnect = noteDirect
-	pool, err := connected(ctx, config)
+	pool, err := l.connected(ctx, config)
 	if stateOf(err) != stateUnknownStart {
 		return pool, err
 	}
@@ -63,14 +66,14 @@ func newPool(ctx context.Context, url string, size int32) (*pgxpool.Pool, error)
 	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
 		delete(c.RuntimeParams, name)
 	}
-	return connected(ctx, config)
+	return l.connected(ctx, config)
 }
 
 func millisText(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
 // connected opens a pool and its first connection.
-func connected(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
-	pool, err := pgxpool.NewWithConfig(ctx, config.Copy())
+func (l *liveness) connected(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
+	pool, err := l.open(ctx, config.Copy(), pingLimit)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -88,10 +91,10 @@ func connected(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, erro
 
 // resized returns a second pool to the server of a first one, which has found out what it
 // takes. It connects when it is used.
-func resized(ctx context.Context, pool *pgxpool.Pool, size int32) (*pgxpool.Pool, error) {
+func (l *liveness) resized(ctx context.Context, pool *pgxpool.Pool, size int32) (*pgxpool.Pool, error) {
 	config := pool.Config()
 	config.MaxConns = size
-	second, err := pgxpool.NewWithConfig(ctx, config)
+	second, err := l.open(ctx, config, pingLimit)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -117,8 +120,7 @@ func lazyPool(url string, size int32) (*pgxpool.Pool, error) {
 	if _, set := c.RuntimeParams["application_name"]; !set {
 		c.RuntimeParams["application_name"] = "curt"
 	}
-	config.AfterConnect = noteDirect
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	pool, err := new(liveness).open(context.Background(), config, replicaLimit-50*time.Millisecond)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

@@ -1,6 +1,7 @@
 // Package relay passes TCP connections on to a server, and can have those that subscribed to
-// something fall silent: both ends keep them, and hear nothing any more. No packet filter is
-// needed for that, and what else the server is asked goes on.
+// something fall silent, or those that are open, or new ones: both ends keep them, and hear
+// nothing any more. No packet filter is needed for that, and what else the server is asked
+// goes on.
 package relay
 
 import (
@@ -17,6 +18,7 @@ type Relay struct {
 	target string
 	listen net.Listener
 	mute   atomic.Bool
+	hold   atomic.Bool
 	owned  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -27,7 +29,7 @@ type Relay struct {
 type pair struct {
 	client, server net.Conn
 	subscribed     atomic.Bool // the client asked to be told something
-	silent         atomic.Bool // and something was withheld: the rest would make no sense
+	silent         atomic.Bool // something was withheld: the rest would make no sense
 }
 
 // Start listens on a free port of the loopback for what goes to target, host:port. The
@@ -61,6 +63,18 @@ func (r *Relay) Mute(on bool) {
 	}
 }
 
+// Silence has all connections that are open fall silent for good. New ones are passed on.
+func (r *Relay) Silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.pairs {
+		p.silent.Store(true)
+	}
+}
+
+// Hold has new connections be silent, for good, as long as it is on.
+func (r *Relay) Hold(on bool) { r.hold.Store(on) }
+
 // Close ends all connections and returns when their goroutines have ended.
 func (r *Relay) Close() error {
 	err := r.listen.Close()
@@ -89,6 +103,7 @@ func (r *Relay) accept() {
 			continue
 		}
 		p := &pair{client: client, server: server}
+		p.silent.Store(r.hold.Load())
 		if !r.keep(p) {
 			p.close()
 			return
