@@ -70,3 +70,9 @@ func (r *Recent) Settled(now time.Duration) (link.Sequence, bool) { return r.set
 
 // Early is whether a reader loads an entry anew.
 func Early(left, cost time.Duration, chance float64) bool { return early(left, cost, chance) }
+
+// Collide puts what L1 holds of a key where another would be, as if both had one hash.
+func (c *Tiered) Collide(held, other link.Key) {
+	e := c.peek(c.hashString(held.Domain, held.Code), held)
+	c.l1.Set(c.hashString(other.Domain, other.Code), e)
+}
