@@ -249,3 +249,30 @@ func TestWhoLoadsAnewBeforeTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// A new beginning knows nothing of the log that was read before.
+func TestANewBeginningForgetsThePositionsBefore(t *testing.T) {
+	const lag = 100 * time.Millisecond
+	r, now := cache.NewRecent(), time.Hour
+	r.Begin(1000)
+	r.Complete()
+	for range 100 { // positions of the first log are settled
+		now += cache.WarmWithin / 10
+		r.Settle(now)
+		r.AsOf(now, lag)
+	}
+	if _, known := r.Settled(now); !known {
+		t.Fatal("nothing is settled")
+	}
+	r.Lost()
+	r.Begin(20)
+	if _, wanted := r.Unknown(); !wanted {
+		t.Error("what the new log had before is not wanted")
+	}
+	if seq, known := r.AsOf(now, lag); known {
+		t.Errorf("as of %d, of the log before", seq)
+	}
+	if seq, known := r.Settled(now); known {
+		t.Errorf("settled at %d, of the log before", seq)
+	}
+}
