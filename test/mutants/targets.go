@@ -130,7 +130,7 @@ func otherTargets() []target {
 		},
 		{
 			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 12, Services: true,
-			Files:   []string{"commit.go", "again.go", "group.go"},
+			Files:   []string{"record.go", "commit.go", "group.go", "producer.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/events", "TestEveryClickCountsOnce/^1$|TestAway"}},
 		},
 		{
