@@ -205,3 +205,63 @@ func TestVerifySaysWhatItCannotRead(t *testing.T) {
 		}
 	}
 }
+
+// Evidence and reasons may be as long as they may.
+func TestBoundsOfOrders(t *testing.T) {
+	d := newDesk(t)
+	orders := make([]moderation.Order, moderation.MaxOrders)
+	for i := range orders {
+		orders[i] = moderation.Order{
+			Key: d.make(t, i), Safety: link.Legal, Action: moderation.ActionAnswer,
+			Reason: strings.Repeat("ü\n", moderation.MaxReason/4) + "end"[:moderation.MaxReason%4], Evidence: strings.Repeat("x", moderation.MaxEvidence),
+		}
+	}
+	out, err := d.Decide(t.Context(), noon(), "moderator", orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range out {
+		if o.Err != nil || o.Entry.Action != moderation.ActionAnswer || len(o.Entry.Evidence.Body) != moderation.MaxEvidence {
+			t.Errorf("order %d: %+v", i, o)
+		}
+	}
+}
+
+// An erasure speaks of another entry, never of itself.
+func TestAnErasureDoesNotExplainItself(t *testing.T) {
+	j := moderationtest.NewMemory()
+	e := moderationtest.Decision(t, 1, link.Warn)
+	e.Action = moderation.ActionErase
+	e.Reason, e.Evidence = moderation.Commit("entry 1: names a person", [16]byte{1}), moderation.Commit("a name", [16]byte{2})
+	if _, err := j.Append(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := moderation.Verify(t.Context(), j, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.Spoil(1, func(e *moderation.Entry) { e.Evidence = e.Evidence.Erase() })
+	if _, err := moderation.Verify(t.Context(), j, nil); !errors.Is(err, moderation.ErrBroken) {
+		t.Errorf("what an erasure said itself was taken away: %v", err)
+	}
+}
+
+// An erasure that does not say any more of which entry it was explains one, not two.
+func TestOneErasureExplainsOneEntry(t *testing.T) {
+	d := newDesk(t)
+	k := d.make(t, 1)
+	for _, s := range []link.Safety{link.Warn, link.Blocked} {
+		d.decide(t, k, s)
+	}
+	for _, sequence := range []uint64{1, 3} { // the second erases what the first says
+		if _, err := d.Erase(t.Context(), noon(), "a-person", sequence, "names a person"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := moderation.Verify(t.Context(), d.journal, nil); err != nil {
+		t.Errorf("erased by the rules: %v", err)
+	}
+	d.journal.Spoil(2, func(e *moderation.Entry) { e.Reason = e.Reason.Erase() })
+	if last, err := moderation.Verify(t.Context(), d.journal, nil); !errors.Is(err, moderation.ErrBroken) {
+		t.Errorf("two entries are empty and one erasure is left for them: sound up to %d, %v", last.Sequence, err)
+	}
+}

@@ -1,0 +1,78 @@
+package cache
+
+import (
+	"time"
+
+	"curt/internal/link"
+)
+
+// Recent is what a process knows of the change log, for its tests.
+type Recent struct{ recent }
+
+// What Recent remembers.
+const (
+	Remembered = remembered
+	Unnumbered = unnumbered
+	WarmWithin = warmWithin
+)
+
+// NewRecent returns one that remembers changes by key.
+func NewRecent() *Recent {
+	r := new(Recent)
+	r.keep()
+	return r
+}
+
+// Begin forgets everything up to the head.
+func (r *Recent) Begin(head link.Sequence) { r.begin(head) }
+
+// Lost says that the position is not in the log any more.
+func (r *Recent) Lost() { r.lost() }
+
+// Head returns how far the log was heard.
+func (r *Recent) Head() (link.Sequence, bool) { return r.head() }
+
+// Advance notes a change as a peer told it.
+func (r *Recent) Advance(h uint64, ch link.Change) bool { return r.advance(h, ch) }
+
+// Read notes a change as the log told it.
+func (r *Recent) Read(h uint64, ch link.Change) { r.read(h, ch) }
+
+// Heard notes a change whose place in the log is not known.
+func (r *Recent) Heard(h uint64, v link.Version) { r.heard(h, v) }
+
+// Before adds changes below what is known.
+func (r *Recent) Before(from link.Sequence, hashes []uint64, changes []link.Change) bool {
+	return r.before(from, hashes, changes)
+}
+
+// Unknown returns below what nothing is known, and whether it is wanted.
+func (r *Recent) Unknown() (link.Sequence, bool) { return r.unknown() }
+
+// Complete says that the log has nothing more below.
+func (r *Recent) Complete() { r.complete() }
+
+// Vouches reports whether a version is still true.
+func (r *Recent) Vouches(h uint64, v link.Version, asOf link.Sequence) bool {
+	return r.vouches(h, v, asOf)
+}
+
+// AsOf returns a position that what is read from now on is not behind.
+func (r *Recent) AsOf(now, lag time.Duration) (link.Sequence, bool) {
+	return r.asOf(int64(now), int64(lag))
+}
+
+// Settle notes the present position for Settled.
+func (r *Recent) Settle(now time.Duration) { r.settle(int64(now)) }
+
+// Settled returns a position of a while ago.
+func (r *Recent) Settled(now time.Duration) (link.Sequence, bool) { return r.settled(int64(now)) }
+
+// Early is whether a reader loads an entry anew.
+func Early(left, cost time.Duration, chance float64) bool { return early(left, cost, chance) }
+
+// Collide puts what L1 holds of a key where another would be, as if both had one hash.
+func (c *Tiered) Collide(held, other link.Key) {
+	e := c.peek(c.hashString(held.Domain, held.Code), held)
+	c.l1.Set(c.hashString(other.Domain, other.Code), e)
+}
