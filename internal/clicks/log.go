@@ -54,6 +54,7 @@ type Log struct {
 	current   *openSegment
 
 	syncing sync.Mutex // held by Sync for its fsyncs
+	folder  *os.File   // stays open, as a flood of connections may leave no descriptor to open it with
 
 	mu       sync.Mutex
 	segments []segment         // guarded by mu; by number
@@ -136,9 +137,13 @@ func OpenLog(c LogConfig) (*Log, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open click log: %w", err)
 	}
-	l := &Log{cfg: c, grown: make(chan struct{}, 1)}
-	if err := l.recover(); err != nil {
+	folder, err := os.Open(c.Dir)
+	if err != nil {
 		return nil, fmt.Errorf("open click log: %w", err)
+	}
+	l := &Log{cfg: c, folder: folder, grown: make(chan struct{}, 1)}
+	if err := l.recover(); err != nil {
+		return nil, fmt.Errorf("open click log: %w", errors.Join(err, folder.Close()))
 	}
 	return l, nil
 }
@@ -254,7 +259,7 @@ func (l *Log) Sync() error {
 	for _, f := range dirty {
 		errs = append(errs, l.syncFile(f))
 	}
-	err := errors.Join(append(errs, syncDir(l.cfg.Dir))...)
+	err := errors.Join(append(errs, l.folder.Sync())...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.synced = target
@@ -330,7 +335,7 @@ func (l *Log) Close() error {
 	l.appending.Lock()
 	l.retire()
 	l.appending.Unlock()
-	return l.Sync()
+	return errors.Join(l.Sync(), l.folder.Close())
 }
 
 // End returns where the log ends: everything before can be read.

@@ -2,19 +2,53 @@
 
 package server
 
-import "syscall"
+import (
+	"fmt"
+	"strconv"
+	"syscall"
+
+	"curt/internal/config"
+)
 
 // keptBack are the descriptors that stay for databases, logs and listeners, so that
-// a flood of connections never takes a store's.
-const keptBack = 128
+// a flood of connections never takes a store's. Where the limit is low, half of it does,
+// of which they need most of 64: leastDescriptors is the lowest limit to start with.
+const keptBack, leastDescriptors = 128, 128
 
 // maxConns is how many of the connections that were asked for the descriptor limit
 // allows.
 func maxConns(want int) int {
-	var r syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+	limit, err := descriptors()
+	if err != nil {
 		return want
 	}
-	limit := int(min(uint64(r.Cur), 1<<30)) //nolint:unconvert // its type is another on FreeBSD
 	return min(want, max(limit-keptBack, limit/2))
+}
+
+// checkDescriptors refuses a limit with which connections would take what the stores need.
+func checkDescriptors() error {
+	limit, err := descriptors()
+	if err != nil {
+		return nil //nolint:nilerr // what nobody knows forbids nothing
+	}
+	return enoughDescriptors(limit)
+}
+
+func enoughDescriptors(limit int) error {
+	if limit >= leastDescriptors {
+		return nil
+	}
+	return &config.Error{
+		Setting: "RLIMIT_NOFILE", Value: strconv.Itoa(limit),
+		Want: fmt.Sprintf("curt needs a limit of at least %d descriptors; raise it (ulimit -n, LimitNOFILE, ulimits)", leastDescriptors),
+	}
+}
+
+// descriptors is the limit in force: the Go runtime has raised it as far as it may.
+func descriptors() (int, error) {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return 0, err
+	}
+	return int(min(uint64(r.Cur), 1<<30)), nil //nolint:unconvert // its type is another on FreeBSD
 }

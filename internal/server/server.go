@@ -113,7 +113,10 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) error {
-	var err error
+	err := checkDescriptors()
+	if err != nil {
+		return err
+	}
 	if s.ready, err = prepare(ctx, s.config, s.log, s.processors.work); err != nil {
 		return err
 	}
