@@ -60,10 +60,11 @@ func FreePort(t testing.TB) string {
 	return ""
 }
 
-// The ports of services of tests: Linux gives 32768 and those above it to connections.
+// The ports of services of tests: Linux gives 32768 and those above it to connections, and nodes
+// of a Redis Cluster listen 10,000 above their own, too.
 const (
 	firstPort = 12_000
-	lastPort  = 32_000
+	lastPort  = 22_000
 )
 
 // until waits for what other processes have to come to, a minute at the most.
