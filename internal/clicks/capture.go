@@ -36,6 +36,7 @@ type Capture struct {
 	rests    [][]byte // per shard: what is left of what take returned
 	mark     int64    // of the last block
 	waiting  repeatlog.Condition
+	clock    wallClock
 
 	mu    sync.Mutex
 	stats CaptureStats // guarded by mu
@@ -142,6 +143,7 @@ func (c *Capture) drain(ctx context.Context) error {
 		}
 	}
 	mark := began.Add(-settle)
+	c.clock.look(ctx, began, c.cfg.Logger)
 	if c.head.count > 0 {
 		if err := c.append(mark.UnixMilli()); err != nil {
 			return err
