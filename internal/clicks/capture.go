@@ -50,7 +50,8 @@ type CaptureStats struct {
 	Errors   uint64 // drains that the log did not take; the clicks waited in the ring
 }
 
-// drainEvery keeps what kill -9 can take under 120 ms on a machine that is busy: with
+// drainEvery keeps what kill -9 can take under 120 ms on a machine that is busy, and not
+// on one that gives us no processor for so long (docs/decisions/0034): with
 // 90 ms, 6 of 300 kills under load took more.
 const drainEvery = 50 * time.Millisecond
 
