@@ -36,6 +36,7 @@ type Capture struct {
 	rests    [][]byte // per shard: what is left of what take returned
 	mark     int64    // of the last block
 	waiting  repeatlog.Condition
+	clock    wallClock
 
 	mu    sync.Mutex
 	stats CaptureStats // guarded by mu
@@ -49,7 +50,8 @@ type CaptureStats struct {
 	Errors   uint64 // drains that the log did not take; the clicks waited in the ring
 }
 
-// drainEvery keeps what kill -9 can take under 120 ms on a machine that is busy: with
+// drainEvery keeps what kill -9 can take under 120 ms on a machine that is busy, and not
+// on one that gives us no processor for so long (docs/decisions/0034): with
 // 90 ms, 6 of 300 kills under load took more.
 const drainEvery = 50 * time.Millisecond
 
@@ -142,6 +144,7 @@ func (c *Capture) drain(ctx context.Context) error {
 		}
 	}
 	mark := began.Add(-settle)
+	c.clock.look(ctx, began, c.cfg.Logger)
 	if c.head.count > 0 {
 		if err := c.append(mark.UnixMilli()); err != nil {
 			return err

@@ -3,6 +3,7 @@ package clicks
 import (
 	"context"
 	"io"
+	"log/slog"
 	"time"
 )
 
@@ -87,3 +88,17 @@ func (h *History) Tick(ctx context.Context) {
 }
 
 func (h *History) Follow(ctx context.Context) { h.follow(ctx) }
+
+// SetMark has the log promise what a clock said that was ahead.
+func (l *Log) SetMark(t time.Time) { l.setMark(t) }
+
+// WallClock notices that the clock was set.
+type WallClock = wallClock
+
+// Set has the clock on the wall set by some time.
+func (w *wallClock) Set(ctx context.Context, now time.Time, by time.Duration, log *slog.Logger) {
+	w.compare(ctx, now, by, log)
+}
+
+// NotAhead is up to when counts are complete, as the clock says.
+func NotAhead(complete, now time.Time) time.Time { return notAhead(complete, now) }

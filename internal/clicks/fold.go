@@ -312,10 +312,22 @@ func (f *Fold) skip(ctx context.Context, r *Reader, damage *DamageError) {
 func (f *Fold) seen(at Position, mark Watermark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.freshness.Updated = time.Now().UTC()
+	now := time.Now().UTC()
+	f.freshness.Updated = now
+	f.freshness.Complete = notAhead(f.freshness.Complete, now)
 	if at.Compare(mark.Position) >= 0 && mark.Time.After(f.freshness.Complete) {
-		f.freshness.Complete = mark.Time
+		f.freshness.Complete = notAhead(mark.Time, now)
 	}
+}
+
+// notAhead is up to when counts are complete at now. A clock that was ahead and came back
+// has promised a time that is still to come, in which there will be clicks: then nothing
+// is known until the log promises anew, at the next drain.
+func notAhead(complete, now time.Time) time.Time {
+	if complete.After(now) {
+		return time.Time{}
+	}
+	return complete
 }
 
 // full reports whether the counts in memory have reached their bound.
@@ -344,6 +356,7 @@ func (f *Fold) Freshness() Freshness {
 	f.mu.RLock()
 	fresh := f.freshness
 	f.mu.RUnlock()
+	fresh.Complete = notAhead(fresh.Complete, time.Now().UTC()) // the clock may have come back since
 	if f.cfg.Shared != nil {
 		fresh.Complete = f.cfg.Shared(fresh.Complete)
 	}
