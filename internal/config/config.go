@@ -68,6 +68,7 @@ type Config struct {
 
 	Role            []string      `default:"all" env:"CURT_ROLE" help:"What this server does: all, or some of redirect (follow links), api (API, dashboard, pages) and worker (what nobody waits for), separated by commas. Servers with fewer than all share CURT_LINKS=postgres://…."`
 	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too."`
+	LinksConns      int           `name:"links-connections" default:"12" env:"CURT_LINKS_CONNECTIONS" help:"Connections that this server opens to the database of CURT_LINKS at the most, 6 to 1000: a third for writes, the rest for reads; as many as for reads to each standby."`
 	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS that look-ups may ask, separated by commas: postgres://user@host/database, one host each." empty:"none"`
 	LinksReplicaLag time.Duration `name:"links-replica-lag" default:"5s" env:"CURT_LINKS_REPLICA_LAG" help:"How far a standby may be behind to be asked, 1s to 1m."`
 	Accounts        string        `env:"CURT_ACCOUNTS" help:"Store of keys and decisions. Unset: beside the links." empty:"none"`

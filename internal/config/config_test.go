@@ -52,6 +52,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--drain-limit=-1s", "CURT_DRAIN_LIMIT", "-1s"},
 		{"--api-listen=8081", "CURT_API_LISTEN", "8081"},
 		{"--lane=yes", "CURT_LANE", "yes"},
+		{"--links-connections=5", "CURT_LINKS_CONNECTIONS", "5"},
+		{"--links-connections=1001", "CURT_LINKS_CONNECTIONS", "1001"},
 		{"--max-connections=0", "CURT_MAX_CONNECTIONS", "0"},
 		{"--max-connections=1000001", "CURT_MAX_CONNECTIONS", "1000001"},
 		{"--proxy-protocol", "CURT_PROXY_PROTOCOL", "true"},

@@ -74,6 +74,9 @@ func (c Config) databases(p *problems) {
 	case !isPostgres(c.Links):
 		p.add("CURT_LINKS", c.Links, "want sqlite or postgres://user@host/database")
 	}
+	if c.LinksConns < 6 || c.LinksConns > 1000 {
+		p.add("CURT_LINKS_CONNECTIONS", c.LinksConns, "want 6 to 1000")
+	}
 	p.distinct("CURT_LINKS_REPLICAS", c.LinksReplicas)
 	for _, url := range c.LinksReplicas {
 		switch {

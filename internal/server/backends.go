@@ -80,6 +80,7 @@ func (s *Server) openBackend(ctx context.Context) error {
 	}
 	l, err := postgres.OpenLinks(ctx, postgres.LinksConfig{
 		URL: s.config.Links, Instance: name, Stored: s.finder.stored, Log: s.log,
+		Readers: s.config.LinksConns - s.config.LinksConns/3, Writers: s.config.LinksConns / 3,
 		Replicas: s.config.LinksReplicas, MaxLag: s.config.LinksReplicaLag,
 		ReadOnly: !s.roles.judges(),
 	})

@@ -151,6 +151,7 @@ func (s *Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) (keys
 		query, args = sqlWorkspaceKeys, append(args, string(f.Workspace))
 	}
 	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+		keys = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			k, err := scanKey(row)
 			keys = append(keys, k)

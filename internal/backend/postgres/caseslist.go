@@ -64,6 +64,7 @@ func (s Cases) Pending(ctx context.Context, n int) ([]moderation.Case, error) {
 
 func (s Cases) all(ctx context.Context, query string, args ...any) (cases []moderation.Case, err error) {
 	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+		cases = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			c, err := scanCase(row)
 			cases = append(cases, c)
@@ -107,6 +108,7 @@ func (s Cases) Case(ctx context.Context, l link.ID) (c moderation.Case, err erro
 // Notes implements moderation.Cases.
 func (s Cases) Notes(ctx context.Context, id link.ID) (notes []moderation.Note, err error) {
 	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+		notes = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			var n moderation.Note
 			var at int64

@@ -101,6 +101,7 @@ func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error)
 	var granted uint64
 	decided := false
 	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		granted, decided = 0, false
 		l, found, err := s.byKey(ctx, q, k)
 		switch {
 		case err != nil:
@@ -133,6 +134,7 @@ func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error)
 func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
 	var changes []link.Change
 	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		changes = nil
 		err := each(ctx, q, func(row pgx.Row) error {
 			var seq, version int64
 			var c link.Change

@@ -76,7 +76,11 @@ func (s *Links) FindOrCreate(ctx context.Context, l link.Link, now time.Time) (s
 
 // findOrCreate looks without a lock first, which mostly suffices.
 func (s *Links) findOrCreate(ctx context.Context, l link.Link, now time.Time) (stored link.Link, found bool, err error) {
-	if stored, found, err = standIn(ctx, s.read, l, now); err != nil || found {
+	err = s.reread(ctx, func() error {
+		stored, found, err = standIn(ctx, s.read, l, now)
+		return err
+	})
+	if err != nil || found {
 		return stored, found, err
 	}
 	err = repeated(ctx, func() error {

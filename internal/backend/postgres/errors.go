@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -15,7 +19,10 @@ import (
 // SQLSTATEs that are looked at one by one (PostgreSQL's manual, appendix A).
 const (
 	stateDiskFull        = "53100"
+	stateEnding          = "57P01" // the server ends, or an operator ended the connection
+	stateCrashed         = "57P02" // another process of the server did
 	stateCannotConnect   = "57P03"
+	stateIdle            = "57P05"
 	stateCancelled       = "57014" // statement_timeout, too
 	stateLockTimeout     = "55P03"
 	stateSerialization   = "40001"
@@ -47,6 +54,27 @@ func isData(err error) bool {
 func isRepeatable(err error) bool {
 	state := stateOf(err)
 	return state == stateDeadlock || state == stateSerialization
+}
+
+// isLost reports an error with which a connection ended, or could not be made, and that a fresh
+// one may not meet. It does not tell whether the statement was run.
+func isLost(err error) bool {
+	switch state := stateOf(err); state {
+	case stateEnding, stateCrashed, stateCannotConnect, stateIdle:
+		return true
+	case "":
+	default:
+		return strings.HasPrefix(state, "08") // connection exceptions; what a pooler says, too
+	}
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting || pgconn.SafeToRetry(err) {
+		return true
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // undone reports that a write did certainly not happen: the server said so, or was never

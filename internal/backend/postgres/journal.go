@@ -112,6 +112,7 @@ func (j Journal) Read(ctx context.Context, after uint64, n int) ([]moderation.En
 // entries runs a query for entries.
 func (j Journal) entries(ctx context.Context, query string, args ...any) (entries []moderation.Entry, err error) {
 	err = j.links.reading(ctx, func(ctx context.Context, q querier) error {
+		entries = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			e, err := scanEntry(row)
 			entries = append(entries, e)

@@ -76,6 +76,7 @@ const newestLooked = 10_000
 func (s *Links) skipStaleLeases(ctx context.Context) error {
 	var highest [codegen.MaxLength + 1]uint64 // by length, one above the id
 	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		clear(highest[:])
 		return each(ctx, q, func(row pgx.Row) error {
 			var place int64
 			err := row.Scan(&place)

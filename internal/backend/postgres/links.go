@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 
@@ -190,14 +192,51 @@ func (s *Links) ready(ctx context.Context) error {
 	return nil
 }
 
-// reading runs f, which asks the database once or twice, within the limit of a call.
+// reading runs f, which asks the database once or twice, within the limit of a call, and again
+// when the connection turned out to be dead: f must set all that it returns anew.
 func (s *Links) reading(ctx context.Context, f func(ctx context.Context, q querier) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	within, cancel := limited(ctx)
 	defer cancel()
-	return readError(ctx, f(within, s.read))
+	return readError(ctx, s.reread(within, func() error { return f(within, s.read) }))
+}
+
+const (
+	// rereads is how many connections that die under it a read is sent over: few, because it
+	// may be what kills them.
+	rereads = 4
+	// A server or pooler that starts again refuses connections for a moment; it is dialled
+	// until the call is over, each time after twice the pause, so that a crowd does not
+	// keep it from starting.
+	firstPause, longestPause = 10 * time.Millisecond, 250 * time.Millisecond
+)
+
+// reread calls f again, on a fresh connection, while the one that it had turned out to be dead or
+// there was none to be had.
+func (s *Links) reread(ctx context.Context, f func() error) (err error) {
+	died, pause := 0, time.Duration(0)
+	for {
+		if err = f(); err == nil || ctx.Err() != nil || !isLost(err) {
+			return err
+		}
+		if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting {
+			s.conns.doubt() // of the others that were idle, too
+			if died++; died == rereads {
+				return err
+			}
+			if died == 1 {
+				continue
+			}
+		}
+		pause = min(max(2*pause, firstPause), longestPause)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // writing runs f, which changes the database by one statement, within the limit of a

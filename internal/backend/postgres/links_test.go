@@ -122,6 +122,7 @@ func TestPostgres(t *testing.T) {
 		"what is missing in a database is told":        missing,
 		"a write whose answer is lost is uncertain":    answersLost,
 		"connections that fell silent are given up":    fellSilent,
+		"reads outlive the connections that they had":  terminated,
 	} {
 		t.Run(name, func(t *testing.T) { prove(t, d) })
 	}

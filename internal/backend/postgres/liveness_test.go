@@ -109,3 +109,37 @@ func fellSilent(t *testing.T, d *databases) {
 		})
 	}
 }
+
+// terminated has the server end all connections, again and again: visitors do not notice.
+func terminated(t *testing.T, d *databases) {
+	s := d.fresh(t)
+	address, _ := d.urls.Load(s)
+	var links []link.Link
+	for i := range 40 {
+		l, err := s.Create(t.Context(), newLink(i+1, fmt.Sprintf("c%d", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, l)
+	}
+	for range 5 {
+		fill(t, s, links)
+		exec(t, address.(string), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+		var visits sync.WaitGroup
+		for _, l := range links {
+			visits.Go(func() {
+				if _, err := s.Lookup(t.Context(), l.Key); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		visits.Wait()
+	}
+	// Lists are whole, and no link is in one twice.
+	exec(t, address.(string), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	if keys, _, err := s.Unminted(t.Context(), "", 100); err != nil || len(keys) != len(links) {
+		t.Errorf("%d of %d links, %v", len(keys), len(links), err)
+	}
+}

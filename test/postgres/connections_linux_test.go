@@ -1,0 +1,86 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt.example/client"
+	"curt/internal/testkit"
+)
+
+// TestConnectionsAreASetting: a server that has more to ask than it has connections for opens as
+// many as it was told, and no more.
+func TestConnectionsAreASetting(t *testing.T) {
+	t.Parallel()
+	server := testkit.StartPostgres(t, testkit.PostgresConfig{})
+	for _, tt := range []struct {
+		env  []string
+		want int
+	}{
+		{nil, 12},
+		{[]string{"CURT_LINKS_CONNECTIONS=6"}, 6},
+	} {
+		t.Run(fmt.Sprint(tt.want), func(t *testing.T) {
+			url := server.Database(t)
+			n := begin(t, 1, url, append(tt.env, "CURT_UNKNOWN_LIMIT=off")...)[0]
+			c, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }() // ends the transaction
+			if _, err := c.Exec(t.Context(), "BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE", pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Fatal(err)
+			}
+			defer ask(t, n)()
+			counter, err := pgx.Connect(t.Context(), url) // within a transaction the answer would stay what it was
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = counter.Close(context.WithoutCancel(t.Context())) }()
+			open := 0
+			eventually(t, fmt.Sprintf("%d connections", tt.want), func() bool {
+				err := counter.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+					WHERE datname = current_database() AND application_name = 'curt'`).Scan(&open)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return open >= tt.want
+			})
+			if open != tt.want {
+				t.Errorf("%d connections, want %d", open, tt.want)
+			}
+		})
+	}
+}
+
+// ask keeps all connections of a server to its database busy, until end is called.
+func ask(t *testing.T, n node) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var askers sync.WaitGroup
+	for i := range 20 {
+		askers.Go(func() {
+			for turn := 0; ctx.Err() == nil; turn++ {
+				q, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/cold%d-%d", n.Addr, i, turn), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if a, err := http.DefaultTransport.RoundTrip(q); err == nil {
+					_ = a.Body.Close()
+				}
+			}
+		})
+		askers.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = n.api.CreateMany(ctx, []client.NewLink{{LongURL: "https://example.com/"}}) // 503
+			}
+		})
+	}
+	return func() { cancel(); askers.Wait() }
+}
