@@ -335,7 +335,11 @@ func (l *Log) Close() error {
 	l.appending.Lock()
 	l.retire()
 	l.appending.Unlock()
-	return errors.Join(l.Sync(), l.folder.Close())
+	err := l.Sync() // needs the folder
+	if e := l.folder.Close(); !errors.Is(e, os.ErrClosed) { // by an earlier call
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // End returns where the log ends: everything before can be read.
