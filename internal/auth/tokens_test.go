@@ -33,8 +33,12 @@ func TestAnAdminSeesEveryWorkspace(t *testing.T) {
 		of   link.WorkspaceID
 		want bool
 	}{
-		{theAdmin(), "acme", true}, {theAdmin(), link.WorkspaceAnonymous, true}, {own, "acme", true}, {own, "other", false},
-		{own, link.WorkspaceAnonymous, false}, {auth.Caller{Workspace: "acme"}, "acme", false},
+		{theAdmin(), "acme", true},
+		{theAdmin(), link.WorkspaceAnonymous, true},
+		{own, "acme", true},
+		{own, "other", false},
+		{own, link.WorkspaceAnonymous, false},
+		{auth.Caller{Workspace: "acme"}, "acme", false},
 	} {
 		if got := c.who.Sees(c.of); got != c.want {
 			t.Errorf("%+v sees %s: %t", c.who, c.of, got)

@@ -241,8 +241,14 @@ func TestWhoLoadsAnewBeforeTheEnd(t *testing.T) {
 		chance     float64
 		want       bool
 	}{
-		{0, 0, 0, true}, {-1, time.Second, 0.5, true}, {1, 0, 0.999, false}, {time.Second, time.Second, 0.63, false}, {time.Second, time.Second, 0.64, true},
-		{time.Second, 2 * time.Second, 0.39, false}, {time.Second, 2 * time.Second, 0.4, true}, {time.Second, time.Second, 0, false},
+		{0, 0, 0, true},
+		{-1, time.Second, 0.5, true},
+		{1, 0, 0.999, false},
+		{time.Second, time.Second, 0.63, false},
+		{time.Second, time.Second, 0.64, true},
+		{time.Second, 2 * time.Second, 0.39, false},
+		{time.Second, 2 * time.Second, 0.4, true},
+		{time.Second, time.Second, 0, false},
 	} {
 		if got := cache.Early(c.left, c.cost, c.chance); got != c.want {
 			t.Errorf("%s left, a cost of %s, chance %v: %t", c.left, c.cost, c.chance, got)

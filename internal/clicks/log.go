@@ -335,7 +335,7 @@ func (l *Log) Close() error {
 	l.appending.Lock()
 	l.retire()
 	l.appending.Unlock()
-	err := l.Sync() // needs the folder
+	err := l.Sync()
 	if e := l.folder.Close(); !errors.Is(e, os.ErrClosed) { // by an earlier call
 		err = errors.Join(err, e)
 	}
