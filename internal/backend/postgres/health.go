@@ -24,6 +24,25 @@ const (
 	WHERE has_any_column_privilege(to_regclass(need.name)::oid, need.privilege) IS NOT TRUE ORDER BY need.place)`
 )
 
+// What waits for a locked table as a write of links does, or a look-up where there are no writes, and
+// does nothing: its lock is taken before it is known that no row is meant.
+const (
+	sqlWaitWrite = `UPDATE links SET version = version WHERE false`
+	sqlWaitRead  = `SELECT FROM links WHERE false`
+)
+
+// lockedTable says that statements about links wait for somebody's lock.
+type lockedTable struct{ cause error }
+
+// Error implements error.
+func (e *lockedTable) Error() string { return e.PublicMessage() + ": " + e.cause.Error() }
+
+// PublicMessage returns the reason in words for the operator.
+func (e *lockedTable) PublicMessage() string { return "the table links is locked" }
+
+// Unwrap returns what the server said.
+func (e *lockedTable) Unwrap() error { return e.cause }
+
 // needs are the rights without which a process cannot do its work.
 type needs struct{ tables, rights []string }
 
@@ -77,8 +96,8 @@ func (e *UnfitTables) Unwrap() error { return link.ErrUnavailable }
 // ours, and what were written there would be lost to us, so that it is asked for nothing.
 var errExchanged = &UnfitTables{Reason: "it is another database than at the start: its key of codes differs"}
 
-// Healthy returns nil while the server takes writes, and why not otherwise, wrapped in
-// link.ErrUnavailable. It does no I/O: Run asks the database once a second.
+// Healthy returns nil while the server takes writes and nobody locks them out, and why not
+// otherwise, wrapped in link.ErrUnavailable. It does no I/O: Run asks the database once a second.
 func (s *Links) Healthy() error {
 	if err := s.health.writes.Load(); err != nil {
 		return fmt.Errorf("the database of links: %w: %w", link.ErrUnavailable, *err)
@@ -101,9 +120,12 @@ func (s *Links) look(ctx context.Context) {
 	within, cancel := limited(ctx)
 	defer cancel()
 	standby, unfit, err := s.state(within)
-	if err == nil && standby {
+	switch {
+	case err == nil && standby:
 		s.write.Reset()
 		err = errors.New("the server is a standby")
+	case err == nil && unfit == nil:
+		err = s.locked(within)
 	}
 	if ctx.Err() != nil {
 		return
@@ -116,6 +138,23 @@ func (s *Links) look(ctx context.Context) {
 	// Where links are gone, the next to begin there may be another installation.
 	e, _ := errors.AsType[*UnfitTables](unfit)
 	s.health.elsewhere.Store(e == errExchanged || e != nil && e.gone)
+}
+
+// locked returns an error while statements about links wait for a lock for as long as they may.
+func (s *Links) locked(ctx context.Context) error {
+	statement := sqlWaitWrite
+	if s.config.ReadOnly {
+		statement = sqlWaitRead
+	}
+	_, err := s.write.Exec(ctx, statement)
+	switch stateOf(err) {
+	case stateLockTimeout:
+		return &lockedTable{err}
+	case stateNoRight, stateNoTable: // Tables tells it
+		return nil
+	default:
+		return err
+	}
 }
 
 // keep keeps what was found last.

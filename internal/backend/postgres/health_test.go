@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"curt/internal/backend/postgres"
 	"curt/internal/link"
@@ -85,5 +88,51 @@ func saysOf(t *testing.T, after string, s *postgres.Links, want string) {
 	}
 	if got != want {
 		t.Errorf("after %s: %q, want %q", after, got, want)
+	}
+}
+
+// locked takes the lock on links that creates wait for, and then the one that look-ups do, too.
+func locked(t *testing.T, d *databases) {
+	url := d.server.URL(d.server.Copy(t, template))
+	writer, reader := opened(t, postgres.LinksConfig{URL: url}), opened(t, postgres.LinksConfig{URL: url, ReadOnly: true})
+	for _, tt := range []struct {
+		mode           string
+		writer, reader bool // is told that the table is locked
+	}{
+		{"ROW EXCLUSIVE", false, false}, // what creates take
+		{"SHARE", true, false},
+		{"ACCESS EXCLUSIVE", true, true},
+	} {
+		c, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Exec(t.Context(), "BEGIN; LOCK TABLE links IN "+tt.mode+" MODE", pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		saysLocked(t, tt.mode+", a writer", writer, tt.writer)
+		saysLocked(t, tt.mode+", a reader", reader, tt.reader)
+		if err := c.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		// The server ends the transaction when it gets to it, which look waits for.
+		saysLocked(t, tt.mode+" released, a writer", writer, false)
+		saysLocked(t, tt.mode+" released, a reader", reader, false)
+	}
+}
+
+// saysLocked looks, and compares whether the table is said to be locked, and nothing else.
+func saysLocked(t *testing.T, when string, s *postgres.Links, want bool) {
+	t.Helper()
+	s.Look(t.Context())
+	got := ""
+	if told, ok := errors.AsType[interface {
+		error
+		PublicMessage() string
+	}](s.Healthy()); ok {
+		got = told.PublicMessage()
+	}
+	if err := s.Healthy(); (err != nil) != want || want && got != "the table links is locked" || s.Tables() != nil {
+		t.Errorf("%s: %v, says %q, tables: %v; locked %v", when, err, got, s.Tables(), want)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // The kernel gives up peers that acknowledge nothing, and asks those that are silent.
 func TestConnectionsAreProbed(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // bound at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
