@@ -315,6 +315,15 @@ func TestDescriptorsRunOut(t *testing.T) {
 	}
 }
 
+// TestTooFewDescriptors has a limit with which connections would take a store's.
+func TestTooFewDescriptors(t *testing.T) {
+	t.Parallel()
+	said := refuses(t, 78, curttest.Options{Wrap: []string{"sh", "-c", `ulimit -n 96; exec "$0" "$@"`}})
+	if !strings.Contains(said, "RLIMIT_NOFILE=96: ") {
+		t.Error(said)
+	}
+}
+
 // TestAddressesHidden has a proxy in front that nobody told the server of.
 func TestAddressesHidden(t *testing.T) {
 	t.Parallel()
