@@ -103,7 +103,7 @@ func TestKillsAroundTheQueue(t *testing.T) {
 	data := t.TempDir()
 	q := &suspects{t: t, made: map[string]bool{}, decided: map[string]bool{}}
 	enough := func() bool { return len(q.made) >= 100 && len(q.decided) >= 20 } // once all have stopped
-	for round := 0; round < rounds(8, 200) || !enough() && round < rounds(40, 200); round++ {
+	for round := 0; round < rounds(8, 200) || !enough() && round < 400; round++ {
 		s, api := q.serve(data)
 		var all sync.WaitGroup
 		for who := range 3 {
