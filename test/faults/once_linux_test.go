@@ -22,7 +22,8 @@ func TestKillKeepsIdempotencyKeys(t *testing.T) {
 	data := t.TempDir()
 	codes := map[string]string{} // of each key that was answered
 	next := make([]int, clients) // the request that each client sends, answered or not
-	for round := 0; round < rounds(6, 100) || len(codes) < 10*clients && round < 400; round++ { // a busy machine answers few in each
+	// A busy machine answers few in each round: it takes more of them.
+	for round := 0; round < rounds(6, 100) || len(codes) < 10*clients && round < 400; round++ {
 		s := curttest.Start(t, curttest.Options{Data: data})
 		var mu sync.Mutex
 		var wg sync.WaitGroup
