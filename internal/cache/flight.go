@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"curt/internal/link"
@@ -82,7 +83,7 @@ type leading struct {
 // the floor, and ends the flight. It runs in the goroutine of whoever came first, so that no load outlives
 // its reader unowned, but not under that reader's context.
 func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *flight, how leading) {
-	ended := false
+	ended, came := false, time.Now()
 	defer func() {
 		if !ended { // the source panicked: nobody may wait for ever
 			c.fail(s, h, k, f, fmt.Errorf("look up %s: %w: source panicked", k, link.ErrUnavailable))
@@ -109,6 +110,7 @@ func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *fl
 			break
 		}
 		if ended = c.settle(s, h, k, f, found, primary); ended {
+			c.answered(ctx)
 			if how.second && known {
 				c.offer(k, found, asOf, time.Since(begun))
 			}
@@ -118,7 +120,22 @@ func (c *Tiered) lead(ctx context.Context, s *shard, h uint64, k link.Key, f *fl
 		err = fmt.Errorf("%w: its answer is older than an announced change", link.ErrUnavailable)
 	}
 	ended = true
+	c.unanswered(ctx, k, err, time.Since(came))
 	c.fail(s, h, k, f, fmt.Errorf("look up %s: %w", k, err))
+}
+
+// unanswered tells the operator what a load waited for, which its visitor is not told.
+func (c *Tiered) unanswered(ctx context.Context, k link.Key, err error, waited time.Duration) {
+	if again, due := c.failing.Met(time.Now()); due {
+		c.cfg.Log.WarnContext(ctx, "a link cannot be looked up", slog.String("link", k.String()),
+			slog.Duration("waited", waited), slog.Duration("limit", c.cfg.LoadTimeout), slog.Any("err", err), again)
+	}
+}
+
+func (c *Tiered) answered(ctx context.Context) {
+	if sum, due := c.failing.Over(time.Now()); due {
+		c.cfg.Log.InfoContext(ctx, "links can be looked up again", sum)
+	}
 }
 
 // ask reads the key once. Only the source's own link.ErrNotFound means missing.

@@ -12,6 +12,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -49,6 +50,7 @@ type Tiered struct {
 	heard        atomic.Int64 // when the bus last said nothing that the log has to be read for
 	told         atomic.Int64 // when it last said anything
 	counts       counters
+	failing      repeatlog.Condition // look-ups of the source
 }
 
 // shard holds what is going on with its share of the keys.

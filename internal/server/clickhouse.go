@@ -80,12 +80,12 @@ func (p *pipeline) stats() analytics.Reader {
 	return analytics.NewEmbedded(p.rollups, p.fold)
 }
 
-// raw is where clicks are read one by one.
-func (p *pipeline) raw() analytics.History {
-	if p.counted != nil {
-		return p.counted
+// rawClicks is where clicks are read one by one.
+func (s *Server) rawClicks() analytics.History {
+	if s.clicks.counted != nil {
+		return s.clicks.counted
 	}
-	return p.history
+	return clickLog{s.clicks.history, s.questions}
 }
 
 // freshness is that of the statistics. It asks nobody.

@@ -67,7 +67,7 @@ func (c counted) Apply(ctx context.Context, b clicks.Batch) error {
 // openSearch opens search.db and puts the indexer and the ranker on it.
 func (s *Server) openSearch(ctx context.Context) (err error) {
 	f := &s.finder
-	f.index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(s.config.Data, "search.db"), Rest: s.rest(), Work: s.undisturbed, Log: s.log})
+	f.index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(s.config.Data, "search.db"), Rest: s.rest(), Work: s.undisturbed, Aside: s.questions.answer, Log: s.log})
 	if err != nil {
 		return err
 	}

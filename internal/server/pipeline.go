@@ -89,6 +89,7 @@ func (s *Server) support() []loop {
 		{"garbage", newCollector(s.pauses, s.processors).Run},
 		{"memory", settler{s.processors.work}.Run},
 		{"processors", s.processors.Run},
+		{"questions", func(ctx context.Context) error { return s.questions.run(ctx, s.standAside) }},
 		{"links", s.links.Run},
 	}
 	if s.cache != nil {

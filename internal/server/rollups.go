@@ -30,7 +30,7 @@ type rollups interface {
 func (s *Server) openRollups(ctx context.Context) (store rollups, shared func(time.Time) time.Time, err error) {
 	path := filepath.Join(s.config.Data, "clicks.db")
 	if s.config.Analytics == "" {
-		store, err = sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: path, Rest: s.rest(), Work: s.undisturbed})
+		store, err = sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: path, Rest: s.rest(), Work: s.undisturbed, Aside: s.questions.answer})
 		return store, nil, err
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

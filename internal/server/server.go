@@ -93,6 +93,7 @@ type Server struct {
 	health      health
 	connections connections
 	processors  *processors
+	questions   *questions
 	pauses      *pauses        // nil = there are processors for all
 	closers     []func() error // in the order opened
 }
@@ -104,7 +105,7 @@ type Server struct {
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
-		drawer: qr.NewDrawer(), processors: newProcessors(), pauses: newPauses(), began: time.Now().UTC().Truncate(time.Millisecond),
+		drawer: qr.NewDrawer(), processors: newProcessors(), pauses: newPauses(), questions: newQuestions(), began: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -229,7 +230,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	stats := s.clicks.stats()
 	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: stats, Clicks: s.clicks.raw(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
+		Links: creator, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
 	})

@@ -150,7 +150,7 @@ func (s *Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) (keys
 	if f.Workspace != "" {
 		query, args = sqlWorkspaceKeys, append(args, string(f.Workspace))
 	}
-	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.links.readingMany(ctx, func(ctx context.Context, q querier) error {
 		keys = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			k, err := scanKey(row)

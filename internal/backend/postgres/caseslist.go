@@ -63,7 +63,7 @@ func (s Cases) Pending(ctx context.Context, n int) ([]moderation.Case, error) {
 }
 
 func (s Cases) all(ctx context.Context, query string, args ...any) (cases []moderation.Case, err error) {
-	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.links.readingMany(ctx, func(ctx context.Context, q querier) error {
 		cases = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			c, err := scanCase(row)
@@ -107,7 +107,7 @@ func (s Cases) Case(ctx context.Context, l link.ID) (c moderation.Case, err erro
 
 // Notes implements moderation.Cases.
 func (s Cases) Notes(ctx context.Context, id link.ID) (notes []moderation.Note, err error) {
-	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.links.readingMany(ctx, func(ctx context.Context, q querier) error {
 		notes = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			var n moderation.Note
@@ -151,7 +151,7 @@ func (s Cases) List(ctx context.Context, f moderation.CaseFilter, p moderation.C
 
 // Count implements moderation.Cases.
 func (s Cases) Count(ctx context.Context, now time.Time) (open, overdue int, err error) {
-	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.links.readingMany(ctx, func(ctx context.Context, q querier) error {
 		return q.QueryRow(ctx, sqlCountCases, now.UnixMilli()).Scan(&open, &overdue)
 	})
 	if err != nil {

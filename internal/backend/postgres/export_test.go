@@ -10,6 +10,14 @@ import (
 // Listen asks what the other writers have counted, as Run does each second.
 func (s *Rollups) Listen(ctx context.Context) { s.listen(ctx) }
 
+// AskMany runs a query as a list does.
+func (s *Links) AskMany(ctx context.Context, query string) error {
+	return s.readingMany(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, query)
+		return err
+	})
+}
+
 // Look does what Run does each second.
 func (s *Links) Look(ctx context.Context) { s.look(ctx) }
 

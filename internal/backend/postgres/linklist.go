@@ -63,7 +63,7 @@ func (s *Links) List(ctx context.Context, f link.Filter, p link.Page) (link.Slic
 	}
 	links := make([]link.Link, 0, p.Limit)
 	var last listPosition // of the rows that were looked at; zero = the end was
-	err = s.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.readingMany(ctx, func(ctx context.Context, q querier) error {
 		links, last = links[:0], listPosition{}
 		return each(ctx, q, func(row pgx.Row) error {
 			var isLast bool

@@ -85,7 +85,7 @@ func (s *Links) GetMany(ctx context.Context, keys []link.Key) ([]link.Link, erro
 		}
 	}
 	links, doubtful := make([]link.Link, len(keys)), false
-	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+	err := s.readingMany(ctx, func(ctx context.Context, q querier) error {
 		clear(links)
 		doubtful = false
 		err := each(ctx, q, func(row pgx.Row) error {
@@ -152,7 +152,7 @@ func (s *Links) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.
 
 // keys runs a walk over keys and moves its position.
 func (s *Links) keys(ctx context.Context, at *keyPosition, query string, args ...any) (keys []link.Key, err error) {
-	err = s.reading(ctx, func(ctx context.Context, q querier) error {
+	err = s.readingMany(ctx, func(ctx context.Context, q querier) error {
 		keys = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			err := row.Scan(&at.n, (*string)(&at.key.Domain), (*string)(&at.key.Code))

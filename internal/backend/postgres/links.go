@@ -80,6 +80,7 @@ type Links struct {
 	conns  liveness // of both pools
 	read   *pgxpool.Pool
 	write  *pgxpool.Pool
+	lists  chan struct{} // a place for each read of many rows under way
 	joiner *joiner
 
 	replicas *replicas
@@ -109,6 +110,7 @@ var (
 // the first start, and moves leases past the newest minted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	s := &Links{config: config.withDefaults(), needs: needsOf(config.ReadOnly)}
+	s.lists = make(chan struct{}, (s.config.Readers+1)/2)
 	if err := s.open(ctx); err != nil {
 		s.closePools()
 		return nil, fmt.Errorf("open links: %w", err)
@@ -201,6 +203,18 @@ func (s *Links) reading(ctx context.Context, f func(ctx context.Context, q queri
 	within, cancel := limited(ctx)
 	defer cancel()
 	return readError(ctx, s.reread(within, func() error { return f(within, s.read) }))
+}
+
+// readingMany is reading for what looks at many rows. However much is asked, it leaves half of the
+// connections to look-ups: visitors never wait for a list.
+func (s *Links) readingMany(ctx context.Context, f func(ctx context.Context, q querier) error) error {
+	select {
+	case s.lists <- struct{}{}:
+		defer func() { <-s.lists }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return s.reading(ctx, f)
 }
 
 const (

@@ -123,6 +123,7 @@ func TestPostgres(t *testing.T) {
 		"a write whose answer is lost is uncertain":    answersLost,
 		"connections that fell silent are given up":    fellSilent,
 		"reads outlive the connections that they had":  terminated,
+		"look-ups never wait for lists":                besideLists,
 		"a table that is locked is told":               locked,
 	} {
 		t.Run(name, func(t *testing.T) { prove(t, d) })

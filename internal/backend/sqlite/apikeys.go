@@ -170,7 +170,7 @@ func (s *Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) ([]au
 		query, args = sqlWorkspaceKeys, []any{string(f.Workspace), before, int64(p.Limit)}
 	}
 	var keys []auth.Key
-	err := s.links.read(ctx, func(t *tx) error {
+	err := s.links.readMany(ctx, func(t *tx) error {
 		return t.each(query, func(row []driver.Value) error {
 			k, err := scanKey(&scanner{row: row})
 			keys = append(keys, k)

@@ -49,7 +49,7 @@ func (s Cases) Pending(ctx context.Context, n int) ([]moderation.Case, error) {
 }
 
 func (s Cases) all(ctx context.Context, query string, args ...any) (cases []moderation.Case, err error) {
-	err = s.links.read(ctx, func(t *tx) error {
+	err = s.links.readMany(ctx, func(t *tx) error {
 		return t.each(query, func(row []driver.Value) error {
 			c, err := scanCase(row)
 			cases = append(cases, c)
@@ -94,7 +94,7 @@ func (s Cases) Case(ctx context.Context, l link.ID) (c moderation.Case, err erro
 
 // Notes implements moderation.Cases.
 func (s Cases) Notes(ctx context.Context, id link.ID) (notes []moderation.Note, err error) {
-	err = s.links.read(ctx, func(t *tx) error {
+	err = s.links.readMany(ctx, func(t *tx) error {
 		return t.each(sqlNotes, func(row []driver.Value) error {
 			r := scanner{row: row}
 			n := moderation.Note{At: r.time(), Category: moderation.Category(r.int()), Text: r.text(), Contact: r.text(), Erased: r.bool()}
@@ -142,7 +142,7 @@ func (s Cases) List(ctx context.Context, f moderation.CaseFilter, p moderation.C
 
 // Count implements moderation.Cases.
 func (s Cases) Count(ctx context.Context, now time.Time) (open, overdue int, err error) {
-	err = s.links.read(ctx, func(t *tx) error {
+	err = s.links.readMany(ctx, func(t *tx) error {
 		_, err := t.one(sqlCountCases, func(row []driver.Value) error {
 			r := scanner{row: row}
 			open, overdue = int(r.int()), int(r.int())

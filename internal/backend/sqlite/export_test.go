@@ -54,6 +54,17 @@ func (s *Links) Plan(ctx context.Context, query string) (string, error) {
 	return strings.Join(steps, "\n"), err
 }
 
+// HoldLists keeps every connection for lists busy until f returns.
+func (s *Links) HoldLists(f func()) {
+	for range cap(s.lists.free) {
+		<-s.lists.free
+	}
+	f()
+	for range cap(s.lists.free) {
+		s.lists.free <- struct{}{}
+	}
+}
+
 // Hold keeps the writer from writing until f returns.
 func (s *Links) Hold(ctx context.Context, f func() error) error { return s.writer.exclusive(ctx, f) }
 

@@ -101,7 +101,7 @@ func (j Journal) Find(ctx context.Context, f moderation.Filter, before uint64, n
 		before = math.MaxInt64
 	}
 	var entries []moderation.Entry
-	err := j.links.read(ctx, func(t *tx) error {
+	err := j.links.readMany(ctx, func(t *tx) error {
 		first := int64(0)
 		if !f.Since.IsZero() {
 			var found bool

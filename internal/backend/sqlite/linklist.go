@@ -35,7 +35,7 @@ func (s *Links) List(ctx context.Context, f link.Filter, p link.Page) (link.Slic
 		w.after = &after
 	}
 	var page link.Slice
-	err := s.read(ctx, func(t *tx) (err error) {
+	err := s.readMany(ctx, func(t *tx) (err error) {
 		if err := w.open(t); err != nil {
 			return err
 		}

@@ -82,8 +82,12 @@ func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 
 // Get implements link.Store.
 func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
+	return s.get(ctx, s.readers, k)
+}
+
+func (s *Links) get(ctx context.Context, from *readers, k link.Key) (link.Link, error) {
 	var l link.Link
-	err := s.read(ctx, func(t *tx) error {
+	err := s.lend(ctx, from, func(t *tx) error {
 		_, got, found, err := s.byKey(t, k)
 		if err == nil && !found {
 			return link.ErrNotFound
@@ -103,12 +107,18 @@ func (s *Links) GetMany(ctx context.Context, keys []link.Key) ([]link.Link, erro
 		return nil, fmt.Errorf("get %d links: %w", len(keys), link.ErrInvalid)
 	}
 	links := make([]link.Link, len(keys))
-	for i, k := range keys {
-		s.config.Rest()
-		var err error
-		if links[i], err = s.Get(ctx, k); err != nil && !errors.Is(err, link.ErrNotFound) {
-			return nil, err
+	err := s.config.Aside.run(ctx, func(ctx context.Context) error {
+		for i, k := range keys {
+			s.config.Rest()
+			var err error
+			if links[i], err = s.get(ctx, s.lists, k); err != nil && !errors.Is(err, link.ErrNotFound) {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return links, nil
 }
@@ -120,7 +130,7 @@ func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time
 		return nil, "", err
 	}
 	var keys []link.Key
-	err = s.read(ctx, func(t *tx) error {
+	err = s.readMany(ctx, func(t *tx) error {
 		return t.each(sqlExpired, func(row []driver.Value) error {
 			sc := scanner{row: row}
 			at.ms = sc.int()
@@ -183,7 +193,7 @@ func (s *Links) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.
 		return nil, "", err
 	}
 	var keys []link.Key
-	err = s.read(ctx, func(t *tx) error {
+	err = s.readMany(ctx, func(t *tx) error {
 		return t.each(sqlUnminted, func(row []driver.Value) error {
 			sc := scanner{row: row}
 			last = sc.int()
@@ -213,7 +223,7 @@ func (s *scanner) damage() error {
 // Count returns how many rows there are, tombstones included. It reads an index from end
 // to end.
 func (s *Links) Count(ctx context.Context) (n uint64, err error) {
-	err = s.read(ctx, func(t *tx) error {
+	err = s.readMany(ctx, func(t *tx) error {
 		rows, _, err := t.number(sqlCountLinks)
 		n = uint64(rows)
 		return err

@@ -28,7 +28,8 @@ type LinksConfig struct {
 
 	WriterCacheKiB int   // page cache of the writing connection; default 2 MiB
 	ReaderCacheKiB int   // page cache of each second reading connection, of the others a quarter; default 1 MiB
-	Readers        int   // reading connections; default 4
+	Readers        int   // connections that read single links; default 4
+	ListReaders    int   // connections for all else that is read, such as lists; default 2
 	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
 	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
 
@@ -40,6 +41,8 @@ type LinksConfig struct {
 
 	Rest func() // called by GetMany between two links, and may wait; default none
 
+	Aside Aside // what reads more than single links runs in it
+
 	Log *slog.Logger // default none
 }
 
@@ -48,6 +51,7 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 2<<10)
 	c.ReaderCacheKiB = cmp.Or(c.ReaderCacheKiB, 1<<10)
 	c.Readers = cmp.Or(c.Readers, 4)
+	c.ListReaders = cmp.Or(c.ListReaders, 2)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
 	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
 	if c.Rest == nil {
@@ -79,7 +83,8 @@ type Links struct {
 
 	writer  *writer
 	readers *readers
-	check   *conn // for checkpoints; owned by whoever holds checking
+	lists   *readers // for List and what else reads many rows, which visitors never wait for
+	check   *conn    // for checkpoints; owned by whoever holds checking
 
 	ahead ahead
 
@@ -114,7 +119,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	}
 	h, err := open(ctx, file{
 		path: config.Path, synchronous: config.Synchronous, cacheKiB: config.ReaderCacheKiB,
-		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + aheadConns + 1, migrations: migrations, secureDelete: true,
+		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + config.ListReaders + aheadConns + 1, migrations: migrations, secureDelete: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open links: %w", undone(err))
@@ -140,6 +145,9 @@ func (s *Links) start(ctx context.Context) error {
 	}
 	// The checkpoint that holds the writer must not wait long for a reader.
 	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
+		return err
+	}
+	if s.lists, err = newReaders(ctx, s.handles, s.config.ListReaders, (s.config.ListReaders+1)/2); err != nil {
 		return err
 	}
 	if s.readers, err = newReaders(ctx, s.handles, s.config.Readers, (s.config.Readers+1)/2); err != nil {
@@ -177,8 +185,18 @@ func (s *Links) note(id link.ID) {
 	}
 }
 
-// read lends f a reading connection. f must be short: nothing interrupts it.
+// read lends f a reading connection for single rows. f must be short: nothing interrupts it.
 func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
+	return s.lend(ctx, s.readers, f)
+}
+
+// readMany is read for what looks at many rows. It waits for its turn aside, and has connections
+// of its own.
+func (s *Links) readMany(ctx context.Context, f func(t *tx) error) error {
+	return s.config.Aside.run(ctx, func(ctx context.Context) error { return s.lend(ctx, s.lists, f) })
+}
+
+func (s *Links) lend(ctx context.Context, from *readers, f func(t *tx) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -188,9 +206,9 @@ func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
 	default:
 	}
 	select {
-	case <-s.readers.free:
-		c := s.readers.pop()
-		defer s.readers.push(c)
+	case <-from.free:
+		c := from.pop()
+		defer from.push(c)
 		return undone(c.do(f))
 	case <-s.closed:
 		return fmt.Errorf("closed: %w", link.ErrUnavailable)
@@ -215,7 +233,7 @@ func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.writer.close()
 		close(s.closed)
-		errs := []error{s.readers.close(), s.ahead.conns.close()}
+		errs := []error{s.readers.close(), s.lists.close(), s.ahead.conns.close()}
 		s.checking.Lock()
 		defer s.checking.Unlock()
 		if s.writer.failure() == nil {

@@ -74,3 +74,14 @@ func (r *readers) close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Aside runs compute where it keeps nobody from a processor, and returns its error, or the cause
+// of ctx's end when that came before. Nil runs it at once, on the caller's goroutine.
+type Aside func(ctx context.Context, compute func(context.Context) error) error
+
+func (a Aside) run(ctx context.Context, compute func(context.Context) error) error {
+	if a == nil {
+		return compute(ctx)
+	}
+	return a(ctx, compute)
+}

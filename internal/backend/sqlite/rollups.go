@@ -28,6 +28,8 @@ type RollupsConfig struct {
 	// and may wait; default none.
 	Rest func()
 
+	Aside Aside // what reads roll-ups runs in it
+
 	// Work is called where they, or Run, may wait for the disk, and done behind it; default none.
 	Work func() (done func())
 }
@@ -112,6 +114,10 @@ func (s *Rollups) start(ctx context.Context) (err error) {
 // view lends f a reading connection inside a transaction: all that f reads is of
 // one moment.
 func (s *Rollups) view(ctx context.Context, f func(t *tx) error) error {
+	return s.config.Aside.run(ctx, func(ctx context.Context) error { return s.lend(ctx, f) })
+}
+
+func (s *Rollups) lend(ctx context.Context, f func(t *tx) error) error {
 	select {
 	case <-s.closed:
 		return errClosed

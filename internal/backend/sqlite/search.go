@@ -28,6 +28,8 @@ type SearchConfig struct {
 
 	SegmentDocs int // documents of the biggest segments, at most 65,536, the default
 
+	Aside Aside // what reads the index runs in it
+
 	Rest func()               // called by Rank between two links, and may wait; default none
 	Work func() (done func()) // called before a commit, which may wait for the disk, and done behind it; default none
 
@@ -167,6 +169,10 @@ func (s *Search) remove() error {
 // view lends f a reading connection inside a transaction, and the state that the
 // transaction sees: they are taken together, while no commit ends.
 func (s *Search) view(ctx context.Context, f func(t *tx, state searchState) error) error {
+	return s.config.Aside.run(ctx, func(ctx context.Context) error { return s.lend(ctx, f) })
+}
+
+func (s *Search) lend(ctx context.Context, f func(t *tx, state searchState) error) error {
 	s.mu.RLock()
 	lent := s.readers
 	s.mu.RUnlock()
