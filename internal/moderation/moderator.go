@@ -43,6 +43,10 @@ type Config struct {
 	// is nobody's business.
 	Work func() (done func())
 
+	// Aside runs what somebody waits for and that takes long, where it keeps nobody from a
+	// processor; nil = at once, on the caller's goroutine.
+	Aside func(ctx context.Context, compute func(context.Context) error) error
+
 	// Metrics registers the package's counters; nil = they are kept to itself.
 	Metrics prometheus.Registerer
 
@@ -94,6 +98,9 @@ func Open(ctx context.Context, cfg Config) (*Moderator, error) {
 	}
 	if cfg.Work == nil {
 		cfg.Work = func() func() { return func() {} }
+	}
+	if cfg.Aside == nil {
+		cfg.Aside = func(ctx context.Context, compute func(context.Context) error) error { return compute(ctx) }
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -50,18 +50,27 @@ func (m *Moderator) Preview(ctx context.Context, e Entity) (Preview, error) {
 	defer m.cfg.Work()()
 	set, w := meant(e), Walk{Entities: []Entity{e}}
 	for began, at := m.cfg.Now(), link.Cursor(""); ; {
-		page, err := m.cfg.Links.List(ctx, w.filter(), link.Page{After: at, Limit: walkPage})
+		err := m.cfg.Aside(ctx, func(ctx context.Context) error {
+			page, err := m.cfg.Links.List(ctx, w.filter(), link.Page{After: at, Limit: walkPage})
+			p.count(page.Links, set)
+			at = page.Next
+			return err
+		})
 		if err != nil {
 			return Preview{}, fmt.Errorf("preview: %w", err)
 		}
-		for i := range page.Links {
-			if p.Seen++; set.means(&page.Links[i]) > link.Clean {
-				p.add(&page.Links[i])
-			}
-		}
-		if at = page.Next; at == "" || m.cfg.Now().Sub(began) >= previewTime {
+		if at == "" || m.cfg.Now().Sub(began) >= previewTime {
 			p.Complete = at == ""
 			return p, nil
+		}
+	}
+}
+
+// count adds those of a page that the ban means.
+func (p *Preview) count(page []link.Link, set *banSet) {
+	for i := range page {
+		if p.Seen++; set.means(&page[i]) > link.Clean {
+			p.add(&page[i])
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // asks for much does not keep others waiting.
 //
 // On the caller's goroutine instead, eight previews of bans at once took a visitor's p99 from
-// 0.9 to 72 ms (docs/decisions/0036).
+// 0.9 to 72 ms (docs/decisions/0040).
 type questions struct {
 	turns chan turn
 	begun chan struct{} // closed when run begins, which is once

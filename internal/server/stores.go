@@ -165,7 +165,7 @@ func (s *Server) openModerator(ctx context.Context) error {
 	s.decides, err = moderation.Open(ctx, moderation.Config{
 		Journal: s.accounts.journal, Progress: s.accounts.journal, Links: s.links, Peers: s.accounts.peers,
 		Announce: s.announce, Random: rand.Reader,
-		Work: s.processors.work, Metrics: s.metrics.Registerer(), Log: s.log,
+		Work: s.processors.work, Aside: s.questions.answer, Metrics: s.metrics.Registerer(), Log: s.log,
 	})
 	return err
 }

@@ -36,6 +36,7 @@ func (b *Bench) API() []Figure {
 		{"empty", b.bulkEmpty},
 		{"create", b.apiCreates},
 		{"fresh", b.fresh},
+		{"beside", b.beside},
 	}
 }
 
