@@ -174,7 +174,14 @@ func (s *site) click(t *testing.T, n int, forgetful bool) {
 		s.sent[clicks.EventID{Instance: capture.Instance(), Sequence: uint64(i)}] = true
 	}
 	shipper := clicks.NewShipper(clicks.ShipperConfig{Log: log, Sink: s.producer, State: state, Instance: capture.Instance(), Began: began})
-	if err := shipper.Run(stopped); err != nil {
+	life, end := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- shipper.Run(life) }()
+	for until := time.Now().Add(time.Minute); shipper.Stats().Events < uint64(n) && time.Now().Before(until); {
+		time.Sleep(time.Millisecond) // it tells nobody
+	}
+	end()
+	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
 	if got := shipper.Stats(); got.Failures != 0 || got.Events < uint64(n) {
