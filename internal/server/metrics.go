@@ -55,6 +55,8 @@ func (s *Server) countClicks() {
 		func() uint64 { return p.capture.Stats().Clicks })
 	m.Counter("curt_clicks_untagged_total", "Clicks whose visitor is unknown because there was no day key.",
 		func() uint64 { return p.capture.Stats().Untagged })
+	m.Counter("curt_clicks_unlisted_total", "Clicks of user agents that the bot list was not asked about, because too many new ones came at once.",
+		func() uint64 { return p.capture.Stats().Unlisted })
 	if p.fold != nil {
 		m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
 		m.Counter("curt_click_batches_total", "Batches of counts written to the statistics.", func() uint64 { return p.fold.Stats().Batches })

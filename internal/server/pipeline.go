@@ -52,7 +52,11 @@ func (s *Server) openClicks(ctx context.Context) error {
 	if p.places = s.ready.places; p.places != nil {
 		geo = p.places
 	}
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
+	detail, err := clicks.ParseDetail(s.config.ClickDetail)
+	if err != nil {
+		return err
+	}
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Detail: detail, Logger: s.log})
 	p.capture.Prepare(ctx)
 	if s.config.Events != "" {
 		return s.openShipper(began)
