@@ -29,6 +29,7 @@ type Capture struct {
 	instance uint64
 	visitors visitorTags // owned by Run
 	reducer  reducer     // owned by Run
+	tally    *Tally      // set before Run; nil = what a kill takes is not counted
 
 	// owned by Run
 	sequence uint64
@@ -206,6 +207,7 @@ func (c *Capture) append(mark int64) error {
 	}
 	c.origin.written()
 	c.sequence += uint64(c.head.count)
+	c.tally.written(c.sequence)
 	n, untagged, unlisted := uint64(c.head.count), c.visitors.untagged, c.reducer.agents.unlisted
 	c.count(func(s *CaptureStats) { s.Clicks += n; s.Blocks++; s.Untagged, s.Unlisted = untagged, unlisted })
 	c.begin()

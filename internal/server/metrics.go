@@ -67,6 +67,14 @@ func (s *Server) countClicks() {
 		func() uint64 { return p.log.Stats().SyncErrors })
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
+	m.Counter("curt_clicks_killed_total", "Clicks lost because the process before this one was killed before it wrote them.",
+		func() uint64 { return p.taken.Clicks })
+	m.Gauge("curt_clicks_killed_unknown", "1 where the process before this one was killed and nobody knows how many clicks that cost.", func() float64 {
+		if p.taken.Unknown {
+			return 1
+		}
+		return 0
+	})
 	m.Counter("curt_click_log_damages_total", "Places of the click log that cannot be read; clicks there that were not counted are lost.",
 		func() uint64 { return p.log.Stats().Damages })
 	m.Counter("curt_click_log_torn_bytes_total", "Bytes of a write that a death cut short, which the start cut off.",
