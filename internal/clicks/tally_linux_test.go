@@ -55,20 +55,15 @@ func (c counted) drain(t *testing.T) {
 }
 
 // pageOf returns the page that a data folder names; "" = none.
-func pageOf(t *testing.T, data string) string {
+func pageOf(t testing.TB, data string) string {
 	t.Helper()
 	b, err := os.ReadFile(clicks.TallyFile(data))
-	if errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`"page":"([^"]+)"`).FindSubmatch(b)
-	if m == nil {
-		return ""
-	}
-	return string(m[1])
+	_, page, _ := strings.Cut(string(b), `"page":"`)
+	page, _, _ = strings.Cut(page, `"`)
+	return page
 }
 
 func TestWhatAKillTookIsKnown(t *testing.T) {
@@ -226,5 +221,32 @@ func TestCountingForAKillAllocatesNothing(t *testing.T) {
 		return r
 	}, b[16:])), " "); len(text) > 16 {
 		t.Errorf("the page has more than counters: %.100q", text)
+	}
+}
+
+// BenchmarkRecordCounted is BenchmarkRecord with the counters where a kill leaves them.
+func BenchmarkRecordCounted(b *testing.B) {
+	data := b.TempDir()
+	log, err := clicks.OpenLog(clicks.LogConfig{Dir: filepath.Join(data, "clicks")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ring := clicks.NewRing(clicks.RingConfig{Bytes: 1 << 30})
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+	tally, _, err := clicks.OpenTally(clicks.TallyConfig{State: clicks.TallyFile(data), Capture: capture})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := usualClick()
+	b.ReportAllocs()
+	for range b.N {
+		ring.Record(c)
+	}
+	b.StopTimer()
+	for _, f := range []string{pageOf(b, data), clicks.TallyFile(data)} { // clicks that nobody wrote are no clean end
+		_ = os.Remove(f)
+	}
+	if err := errors.Join(tally.Close(), log.Close()); err != nil {
+		b.Fatal(err)
 	}
 }
