@@ -64,7 +64,7 @@ const (
 	pagePrefix = "curt-"
 	tallyMagic = "CURTCNT1"
 	tallyLine  = 64
-	tallySize  = 64 << 10
+	tallySize  = 16 << 10
 	maxShards  = tallySize/tallyLine - 2
 )
 

@@ -246,6 +246,7 @@ func (a *agentFields) take(n protowire.Number, v value) {
 		a.os = v.bytes
 	case clickBotReason:
 		a.reason = v.bytes
+	default: // no part of it
 	}
 }
 
