@@ -114,7 +114,7 @@ func removePage(data string) {
 	b, _ := os.ReadFile(filepath.Join(data, "clicks.life"))
 	_, page, _ := strings.Cut(string(b), `"page":"`)
 	if page, _, found := strings.Cut(page, `"`); found {
-		_ = os.Remove(page)
+		_ = os.Remove(page) //nolint:gosec // our own server wrote it
 	}
 }
 
