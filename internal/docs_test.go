@@ -13,7 +13,7 @@ import (
 
 // pages are the documents that promise to name only what is there.
 func pages() []string {
-	return []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/operations.md", "docs/backends.md", "docs/capacity.md", "docs/configuration.md", "docs/cli.md", "docs/clients.md"}
+	return []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/operations.md", "docs/privacy.md", "docs/backends.md", "docs/capacity.md", "docs/configuration.md", "docs/cli.md", "docs/clients.md"}
 }
 
 // A code span such as `internal/link/store.go:Store.Create` names a file and what

@@ -190,7 +190,7 @@ func damages() []damage {
 		{"a torn end", "click log", "warning", "torn", nil, func(t *testing.T, dir string) {
 			f, err := os.OpenFile(segment(t, dir), os.O_APPEND|os.O_WRONLY, 0)
 			if err == nil {
-				_, err = f.WriteString("CURTCLK1")
+				_, err = f.WriteString("CURTCLK2")
 				err = errors.Join(err, f.Close())
 			}
 			if err != nil {

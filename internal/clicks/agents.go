@@ -2,16 +2,10 @@ package clicks
 
 import (
 	"strings"
+	"time"
 
 	"github.com/mileusna/useragent"
 )
-
-// agent is what a user agent tells. The fields are indices of the name lists
-// below, so that an agent is four bytes and a stranger cannot invent browsers.
-type agent struct {
-	device, browser, os uint8
-	bot                 bool
-}
 
 const (
 	deviceOther uint8 = iota
@@ -51,12 +45,21 @@ type agentNames struct{ device, browser, os []string }
 // and the bot list's patterns cost up to 0.3 ms, a look-up 50 ns; the user agents
 // of real traffic repeat. Owned by one goroutine.
 type agents struct {
-	known    remembered[agent]
+	known    remembered[told]
 	crawlers remembered[bool] // by normalised user agent
 	bots     bots
 	browsers map[string]uint8
 	systems  map[string]uint8
+
+	// For whoever must not be late. Up to patience, if it is set, is spent on the bot list
+	// between two calls of begin; user agents that are new then are not looked up in it.
+	patience, spent time.Duration
+	parsed          uint64 // user agents that were not remembered
+	unlisted        uint64 // of those, not looked up
 }
+
+// begin gives the bot list its time anew.
+func (a *agents) begin() { a.spent = 0 }
 
 func newAgents() *agents {
 	index := func(names []string) map[string]uint8 {
@@ -67,26 +70,54 @@ func newAgents() *agents {
 		return m
 	}
 	return &agents{
-		known: remembered[agent]{limit: 4096}, crawlers: remembered[bool]{limit: 2048},
+		known: remembered[told]{limit: 4096}, crawlers: remembered[bool]{limit: 2048},
 		browsers: index(browserNames()), systems: index(osNames()),
 	}
 }
 
-func (a *agents) parse(ua []byte) agent {
+// of returns what is told by an event: what the log has of its user agent, or the whole of it,
+// where that was kept.
+func (a *agents) of(e *Event) Agent {
+	if e.Agent.Known() {
+		return e.Agent
+	}
+	return a.parse(e.UserAgent).Agent
+}
+
+func (a *agents) parse(ua []byte) told {
 	if found, ok := a.known.get(ua); ok {
 		return found
 	}
-	found := a.classify(string(ua))
-	a.known.put(string(ua), found)
+	a.parsed++
+	found, sure := a.classify(string(ua))
+	if sure {
+		a.known.put(string(ua), found)
+	}
 	return found
 }
 
-func (a *agents) classify(ua string) agent {
+// classify is not sure of what the bot list was not asked about.
+func (a *agents) classify(ua string) (found told, sure bool) {
 	u := useragent.Parse(ua)
-	found := agent{browser: a.browsers[u.Name], os: a.systems[u.OS]}
+	found = told{Agent: Agent{browser: a.browsers[u.Name], os: a.systems[u.OS], kind: person}}
+	listed := false
+	if sure = u.Bot; !sure {
+		listed, sure = a.crawler(ua)
+	}
 	switch {
-	case u.Bot, a.crawler(ua), !looksLikeBrowser(ua):
-		return agent{device: deviceBot, os: found.os, bot: true}
+	case u.Bot:
+		found.kind = namedBot
+	case listed:
+		found.kind = listedBot
+	case !looksLikeBrowser(ua):
+		found.kind = noBrowser
+	}
+	if found.Bot() {
+		found.device, found.browser = deviceBot, 0
+		found.name = plain(u.Name[:min(len(u.Name), maxBotName)])
+		return found, sure
+	}
+	switch {
 	case u.Tablet, u.IsAndroid() && !strings.Contains(ua, "Mobi"): // Android says Mobile on phones only
 		found.device = deviceTablet
 	case u.Mobile:
@@ -94,7 +125,7 @@ func (a *agents) classify(ua string) agent {
 	case u.Desktop:
 		found.device = deviceDesktop
 	}
-	return found
+	return found, sure
 }
 
 // looksLikeBrowser reports whether a user agent begins as every browser's has since
@@ -106,15 +137,35 @@ func looksLikeBrowser(ua string) bool {
 
 // crawler asks the text itself, and then the bot list. Versions make most of the difference between user
 // agents and none to a bot's name, so the list is asked about the text with every
-// run of digits made one zero, and without brands that sound like bots.
-func (a *agents) crawler(ua string) bool {
+// run of digits made one zero, and without brands that sound like bots. It is not sure when there
+// was no time left for the list.
+func (a *agents) crawler(ua string) (found, sure bool) {
 	text := maskBrands(zeroDigits(ua))
 	if found, ok := a.crawlers.get(text); ok {
-		return found
+		return found, true
 	}
-	found := saysRobot(text) || a.bots.match(string(text))
+	if found = saysRobot(text); !found {
+		if found, sure = a.listed(string(text)); !sure {
+			return false, false
+		}
+	}
 	a.crawlers.put(string(text), found)
-	return found
+	return found, true
+}
+
+// listed asks the bot list, while there is time.
+func (a *agents) listed(text string) (found, sure bool) {
+	if a.patience == 0 {
+		return a.bots.match(text), true
+	}
+	if a.spent >= a.patience {
+		a.unlisted++
+		return false, false
+	}
+	began := time.Now()
+	found = a.bots.match(text)
+	a.spent += time.Since(began)
+	return found, true
 }
 
 func zeroDigits(s string) []byte {

@@ -139,10 +139,10 @@ func (a *aggregate) add(e *Event, agents *agents, group []byte) {
 	if e.Outcome == Orphan {
 		key = nil
 	}
-	var who agent
+	var who Agent
 	var c click
 	if !e.Preview() && (e.Outcome == Redirected || e.Outcome == Orphan) {
-		if who = agents.parse(e.UserAgent); e.Outcome == Redirected {
+		if who = agents.of(e); e.Outcome == Redirected {
 			c = a.click(e, who)
 		}
 	}
@@ -153,7 +153,7 @@ func (a *aggregate) add(e *Event, agents *agents, group []byte) {
 }
 
 // count adds an event to what is counted under a key.
-func (a *aggregate) count(key []byte, e *Event, who agent, c *click) {
+func (a *aggregate) count(key []byte, e *Event, who Agent, c *click) {
 	l, q := a.quarter(key, BucketAt(Quarter, time.UnixMilli(e.Time)).Ordinal)
 	if l.first == 0 || e.Time < l.first {
 		l.first = max(e.Time, 1)
@@ -169,7 +169,7 @@ func (a *aggregate) count(key []byte, e *Event, who agent, c *click) {
 		q.counts.refused++
 	case e.Outcome == Redirected, e.Outcome == Orphan:
 		q.counts.clicks++
-		if !who.bot {
+		if !who.Bot() {
 			q.counts.humans++
 		}
 		l.last = max(l.last, e.Time)
@@ -180,7 +180,7 @@ func (a *aggregate) count(key []byte, e *Event, who agent, c *click) {
 }
 
 // click makes numbers of the dimensions of an event.
-func (a *aggregate) click(e *Event, who agent) click {
+func (a *aggregate) click(e *Event, who Agent) click {
 	var host [256]byte
 	c := click{
 		visitor:  e.Visitor,
@@ -191,7 +191,7 @@ func (a *aggregate) click(e *Event, who agent) click {
 		minute:   uint8(max(e.Time, 0) / 60_000 % minutesPerQuarter),
 		device:   who.device, browser: who.browser, os: who.os,
 	}
-	if !who.bot {
+	if !who.Bot() {
 		c.flags |= byHuman
 	}
 	switch {

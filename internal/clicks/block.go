@@ -9,7 +9,8 @@ import (
 // A block is what one write(2) appends: a head of headSize bytes and the records.
 // All numbers are little-endian.
 //
-//	 0  magic "CURTCLK" and the version '1'
+//	 0  magic "CURTCLK" and the version: '2', or '1' of releases that kept headers as they
+//	    were sent, which is read
 //	 8  CRC-32C of everything from offset 12 to the end of the block
 //	12  size of the records in bytes
 //	16  number of records
@@ -23,7 +24,9 @@ import (
 //	    block or an earlier one
 //	64  the time that the records' times are relative to
 const (
-	magic    = "CURTCLK1"
+	magic    = "CURTCLK"
+	version1 = '1'
+	version2 = '2'
 	headSize = 72
 
 	// maxBlock bounds the records of a block, and so what a reader of a damaged
@@ -37,6 +40,7 @@ const (
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 type blockHead struct {
+	version          byte // of what is read
 	size, count      uint32
 	origin           uint32
 	instance, first  uint64
@@ -56,6 +60,7 @@ type Block struct {
 	// Watermark promises that all earlier clicks of the instance were before.
 	Watermark int64
 
+	version byte
 	base    int64
 	origin  uint32
 	records []byte
@@ -70,7 +75,7 @@ var (
 // sealBlock writes the head in front of the records of b, which begins with
 // headSize free bytes.
 func sealBlock(b []byte, h blockHead) {
-	copy(b, magic)
+	b[copy(b, magic)] = version2
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(b)-headSize))
 	binary.LittleEndian.PutUint32(b[16:], h.count)
 	binary.LittleEndian.PutUint32(b[20:], h.origin)
@@ -89,6 +94,7 @@ func readHead(b []byte) (blockHead, error) {
 		return blockHead{}, errTorn
 	}
 	h := blockHead{
+		version:   b[len(magic)],
 		size:      binary.LittleEndian.Uint32(b[12:]),
 		count:     binary.LittleEndian.Uint32(b[16:]),
 		origin:    binary.LittleEndian.Uint32(b[20:]),
@@ -99,7 +105,8 @@ func readHead(b []byte) (blockHead, error) {
 		watermark: int64(binary.LittleEndian.Uint64(b[56:])),
 		base:      int64(binary.LittleEndian.Uint64(b[64:])),
 	}
-	if string(b[:8]) != magic || h.size > maxBlock || h.count > h.size {
+	known := h.version == version1 || h.version == version2
+	if string(b[:len(magic)]) != magic || !known || h.size > maxBlock || h.count > h.size {
 		return blockHead{}, errHead
 	}
 	return h, nil
@@ -124,7 +131,7 @@ func (b *Block) Events(f func(*Event) error) error {
 	rest := b.records
 	for i := range b.Count {
 		var err error
-		if rest, err = nextEvent(rest, b.base, &e); err != nil {
+		if rest, err = nextEvent(rest, b.version, b.base, &e); err != nil {
 			return err
 		}
 		e.ID = EventID{b.First.Instance, b.First.Sequence + uint64(i)}

@@ -6,14 +6,13 @@ import "sync"
 // that are made before a click is counted. It is safe for many goroutines, and
 // waits for a lock: it is asked for the few links whose clicks are bounded.
 type BotList struct {
-	mu        sync.Mutex
-	agents    *agents               // guarded by mu
-	described remembered[described] // guarded by mu: bots
+	mu     sync.Mutex
+	agents *agents // guarded by mu
 }
 
 // NewBotList returns a list that has read nothing yet.
 func NewBotList() *BotList {
-	return &BotList{agents: newAgents(), described: remembered[described]{limit: 2048}}
+	return &BotList{agents: newAgents()}
 }
 
 // IsBot reports whether the user agent is a robot's. A user agent longer than what
@@ -21,5 +20,5 @@ func NewBotList() *BotList {
 func (b *BotList) IsBot(userAgent string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.agents.parse(cut([]byte(userAgent), maxUserAgent)).bot
+	return b.agents.parse(cut([]byte(userAgent), maxUserAgent)).Bot()
 }

@@ -18,15 +18,18 @@ type CaptureConfig struct {
 	Log    *Log
 	Keys   DayKeys
 	Geo    Geo          // nil = places are unknown
+	Detail Detail       // what is kept of headers
 	Logger *slog.Logger // nil = none
 }
 
 // Capture brings clicks from the Ring into the Log and forgets addresses on the
-// way. From there on nothing is lost.
+// way, and of headers what is not to be kept. From there on nothing is lost.
 type Capture struct {
 	cfg      CaptureConfig
 	instance uint64
 	visitors visitorTags // owned by Run
+	reducer  reducer     // owned by Run
+	tally    *Tally      // set before Run; nil = what a kill takes is not counted
 
 	// owned by Run
 	sequence uint64
@@ -47,6 +50,7 @@ type CaptureStats struct {
 	Clicks   uint64 // in the log
 	Blocks   uint64
 	Untagged uint64 // clicks whose visitor is unknown because there was no day key
+	Unlisted uint64 // clicks whose user agent was not looked up in the bot list, because too many new ones came at once
 	Errors   uint64 // drains that the log did not take; the clicks waited in the ring
 }
 
@@ -68,8 +72,8 @@ func NewCapture(c CaptureConfig) *Capture {
 	_, _ = rand.Read(instance[:]) // never fails: crypto/rand ends the process instead
 	return &Capture{
 		cfg: c, instance: binary.LittleEndian.Uint64(instance[:]),
-		visitors: visitorTags{keys: c.Keys, logger: c.Logger},
-		rests:    make([][]byte, len(c.Ring.shards)),
+		visitors: visitorTags{keys: c.Keys, logger: c.Logger}, reducer: newReducer(c.Detail),
+		rests: make([][]byte, len(c.Ring.shards)),
 	}
 }
 
@@ -129,6 +133,7 @@ func (c *Capture) count(f func(*CaptureStats)) { c.mu.Lock(); defer c.mu.Unlock(
 func (c *Capture) drain(ctx context.Context) error {
 	began := time.Now()
 	c.begin()
+	c.reducer.agents.begin()
 	for i := range c.rests { // all first: append releases all
 		c.rests[i] = c.cfg.Ring.take(i)
 	}
@@ -177,13 +182,15 @@ func (c *Capture) add(ctx context.Context, i int) {
 	}
 	h.earliest, h.latest = min(h.earliest, raw.Time), max(h.latest, raw.Time)
 	c.origin.see(raw.Addr)
-	tag := c.visitors.tag(ctx, &raw)
+	tag := c.visitors.tag(ctx, &raw) // of the whole user agent
 	var place Place
 	if c.cfg.Geo != nil && raw.Addr.IsValid() {
 		place = c.cfg.Geo.Locate(raw.Addr.Unmap())
 	}
-	c.block = appendEvent(c.block, &raw, h.base, tag, place)
-	if h.count++; h.count%yieldEvery == 0 {
+	parsed := c.reducer.agents.parsed
+	who := c.reducer.reduce(&raw)
+	c.block = appendEvent(c.block, &raw, who, h.base, tag, place)
+	if h.count++; h.count%yieldEvery == 0 || c.reducer.agents.parsed != parsed {
 		runtime.Gosched()
 	}
 }
@@ -200,8 +207,9 @@ func (c *Capture) append(mark int64) error {
 	}
 	c.origin.written()
 	c.sequence += uint64(c.head.count)
-	n, untagged := uint64(c.head.count), c.visitors.untagged
-	c.count(func(s *CaptureStats) { s.Clicks += n; s.Blocks++; s.Untagged = untagged })
+	c.tally.written(c.sequence)
+	n, untagged, unlisted := uint64(c.head.count), c.visitors.untagged, c.reducer.agents.unlisted
+	c.count(func(s *CaptureStats) { s.Clicks += n; s.Blocks++; s.Untagged, s.Unlisted = untagged, unlisted })
 	c.begin()
 	return nil
 }

@@ -53,7 +53,7 @@ func TestNoWatermarkPassesAClickThatComesLate(t *testing.T) {
 	const late = 50 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
-		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Detail: clicks.DetailFull})
 		record := func(at time.Time, n int) {
 			c := usualClick()
 			c.Time = at.UnixMilli()
@@ -220,7 +220,7 @@ func TestDrainThatFailsHalfwayGoesOn(t *testing.T) {
 		return shrinking{f, &room}, err
 	}))
 	ring := clicks.NewRing(clicks.RingConfig{Shards: 3})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Detail: clicks.DetailFull})
 	const n = 14000
 	for i := range n {
 		c := usualClick()
@@ -338,7 +338,7 @@ func TestVisitorTags(t *testing.T) {
 func TestAddressesReachNoDisk(t *testing.T) {
 	dir := t.TempDir()
 	log, ring := openLog(t, clicks.LogConfig{Dir: dir}), clicks.NewRing(clicks.RingConfig{})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Detail: clicks.DetailFull})
 	canaries := []string{"198.51.100.213", "2001:db8:feed:beef:dead:c0de:1234:5678"}
 	for _, a := range canaries {
 		c := usualClick()

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/mileusna/useragent"
 )
 
 // Click is one event as people read it: what statistics are made of. Texts are
@@ -89,14 +87,14 @@ func (o Outcome) String() string {
 // Click turns an event into what statistics know of it. It copies what it keeps.
 func (b *BotList) Click(e *Event) Click {
 	var host [256]byte
-	who, reason, name := b.describe(e.UserAgent)
+	who, name := b.describe(e)
 	c := Click{
 		Time: e.When(), Outcome: e.Outcome, Preview: e.Preview(),
 		City: plain(string(e.City)), Network: plain(string(e.Network)),
-		Device: deviceNames()[who.device], Browser: browserNames()[who.browser], OS: osNames()[who.os],
+		Device: who.Device(), Browser: who.Browser(), OS: who.OS(),
 		Language: languageName(primaryLanguage(e.Language)), Trigger: TriggerLink,
 		ReferrerHost: cmp.Or(string(referrerHost(e.Referrer, host[:])), Direct),
-		Bot:          who.bot, BotReason: reason, BotName: name, Visitor: e.Visitor,
+		Bot:          who.Bot(), BotReason: who.Reason(), BotName: name, Visitor: e.Visitor,
 	}
 	if e.Country != [2]byte{} {
 		c.Country = plain(string(e.Country[:]))
@@ -121,35 +119,13 @@ func plain(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// maxBotName bounds how a program may call itself.
-const maxBotName = 64
-
-// described is what a user agent of a bot tells.
-type described struct {
-	reason BotReason
-	name   string
-}
-
-// describe returns what Fold counts a user agent as, and for bots why, and how it
-// calls itself.
-func (b *BotList) describe(userAgent []byte) (who agent, reason BotReason, name string) {
+// describe returns what Fold counts an event's user agent as, and how a bot calls itself.
+func (b *BotList) describe(e *Event) (who Agent, name string) {
+	if e.Agent.Known() {
+		return e.Agent, plain(string(e.BotName))
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if who = b.agents.parse(userAgent); !who.bot {
-		return who, "", ""
-	}
-	if known, ok := b.described.get(userAgent); ok {
-		return who, known.reason, known.name
-	}
-	text := string(userAgent)
-	u := useragent.Parse(text)
-	d := described{BotNoBrowser, plain(u.Name[:min(len(u.Name), maxBotName)])}
-	switch {
-	case u.Bot:
-		d.reason = BotNamed
-	case b.agents.crawler(text):
-		d.reason = BotListed
-	}
-	b.described.put(text, d)
-	return who, d.reason, d.name
+	found := b.agents.parse(e.UserAgent)
+	return found.Agent, found.name
 }

@@ -214,8 +214,8 @@ func TestRecountTellsTornFromDamaged(t *testing.T) {
 // sends, is passed over in search of the next one.
 func TestAVisitorsTextIsNoBlock(t *testing.T) {
 	c := usualClick()
-	c.UserAgent = bytes.Repeat([]byte("CURTCLK1"), 60)
-	c.Referrer = bytes.Repeat([]byte("CURTCLK1\xff\xff\xff\xff\xff\xff\x09"), 30)
+	c.UserAgent = bytes.Repeat([]byte("CURTCLK2"), 60)
+	c.Referrer = bytes.Repeat([]byte("CURTCLK2\xff\xff\xff\xff\xff\xff\x09"), 30)
 	blocks := [][]byte{clicks.SealOne(7, 0, c), clicks.SealOne(7, 1, c), clicks.SealOne(7, 2, c)}
 	log, _, _ := ended(t, blocks, func(b []byte) []byte {
 		b[len(blocks[0])+8] ^= 1

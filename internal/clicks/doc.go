@@ -16,9 +16,10 @@
 //   - Statistics are what is stored plus what Fold holds in memory, in one view:
 //     see [Pending] for why that needs no lock over the store.
 //   - No address leaves Capture: visitors are keyed hashes, and the key is destroyed
-//     after the day.
+//     after the day. Of headers what statistics show leaves it, unless [Detail] says more.
+//   - What a kill takes the next start counts: see [Tally].
 //
-// Read raw.go for what a click is, then ring.go, capture.go, log.go (segments.go,
+// Read raw.go for what a click is, then ring.go, capture.go (detail.go, tally.go), log.go (segments.go,
 // reader.go, block.go, damage.go), fold.go (aggregate.go, summer.go, writer.go, pending.go) and
 // rollupstore.go for the contract of stores, whose proof is clickstest. [Shipper] (ship.go) can
 // take Fold's place: it brings the log elsewhere, at least once.

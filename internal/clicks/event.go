@@ -29,7 +29,13 @@ type Event struct {
 	City    []byte
 	Network []byte
 
-	Key       []byte // domain and code in the log's own spelling: see DecodeKey
+	Key []byte // domain and code in the log's own spelling: see DecodeKey
+
+	// What the request's headers said, as Detail has it: by default the user agent is
+	// empty, the referrer has a scheme and a host, the language is one, and the query has
+	// UTM fields and nothing else. Each reads as what was sent does.
+	Agent     Agent  // of the user agent; not Known in blocks of format 1, which have that itself
+	BotName   []byte // how a bot calls itself
 	UserAgent []byte
 	Referrer  []byte
 	Language  []byte
@@ -44,12 +50,12 @@ func (e *Event) Preview() bool { return e.Flags&(Head|Prefetch) != 0 }
 
 var errRecord = errors.New("record does not fit its block")
 
-// appendEvent appends e in the log's format: outcome, flags, time relative to the
+// appendEvent appends e in the log's format 2: outcome, flags, time relative to the
 // block's (zigzag), visitor (8 bytes), country (2 bytes), then domain, code, user
-// agent, referrer, language, query, city and network, each after its length. The
-// lengths are uvarints. Fields are only ever added at the end, under a new block
-// version.
-func appendEvent(b []byte, e *Raw, base int64, visitor uint64, p Place) []byte {
+// agent, referrer, language, query, city and network, each after its length, then the Agent
+// (4 bytes) and a bot's name. The lengths are uvarints. Fields are only ever added at the
+// end, under a new block version: format 1 ends before the Agent.
+func appendEvent(b []byte, e *Raw, who told, base int64, visitor uint64, p Place) []byte {
 	b = append(b, byte(e.Outcome), byte(e.Flags))
 	b = binary.AppendVarint(b, e.Time-base)
 	b = binary.LittleEndian.AppendUint64(b, visitor)
@@ -58,7 +64,8 @@ func appendEvent(b []byte, e *Raw, base int64, visitor uint64, p Place) []byte {
 	b = appendBytes(appendBytes(b, e.UserAgent), e.Referrer)
 	b = appendBytes(appendBytes(b, e.Language), e.Query)
 	b = appendBytes(b, p.City[:min(len(p.City), maxPlace)])
-	return appendBytes(b, p.Network[:min(len(p.Network), maxPlace)])
+	b = appendBytes(b, p.Network[:min(len(p.Network), maxPlace)])
+	return appendBytes(who.append(b), who.name)
 }
 
 func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
@@ -67,7 +74,7 @@ func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 
 // nextEvent reads the first record of b into e and returns the rest. Damage is an
 // error, whatever the bytes are.
-func nextEvent(b []byte, base int64, e *Event) (rest []byte, err error) {
+func nextEvent(b []byte, version byte, base int64, e *Event) (rest []byte, err error) {
 	if len(b) < 2 {
 		return nil, errRecord
 	}
@@ -93,7 +100,16 @@ func nextEvent(b []byte, base int64, e *Event) (rest []byte, err error) {
 			return nil, err
 		}
 	}
-	return b, nil
+	e.Agent, e.BotName = Agent{}, nil
+	if version == version1 {
+		return b, nil
+	}
+	if len(b) < agentSize {
+		return nil, errRecord
+	}
+	e.Agent = readAgent(b)
+	e.BotName, b, err = nextBytes(b[agentSize:])
+	return b, err
 }
 
 func nextBytes(b []byte) (field, rest []byte, err error) {

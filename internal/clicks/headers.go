@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // referrerHost returns the host of a Referer header, lower case, without "www."
@@ -70,14 +71,15 @@ func primaryLanguage(header []byte) uint16 {
 	return packed
 }
 
-func languageName(packed uint16) string {
-	var b []byte
+func languageName(packed uint16) string { return string(appendLanguage(nil, packed)) }
+
+func appendLanguage(b []byte, packed uint16) []byte {
 	for shift := 10; shift >= 0; shift -= 5 {
 		if letter := byte(packed >> shift & 31); letter != 0 {
 			b = append(b, letter+'a'-1)
 		}
 	}
-	return string(b)
+	return b
 }
 
 // maxUTM bounds a UTM field; longer ones are cut.
@@ -109,21 +111,37 @@ func readUTM(query []byte) (fields utm, any bool) {
 }
 
 // cleanUTM decodes a value and drops what no campaign has but a report must not
-// meet: control characters, and parentheses, which mark our own values.
+// meet: control characters, what turns the direction of writing, and parentheses, which mark
+// our own values. What it returns it leaves as it is.
 func cleanUTM(value string) string {
 	text, err := url.QueryUnescape(value)
 	if err != nil {
 		text = value
 	}
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '(' || r == ')' || r == 0xfffd {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '(' || r == ')' || r == unicode.ReplacementChar {
 			return -1
 		}
 		return r
 	}, text)
-	text = strings.TrimSpace(text)
-	if len(text) > maxUTM {
-		text = strings.ToValidUTF8(text[:maxUTM], "")
+	if text = strings.TrimSpace(text); len(text) > maxUTM {
+		text = strings.TrimSpace(strings.ToValidUTF8(text[:maxUTM], ""))
 	}
 	return text
+}
+
+// appendUTM appends the query of UTM fields, which readUTM reads as them.
+func appendUTM(b []byte, fields *utm) []byte {
+	begin := len(b)
+	for i, text := range fields {
+		if text == "" {
+			continue
+		}
+		if len(b) > begin {
+			b = append(b, '&')
+		}
+		b = append(append(b, (UTMSource+Dimension(i)).String()...), '=')
+		b = append(b, url.QueryEscape(text)...)
+	}
+	return b
 }

@@ -293,7 +293,7 @@ func (m Bookmark) compare(o Bookmark) int {
 // copy makes m a copy of an event that outlives its block.
 func (m *match) copy(e *Event, at Bookmark) {
 	m.event, m.at, m.buf = *e, at, m.buf[:0]
-	fields := [...]*[]byte{&m.event.Key, &m.event.UserAgent, &m.event.Referrer, &m.event.Language, &m.event.Query, &m.event.City, &m.event.Network}
+	fields := [...]*[]byte{&m.event.Key, &m.event.UserAgent, &m.event.Referrer, &m.event.Language, &m.event.Query, &m.event.City, &m.event.Network, &m.event.BotName}
 	total := 0
 	for _, f := range fields {
 		total += len(*f)

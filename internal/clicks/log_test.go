@@ -319,7 +319,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(two, 0, byte(0))
 	f.Add(two, 15, byte(0xff))
 	f.Add(two[:len(two)-3], 80, byte(1))
-	f.Add([]byte("CURTCLK1"), 3, byte(1))
+	f.Add([]byte("CURTCLK2"), 3, byte(1))
 	f.Fuzz(func(t *testing.T, b []byte, at int, flip byte) {
 		if len(b) > 0 && at >= 0 {
 			b = bytes.Clone(b)

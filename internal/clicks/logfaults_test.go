@@ -86,7 +86,7 @@ func TestOneFailedReadIsEnough(t *testing.T) {
 // A torn block is cut off where it begins, also when it holds what looks like a beginning.
 func TestATornBlockIsCutWhereItBegins(t *testing.T) {
 	c := usualClick()
-	c.UserAgent = bytes.Repeat([]byte("CURTCLK1"), 30)
+	c.UserAgent = bytes.Repeat([]byte("CURTCLK2"), 30)
 	blocks := append(three(), clicks.SealOne(7, 3, c))
 	whole := 3 * len(blocks[0])
 	log, path, _ := ended(t, blocks, func(b []byte) []byte { return b[:len(b)-5] })

@@ -3,8 +3,6 @@ package clicks
 import (
 	"net/netip"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // What the head of a block says of the addresses of its clicks, so that a proxy whose
@@ -57,7 +55,7 @@ func (o *origin) written() {
 // they are taken for one.
 type Alone struct {
 	Clicks uint64
-	Agents int // distinct user agents among them, counted up to MostAgents
+	Agents int // distinct user agents among them on one day, counted up to MostAgents
 	Since  time.Time
 }
 
@@ -68,7 +66,8 @@ const MostAgents = 20
 type aloneCounter struct {
 	now      Alone
 	instance uint64
-	agents   map[uint64]bool
+	day      int64
+	agents   map[uint64]bool // of the day, by the tags of visitors
 }
 
 func (a *aloneCounter) block(b *Block) {
@@ -82,9 +81,15 @@ func (a *aloneCounter) block(b *Block) {
 	}
 }
 
+// event counts visitors: on one day and from one address they are user agents, and what is
+// kept of those tells few apart. Without the day's key there are none.
 func (a *aloneCounter) event(e *Event) {
-	if a.now.Clicks > 0 && len(a.agents) < MostAgents {
-		a.agents[xxhash.Sum64(e.UserAgent)] = true
-		a.now.Agents = len(a.agents)
+	if a.now.Clicks == 0 || e.Visitor == 0 || a.now.Agents >= MostAgents {
+		return
 	}
+	if day := e.Time / dayMillis; day != a.day {
+		a.day, a.agents = day, map[uint64]bool{}
+	}
+	a.agents[e.Visitor] = true
+	a.now.Agents = max(a.now.Agents, len(a.agents))
 }

@@ -38,7 +38,7 @@ func TestPinsHoldWhatIsTrimmed(t *testing.T) {
 	if len(left) > 1 {
 		t.Fatalf("%d segments are left: this test trims nothing", len(left))
 	}
-	if err := appendFile(left[0], []byte("CURTCLK1 half of a block")); err != nil {
+	if err := appendFile(left[0], []byte("CURTCLK2 half of a block")); err != nil {
 		t.Fatal(err)
 	}
 	if err := pins.Extend(); err != nil {

@@ -52,7 +52,7 @@ func (s *segmentScanner) next() (Block, error) {
 		At: Position{Offset: s.at}, Next: Position{Offset: s.at + length},
 		First: EventID{h.instance, h.first}, Count: int(h.count),
 		Earliest: h.earliest, Latest: h.latest, Watermark: h.watermark,
-		base: h.base, origin: h.origin, records: s.buf[headSize:],
+		version: h.version, base: h.base, origin: h.origin, records: s.buf[headSize:],
 	}
 	s.at += length
 	return b, nil

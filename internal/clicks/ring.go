@@ -34,10 +34,11 @@ type Ring struct {
 
 type shard struct {
 	mu     sync.Mutex
-	active []byte // guarded by mu; length = filled, capacity = one half
-	cur    int    // guarded by mu; which half is active
-	woken  bool   // guarded by mu; the half-full wake was sent
-	count  uint64 // guarded by mu; records since the start
+	active []byte  // guarded by mu; length = filled, capacity = one half
+	cur    int     // guarded by mu; which half is active
+	woken  bool    // guarded by mu; the half-full wake was sent
+	count  *uint64 // what it points to is guarded by mu: records since the start
+	own    uint64  // that, unless a Tally has it
 
 	halves  [2][]byte // set once in NewRing, both empty
 	pending []byte    // owned by the drainer; taken, not yet released
@@ -62,7 +63,7 @@ func NewRing(c RingConfig) *Ring {
 			at := (2*i + h) * half
 			s.halves[h] = mem[at : at : at+half]
 		}
-		s.active = s.halves[0]
+		s.active, s.count = s.halves[0], &s.own
 	}
 	return r
 }
@@ -135,7 +136,7 @@ func (s *shard) put(c *Raw) bool {
 	b = append(append(append(b, ua...), ref...), query...)
 	b = append(append(append(b, domain...), lang...), code...)
 	s.active = s.active[:at+len(b)]
-	s.count++
+	*s.count++
 	return true
 }
 
@@ -144,7 +145,7 @@ func (r *Ring) Recorded() (n uint64) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		n += s.count
+		n += *s.count
 		s.mu.Unlock()
 	}
 	return n

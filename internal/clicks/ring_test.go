@@ -104,7 +104,7 @@ func TestRecordFromManyGoroutinesKeepsEveryClick(t *testing.T) {
 func TestLongHeadersAreCut(t *testing.T) {
 	log := openLog(t, clicks.LogConfig{})
 	ring := clicks.NewRing(clicks.RingConfig{Shards: 1})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Detail: clicks.DetailFull})
 	long := bytes.Repeat([]byte("x"), 20000)
 	c := usualClick()
 	c.UserAgent, c.Referrer, c.Language, c.Query, c.Code, c.Domain = long, long, long, long, long, long

@@ -44,18 +44,21 @@ func readShipped(name string) (s shipped, err error) {
 	return s, nil
 }
 
-// write replaces the file, so that a reader finds the old or the new one, after a power cut
-// too.
-func (s shipped) write(name string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write the place in the click log: %w", err)
-		}
-	}()
+// write replaces the file.
+func (s shipped) write(name string) error {
 	b, err := json.Marshal(s)
-	if err != nil {
-		return err
+	if err == nil {
+		err = replaceFile(name, b)
 	}
+	if err != nil {
+		return fmt.Errorf("write the place in the click log: %w", err)
+	}
+	return nil
+}
+
+// replaceFile replaces a file, so that a reader finds the old or the new one, after a power
+// cut too.
+func replaceFile(name string, b []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+"-*")
 	if err != nil {
 		return err

@@ -53,6 +53,7 @@ type Config struct {
 	DrainLimit     time.Duration `default:"5s" env:"CURT_DRAIN_LIMIT" help:"How long a stopping server waits for its connections."`
 	Fold           string        `default:"on" env:"CURT_FOLD" help:"on, or pause: clicks wait in the click log."`
 	FoldInterval   time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often counted clicks are written to the database."`
+	ClickDetail    string        `default:"statistics" env:"CURT_CLICK_DETAIL" help:"What is kept of a visitor's headers, on disk and in Kafka. statistics: what statistics show, which is the referrer's host, UTM fields, device, browser, system and first language. referrer-path: the referrer's path, too. full: User-Agent, Referer, Accept-Language and the query as they were sent, with the tokens and addresses of mail in them; see docs/privacy.md."`
 	ClickLogMax    Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Bound of the click log on disk."`
 	RawRetention   Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"How long raw clicks are kept, as 30d or 720h."`
 	RawRetentionOf string        `name:"raw-retention-of" env:"CURT_RAW_RETENTION_OF" help:"How long the raw clicks of some workspaces are kept in ClickHouse, as acme=90d,trial=7d, for 2d or more. Unset: all as CURT_RAW_RETENTION says." empty:"none"`

@@ -58,6 +58,7 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--max-connections=1000001", "CURT_MAX_CONNECTIONS", "1000001"},
 		{"--proxy-protocol", "CURT_PROXY_PROTOCOL", "true"},
 		{"--fold=off", "CURT_FOLD", "off"},
+		{"--click-detail=most", "CURT_CLICK_DETAIL", "most"},
 		{"--fold-interval=1ms", "CURT_FOLD_INTERVAL", "1ms"},
 		{"--recheck=1ms", "CURT_RECHECK", "1ms"},
 		{"--recheck=366d", "CURT_RECHECK", "366d"},

@@ -275,6 +275,7 @@ func (c Config) choices(p *problems) {
 		allowed     []string
 	}{
 		{"CURT_LANE", c.Lane, []string{"on", "off"}},
+		{"CURT_CLICK_DETAIL", c.ClickDetail, []string{"statistics", "referrer-path", "full"}},
 		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
 		{"CURT_SHORTENERS", c.Shorteners, []string{"allow", "warn", "refuse"}},
 		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},

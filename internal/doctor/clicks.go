@@ -203,3 +203,18 @@ func name(k link.Key) string {
 func counts(c clicks.Counts) string {
 	return fmt.Sprintf("%d clicks, %d previews, %d fallbacks, %d refused", c.Clicks, c.Previews, c.Fallbacks, c.Refused)
 }
+
+// taken tells what the end of the last server cost, which the next start will.
+func (e *examination) taken() {
+	t := clicks.TakenFrom(clicks.TallyFile(e.Config.Data), e.path("clicks"))
+	const advice = "start the server: it goes on where the one before was, and links are not concerned"
+	switch {
+	case !t.Killed:
+	case t.Unknown:
+		e.warn("last end", advice, "the last server was killed, and nobody knows how many clicks that cost: %s", t.Why)
+	case t.Clicks > 0:
+		e.warn("last end", advice, "the last server was killed: %d clicks were answered that are in no statistics", t.Clicks)
+	default:
+		e.ok("last end", "the last server was killed, and no click was lost")
+	}
+}

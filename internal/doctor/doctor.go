@@ -154,5 +154,6 @@ func (e *examination) openLock(context.Context) {
 		e.ok("data folder", "a server is running on %s", e.Config.Data)
 	} else {
 		e.ok("data folder", "no server is running on %s", e.Config.Data)
+		e.taken()
 	}
 }

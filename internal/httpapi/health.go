@@ -32,7 +32,7 @@ type Health struct {
 
 // Concern is something that an operator should look at.
 type Concern struct {
-	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
+	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,clicks-killed,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
 	Grave bool   `json:"grave" doc:"Something is broken or lost, or is about to be."`
 	Text  string `json:"text" doc:"For people to read."`
 }
@@ -55,6 +55,8 @@ type ClickHealth struct {
 	Counted       uint64     `json:"counted" doc:"In the statistics."`
 	Dropped       uint64     `json:"dropped" doc:"Gone because the memory for them was full."`
 	Lost          uint64     `json:"lost" doc:"Gone because the click log was full before they were counted."`
+	Killed        uint64     `json:"killed" doc:"Gone with the process before, which was killed before it wrote them."`
+	KilledUnknown bool       `json:"killed_unknown" doc:"The process before was killed, or its machine went down, and nobody knows how many clicks that cost."`
 	UpdatedAt     *time.Time `json:"updated_at" doc:"When the statistics held every click last; null: not yet since the start."`
 	CompleteUntil *time.Time `json:"complete_until" doc:"Every click before it is counted; null: not known yet."`
 }

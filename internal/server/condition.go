@@ -72,7 +72,7 @@ func sizeOf(folder string, names ...string) (n uint64) {
 func (s *Server) clickCondition() httpapi.ClickHealth {
 	p, fresh := &s.clicks, s.clicks.freshness()
 	h := httpapi.ClickHealth{
-		Captured: p.capture.Stats().Clicks, Dropped: p.ring.Dropped(), Lost: p.log.Stats().LostClicks,
+		Captured: p.capture.Stats().Clicks, Dropped: p.ring.Dropped(), Lost: p.log.Stats().LostClicks, Killed: p.taken.Clicks, KilledUnknown: p.taken.Unknown,
 		UpdatedAt: moment(fresh.Updated), CompleteUntil: moment(fresh.Complete),
 	}
 	if p.fold != nil {
@@ -133,6 +133,12 @@ func concerns(h *httpapi.Health) []httpapi.Concern {
 	}
 	if n := h.Clicks.Lost; n > 0 {
 		add("clicks-lost", true, "%d clicks are in no statistics: the click log was full before they were counted.", n)
+	}
+	if n := h.Clicks.Killed; n > 0 {
+		add("clicks-killed", false, "%d clicks are in no statistics: the server before was killed.", n)
+	}
+	if h.Clicks.KilledUnknown {
+		add("clicks-killed", false, "The server before was killed or its machine went down; nobody knows how many clicks that cost, 1.1 seconds of them at most while the machine ran.")
 	}
 	since := h.StartedAt
 	if h.Clicks.UpdatedAt != nil {

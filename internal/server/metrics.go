@@ -55,6 +55,8 @@ func (s *Server) countClicks() {
 		func() uint64 { return p.capture.Stats().Clicks })
 	m.Counter("curt_clicks_untagged_total", "Clicks whose visitor is unknown because there was no day key.",
 		func() uint64 { return p.capture.Stats().Untagged })
+	m.Counter("curt_clicks_unlisted_total", "Clicks of user agents that the bot list was not asked about, because too many new ones came at once.",
+		func() uint64 { return p.capture.Stats().Unlisted })
 	if p.fold != nil {
 		m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
 		m.Counter("curt_click_batches_total", "Batches of counts written to the statistics.", func() uint64 { return p.fold.Stats().Batches })
@@ -65,6 +67,14 @@ func (s *Server) countClicks() {
 		func() uint64 { return p.log.Stats().SyncErrors })
 	m.Counter("curt_click_log_lost_clicks_total", "Clicks whose segment went before they were counted.",
 		func() uint64 { return p.log.Stats().LostClicks })
+	m.Counter("curt_clicks_killed_total", "Clicks lost because the process before this one was killed before it wrote them.",
+		func() uint64 { return p.taken.Clicks })
+	m.Gauge("curt_clicks_killed_unknown", "1 where the process before this one was killed and nobody knows how many clicks that cost.", func() float64 {
+		if p.taken.Unknown {
+			return 1
+		}
+		return 0
+	})
 	m.Counter("curt_click_log_damages_total", "Places of the click log that cannot be read; clicks there that were not counted are lost.",
 		func() uint64 { return p.log.Stats().Damages })
 	m.Counter("curt_click_log_torn_bytes_total", "Bytes of a write that a death cut short, which the start cut off.",

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -22,6 +23,7 @@ type pipeline struct {
 	history *clicks.History
 	counted *clickhouse.Store // of clicks that went through Kafka; nil = they do not, or nobody asks here
 	places  *mmdb.Database    // nil = CURT_GEOIP is unset
+	taken   clicks.Taken      // what the end of the process before cost
 }
 
 // openClicks opens the roll-ups and the click log, and puts Capture and Fold on them.
@@ -52,8 +54,13 @@ func (s *Server) openClicks(ctx context.Context) error {
 	if p.places = s.ready.places; p.places != nil {
 		geo = p.places
 	}
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Logger: s.log})
+	detail, err := clicks.ParseDetail(s.config.ClickDetail)
+	if err != nil {
+		return err
+	}
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Detail: detail, Logger: s.log})
 	p.capture.Prepare(ctx)
+	s.openTally(ctx)
 	if s.config.Events != "" {
 		return s.openShipper(began)
 	}
@@ -63,6 +70,27 @@ func (s *Server) openClicks(ctx context.Context) error {
 		Aside: aside, Work: work, Rest: s.rest(), Groups: s.workspaces, Shared: shared,
 	})
 	return nil
+}
+
+// openTally tells what the end of the process before cost, and has that of this one counted.
+// A server does without where it cannot.
+func (s *Server) openTally(ctx context.Context) {
+	p := &s.clicks
+	tally, taken, err := clicks.OpenTally(clicks.TallyConfig{State: clicks.TallyFile(s.config.Data), Capture: p.capture})
+	if err != nil {
+		s.log.WarnContext(ctx, "clicks that a kill takes are not counted", slog.Any("err", err))
+	}
+	s.closers = append(s.closers, tally.Close)
+	p.taken = taken
+	switch {
+	case !taken.Killed:
+	case taken.Unknown:
+		s.log.WarnContext(ctx, "the server before was killed; nobody knows how many clicks that cost", slog.String("reason", taken.Why))
+	case taken.Clicks > 0:
+		s.log.WarnContext(ctx, "the server before was killed; clicks were answered that are in no statistics", slog.Uint64("clicks", taken.Clicks))
+	default:
+		s.log.InfoContext(ctx, "the server before was killed; no click was lost")
+	}
 }
 
 // workspaces returns whose links are, by which clicks are counted in groups; "" = there is

@@ -41,7 +41,7 @@ func countBlocks(text []byte, next map[uint64]uint64) (sum int64, err error) {
 	const head = 72
 	for at := 0; at < len(text); {
 		b := text[at:]
-		if len(b) < head || string(b[:8]) != "CURTCLK1" {
+		if len(b) < head || string(b[:8]) != "CURTCLK2" {
 			return 0, fmt.Errorf("no block at %d of %d", at, len(text))
 		}
 		size := head + int(binary.LittleEndian.Uint32(b[12:]))

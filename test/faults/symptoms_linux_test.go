@@ -219,7 +219,7 @@ func TestDamagedClickLog(t *testing.T) {
 		}
 		at := 0
 		if last {
-			at = bytes.LastIndex(text, []byte("CURTCLK1"))
+			at = bytes.LastIndex(text, []byte("CURTCLK2"))
 		}
 		lost := int64(binary.LittleEndian.Uint32(text[at+16:]))
 		at += 64 // its base time, which every block has; one of a single click is 100 bytes
@@ -259,7 +259,7 @@ func TestTornClickLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := int64(binary.LittleEndian.Uint32(text[bytes.LastIndex(text, []byte("CURTCLK1"))+16:]))
+	lost := int64(binary.LittleEndian.Uint32(text[bytes.LastIndex(text, []byte("CURTCLK2"))+16:]))
 	s = curttest.Start(t, curttest.Options{Data: data})
 	shows(t, s, "click log had a torn end, which was cut off")
 	awaitMetric(t, s, "curt_click_log_torn_bytes_total", positive)

@@ -35,6 +35,11 @@ const (
 	clickReferrer  protowire.Number = 16
 	clickLanguage  protowire.Number = 17
 	clickQuery     protowire.Number = 18
+	clickDevice    protowire.Number = 19
+	clickBrowser   protowire.Number = 20
+	clickOS        protowire.Number = 21
+	clickBotReason protowire.Number = 22
+	clickBotName   protowire.Number = 23
 
 	promiseInstance  protowire.Number = 1
 	promiseWatermark protowire.Number = 2
@@ -84,7 +89,13 @@ func appendClickFields(b []byte, e *clicks.Event) []byte {
 	}
 	b = appendText(appendText(b, clickCity, e.City), clickNetwork, e.Network)
 	b = appendBytes(appendBytes(b, clickUserAgent, e.UserAgent), clickReferrer, e.Referrer)
-	return appendBytes(appendBytes(b, clickLanguage, e.Language), clickQuery, e.Query)
+	b = appendBytes(appendBytes(b, clickLanguage, e.Language), clickQuery, e.Query)
+	if !e.Agent.Known() {
+		return b
+	}
+	b = appendName(appendName(b, clickDevice, e.Agent.Device()), clickBrowser, e.Agent.Browser())
+	b = appendName(appendName(b, clickOS, e.Agent.OS()), clickBotReason, string(e.Agent.Reason()))
+	return appendText(b, clickBotName, e.BotName)
 }
 
 type flagField struct {
@@ -126,6 +137,14 @@ func appendBytes(b []byte, n protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
 }
 
+// appendName appends a name of ours.
+func appendName(b []byte, n protowire.Number, v string) []byte {
+	if v == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), v)
+}
+
 // appendText appends a string, which readers refuse when it is not UTF-8.
 func appendText(b []byte, n protowire.Number, v []byte) []byte {
 	if !utf8.Valid(v) {
@@ -159,6 +178,7 @@ func ReadRecord(b []byte, e *clicks.Event) (p *Promise, err error) {
 func readClick(b []byte, e *clicks.Event) error {
 	*e = clicks.Event{Key: e.Key[:0]}
 	var domain, code []byte
+	var who agentFields
 	err := fields(b, func(n protowire.Number, v value) error {
 		switch n {
 		case clickInstance:
@@ -192,7 +212,10 @@ func readClick(b []byte, e *clicks.Event) error {
 			e.Language = v.bytes
 		case clickQuery:
 			e.Query = v.bytes
-		default: // a flag, or of a version to come
+		case clickBotName:
+			e.BotName = v.bytes
+		default: // a part of the agent, a flag, or of a version to come
+			who.take(n, v)
 		}
 		for _, f := range flags() {
 			if n == f.number && v.number != 0 {
@@ -202,10 +225,37 @@ func readClick(b []byte, e *clicks.Event) error {
 		return nil
 	})
 	e.Key = clicks.AppendKey(e.Key, string(domain), string(code))
+	e.Agent = who.agent()
 	if err == nil && (e.ID.Instance == 0 || e.Outcome == 0) {
 		err = fmt.Errorf("%w: a click without instance or outcome", errRecord)
 	}
 	return err
+}
+
+// agentFields are the names of an Agent. They are of few kinds, which a reader meets again and
+// again: strings of the names are made by whoever compares them.
+type agentFields struct{ device, browser, os, reason []byte }
+
+func (a *agentFields) take(n protowire.Number, v value) {
+	switch n {
+	case clickDevice:
+		a.device = v.bytes
+	case clickBrowser:
+		a.browser = v.bytes
+	case clickOS:
+		a.os = v.bytes
+	case clickBotReason:
+		a.reason = v.bytes
+	default: // no part of it
+	}
+}
+
+// agent is that of the names; not Known where there are none.
+func (a *agentFields) agent() clicks.Agent {
+	if len(a.device) == 0 {
+		return clicks.Agent{}
+	}
+	return clicks.NewAgent(string(a.device), string(a.browser), string(a.os), clicks.BotReason(a.reason))
 }
 
 func readPromise(b []byte, p *Promise) error {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,11 +101,21 @@ func launch(t testing.TB, o Options) (*Server, error) {
 	go s.wait()
 	t.Cleanup(func() {
 		s.Kill()
+		removePage(o.Data)
 		if t.Failed() {
 			t.Logf("log of curt (pid %d):\n%s", s.PID, s.Log())
 		}
 	})
 	return s, s.awaitReady(t.Context(), o.Hopeless)
+}
+
+// removePage removes what a killed server left in memory for its next start, which does not come.
+func removePage(data string) {
+	b, _ := os.ReadFile(filepath.Join(data, "clicks.life"))
+	_, page, _ := strings.Cut(string(b), `"page":"`)
+	if page, _, found := strings.Cut(page, `"`); found {
+		_ = os.Remove(page) //nolint:gosec // our own server wrote it
+	}
 }
 
 // FreeAddr returns a loopback address that nobody listens on, or fails the test.
