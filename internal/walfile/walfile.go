@@ -202,15 +202,16 @@ func (w *walk) frame(n int, b []byte) {
 }
 
 // headless looks at a log whose header does not hold. Its frames were written after the
-// header was on the disk, so where there is one, the header was damaged later.
+// header was on the disk, so where there is one, the header was damaged later. They have the
+// salts of the first that is no zeros.
 func (w *walk) headless() error {
 	r := &w.report
 	var salts [8]byte
 	return w.frames(func(n int, b []byte) {
-		if n == 1 {
-			salts = [8]byte(b[8:16])
-		}
 		page, own := binary.BigEndian.Uint32(b), [8]byte(b[8:16])
+		if salts == [8]byte{} {
+			salts = own
+		}
 		if page == 0 || own != salts || own == [8]byte{} {
 			return
 		}
