@@ -160,11 +160,12 @@ func (w *walk) run() error {
 
 // frames calls f with each frame that is there in full.
 func (w *walk) frames(f func(n int, frame []byte)) error {
-	buf := make([]byte, max(1<<20/(frameSize+w.header.page), 1)*(frameSize+w.header.page))
+	slot := frameSize + w.header.page
+	buf := make([]byte, max(int(min(1<<20, w.report.Size))/slot, 1)*slot)
 	for n := 1; ; {
 		k, err := io.ReadFull(w.from, buf)
-		for rest := buf[:k]; len(rest) >= frameSize+w.header.page; rest = rest[frameSize+w.header.page:] {
-			f(n, rest[:frameSize+w.header.page])
+		for rest := buf[:k]; len(rest) >= slot; rest = rest[slot:] {
+			f(n, rest[:slot])
 			n++
 		}
 		switch {
