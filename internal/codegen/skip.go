@@ -88,5 +88,6 @@ func skipOf(length int) uint64 {
 	if most <= least {
 		least = most / 2
 	}
-	return least + rand.Uint64N(most-least+1) //nolint:gosec // no secret: two copies must differ
+	// No secret: two copies must differ.
+	return least + rand.Uint64N(most-least+1)
 }

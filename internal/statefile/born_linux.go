@@ -9,7 +9,7 @@ import (
 // born returns when a file was made, in nanoseconds since 1970; 0 where nobody knows.
 func born(f *os.File) int64 {
 	var st unix.Statx_t
-	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st) //nolint:gosec // a descriptor
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
 	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
 		return 0
 	}

@@ -55,7 +55,7 @@ func identify(f *os.File) (Identity, error) {
 	}
 	i := Identity{Machine: machine(), Born: born(f)}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		i.Device, i.Inode = uint64(st.Dev), st.Ino //nolint:gosec,unconvert // of other widths on other systems
+		i.Device, i.Inode = uint64(st.Dev), st.Ino //nolint:unconvert // of other widths on other systems
 	}
 	return i, nil
 }
