@@ -26,7 +26,7 @@ func layers() [][]string {
 		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr"},
-		{"internal/repeatlog"},
+		{"internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}
 }
 

@@ -48,6 +48,9 @@ func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	if err := server.Elsewhere(c.Data); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
+	if err := server.Whole(ctx, c.Data); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
 	bar := newStages(t)
 	m, err := backup.Take(ctx, backup.TakeConfig{Data: c.Data, To: c.To, Version: version, Told: bar.told})
 	bar.progress.clear()

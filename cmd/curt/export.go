@@ -45,6 +45,11 @@ func (c *exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err := elsewhere(c.Data); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
+	if database == "curt.db" {
+		if err := server.Whole(ctx, c.Data); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
 	s, err := sqlite.TakeSnapshot(ctx, filepath.Join(c.Data, database))
 	if err != nil {
 		return fmt.Errorf("export: %w", err)

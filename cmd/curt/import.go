@@ -146,7 +146,7 @@ func (i *importer) openSink(ctx context.Context) (sink, error) {
 	case i.DryRun:
 		return newChecker(i.Data != "", i.Tag, time.Now()), nil
 	case i.Data != "":
-		return openFolder(ctx, i.Data)
+		return openFolder(ctx, i.Data, newLogger(i.t, "warn"))
 	}
 	api, err := i.client()
 	if err != nil {

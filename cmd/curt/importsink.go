@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -124,7 +125,10 @@ type folder struct {
 // are enough for two million links, and nobody else is on the machine's folder.
 const importCacheKiB = 256 << 10
 
-func openFolder(ctx context.Context, data string) (sink, error) {
+func openFolder(ctx context.Context, data string, log *slog.Logger) (sink, error) {
+	if err := server.Whole(ctx, data); err != nil {
+		return nil, err
+	}
 	lock, err := server.LockFolder(data)
 	if err != nil {
 		return nil, err
@@ -132,7 +136,7 @@ func openFolder(ctx context.Context, data string) (sink, error) {
 	err = backup.Unfinished(data)
 	var links *sqlite.Links
 	if err == nil {
-		links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db"), WriterCacheKiB: importCacheKiB})
+		links, err = sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(data, "curt.db"), WriterCacheKiB: importCacheKiB, Log: log})
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

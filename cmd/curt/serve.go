@@ -16,6 +16,8 @@ import (
 
 type serveCmd struct {
 	config.Flags
+
+	Force bool `help:"Start although the write-ahead log of the links is damaged, and give up what it lost."`
 }
 
 // Run starts the server and returns when ctx has ended and everything is on disk. A
@@ -28,7 +30,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	telemetry.LogSDK(log)
 	reload, done := c.hangups(t)
 	defer done()
-	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log, Reload: reload})
+	s, err := server.New(ctx, c.Config, server.Options{Version: version, Log: log, Reload: reload, Force: c.Force})
 	switch {
 	case err == nil:
 		return s.Run(ctx)

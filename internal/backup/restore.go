@@ -210,5 +210,9 @@ func settle(ctx context.Context, c RestoreConfig, m Manifest, name string) (coun
 			return 0, err
 		}
 	}
+	// Where the backup takes the place of what is there, that knows what was leased.
+	if err := links.SkipLeased(ctx, filepath.Join(c.Data, linksFile)); err != nil {
+		return 0, err
+	}
 	return links.Count(ctx)
 }

@@ -43,8 +43,8 @@ func TestStaleLeasesAreSkippedFromTheirMark(t *testing.T) {
 	if skipped, err := codegen.SkipIfStale(t.Context(), l, codegen.DefaultPrefix, 7, highest); err != nil || !skipped {
 		t.Fatalf("SkipIfStale: %v, %v; want true", skipped, err)
 	}
-	if got, want := mark(t, l, 7), uint64(highest+1+10_000_000); got != want {
-		t.Errorf("mark is %d, want %d", got, want)
+	if got, want := mark(t, l, 7), (bounds{highest + 1 + 10_000_000, highest + 1 + 20_000_000}); !want.hold(got) {
+		t.Errorf("mark is %d, want %v", got, want)
 	}
 	for _, failing := range []codegentest.Op{codegentest.OpLeased, codegentest.OpSkip} {
 		broken := codegentest.WithFaults(l, func(_ context.Context, op codegentest.Op) (bool, error) {

@@ -3,12 +3,17 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
-// Ids that are left out when leases may be older than links: at least skipIDs, 1,000
-// ranges, and skipPerSecond for each second that the leases are old, the highest rate
-// of creates that curt promises.
+// Ids that are left out when leases may be older than links: skipIDs, 1,000 ranges, to
+// twice as many, at random; and skipPerSecond for each second that the leases are known to
+// be old, the highest rate of creates that curt promises.
+//
+// At random, because two who start from one backup, or from copies of one folder, must not
+// give away the same codes. If each then makes a million links, the chance that they meet
+// all the same is one in five; after ten thousand links each it is one in 500.
 const (
 	skipIDs       = 10_000_000
 	skipPerSecond = 10_000
@@ -23,8 +28,11 @@ const (
 // must not use them up.
 func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int, age time.Duration) error {
 	counter := Counter(prefix, length)
-	ids := max(skipIDs, skipPerSecond*uint64(max(age, 0)/time.Second))
-	if err := l.Skip(ctx, counter, min(ids, Space(length)/64)); err != nil {
+	ids := skipOf(length)
+	if old := skipPerSecond * uint64(max(age, 0)/time.Second); old > skipIDs {
+		ids = min(old-skipIDs+ids, mostSkipped(length))
+	}
+	if err := l.Skip(ctx, counter, ids); err != nil {
 		return fmt.Errorf("skip ids of %s after a restore: %w", counter, err)
 	}
 	return nil
@@ -34,18 +42,52 @@ func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int, 
 // was minted from, and when it lies at or below moves it past that id and as far
 // again as after a restore. A start calls it; skipped is worth a warning.
 func SkipIfStale(ctx context.Context, l Leaser, prefix string, length int, highest uint64) (skipped bool, err error) {
+	ids, err := SkipPast(ctx, l, prefix, length, highest+1)
+	return ids > 0, err
+}
+
+// SkipPast moves the counter of a length past the ids that are known to have been leased,
+// which end before leased, and as far again as after a restore, unless it lies there
+// already. It returns how many ids were skipped.
+func SkipPast(ctx context.Context, l Leaser, prefix string, length int, leased uint64) (ids uint64, err error) {
 	counter := Counter(prefix, length)
 	mark, err := l.Leased(ctx, counter)
 	if err != nil {
-		return false, fmt.Errorf("read the mark of %s: %w", counter, err)
+		return 0, fmt.Errorf("read the mark of %s: %w", counter, err)
 	}
-	if highest < mark {
-		return false, nil
+	if leased <= mark {
+		return 0, nil
 	}
-	if err := l.Skip(ctx, counter, highest+1-mark+skipOf(length)); err != nil {
-		return false, fmt.Errorf("skip stale ids of %s: %w", counter, err)
+	ids = leased - mark + skipOf(length)
+	if err := l.Skip(ctx, counter, ids); err != nil {
+		return 0, fmt.Errorf("skip stale ids of %s: %w", counter, err)
 	}
-	return true, nil
+	return ids, nil
 }
 
-func skipOf(length int) uint64 { return min(skipIDs, Space(length)/64) }
+// SkipApart moves the counter of a length as far as after a restore, for a store of which
+// there may be another that goes on from the same place. It returns how many ids were
+// skipped.
+func SkipApart(ctx context.Context, l Leaser, prefix string, length int) (ids uint64, err error) {
+	counter := Counter(prefix, length)
+	ids = skipOf(length)
+	if err := l.Skip(ctx, counter, ids); err != nil {
+		return 0, fmt.Errorf("skip ids of %s for a copy: %w", counter, err)
+	}
+	return ids, nil
+}
+
+// mostSkipped is 1/64 of the space.
+func mostSkipped(length int) uint64 { return Space(length) / 64 }
+
+// skipOf draws from 10 to 20 million; where that is too much for the length, from half of
+// what it may lose to all of that.
+func skipOf(length int) uint64 {
+	most := min(2*skipIDs, mostSkipped(length))
+	least := uint64(skipIDs)
+	if most <= least {
+		least = most / 2
+	}
+	// No secret: two copies must differ.
+	return least + rand.Uint64N(most-least+1)
+}

@@ -79,6 +79,9 @@ func (e *examination) links(ctx context.Context) {
 		e.fail("curt.db", "", "%v", err)
 		return
 	}
+	if !e.outside(ctx) {
+		return // SQLite would show what is left, and leave less for the next start to notice it by
+	}
 	s := e.database(ctx, "curt.db", newest, restore)
 	if s == nil {
 		e.noLinks()
@@ -88,6 +91,42 @@ func (e *examination) links(ctx context.Context) {
 	e.rows(ctx, s, e.decisions(ctx, s))
 	e.leases(s)
 	e.dayKeys(s)
+}
+
+// outside looks at what is known of curt.db outside of it, and reports whether it may be
+// read: its write-ahead log must have all that was confirmed. Only the server that has the
+// folder, if one has it, can say that.
+func (e *examination) outside(ctx context.Context) bool {
+	path, there := e.file("curt.db")
+	if !there || e.held || e.Config.Links != config.SQLite {
+		return true
+	}
+	const log, state = "write-ahead log", "curt.db.state"
+	o, err := sqlite.Look(ctx, path)
+	switch {
+	case errors.Is(err, sqlite.ErrGone):
+		e.fail(log, restore, "%v", err)
+		return false
+	case err != nil:
+		e.fail(log, "check the disk", "it cannot be read: %v", err)
+		return true
+	case o.Lost != nil && o.New: // from before there was a state file: nothing is refused
+		e.fail(log, "copy the folder; then "+restore+", or start the server, which gives up what is lost and says so", "%s", o.Lost.What)
+		return true
+	case o.Lost != nil:
+		e.fail(log, "copy the folder; then "+restore+", or give up what is lost: curt serve --force says how much that is",
+			"%s; no server starts on it, and the links are not examined", o.Lost.What)
+		return false
+	}
+	e.ok(log, "nothing that was confirmed is known to be missing")
+	const apart = "nothing: the next start skips 10 to 20 million ids"
+	switch {
+	case o.Spoiled:
+		e.warn(state, apart+" and makes the file anew; check the disk", "it is damaged: nobody knows which codes were given away")
+	case o.Elsewhere:
+		e.warn(state, apart+", so that both give away other codes", "this folder is a copy, or was moved to another disk or machine")
+	}
+	return true
 }
 
 // noLinks tells of a folder without curt.db.
@@ -187,6 +226,15 @@ func (e *examination) lists(ctx context.Context) *abuse.Blocklists {
 
 // leases looks for counters that lie behind the codes made from them.
 func (e *examination) leases(s *sqlite.Snapshot) {
+	older, err := s.Behind()
+	if err != nil {
+		e.fail("leases", restore, "they cannot be read: %v", err)
+		return
+	}
+	if older && !e.held {
+		e.warn("leases", "restore the last backup if links are missing; a start moves the counters past all codes that were given away",
+			"curt.db is older than curt.db.state beside it: links that were made last are gone")
+	}
 	switch stale, err := s.StaleLeases(); {
 	case err != nil:
 		e.fail("leases", restore, "they cannot be read: %v", err)

@@ -64,10 +64,10 @@ func (s *Server) openBackend(ctx context.Context) error {
 		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 			Path:        filepath.Join(s.config.Data, "curt.db"),
 			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(), Rest: s.rest(),
-			Aside: s.questions.answer, Log: s.log,
+			Aside: s.questions.answer, Force: s.force, Log: s.log,
 		})
 		if err != nil {
-			return err
+			return notWhole(s.config.Data, err)
 		}
 		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), nil}
 		return nil
@@ -123,6 +123,31 @@ func noLostLinks(cfg config.Config) error {
 		Setting: "CURT_DATA", Value: cfg.Data,
 		Want: "its links are gone: curt.db is missing or empty, and clicks.db beside it has counts; bring a backup back with curt restore --force, or take another folder",
 	}
+}
+
+// notWhole makes a wrong setting of a folder whose links, or some of them, are gone.
+func notWhole(folder string, err error) error {
+	if lost, ok := errors.AsType[*sqlite.LostError](err); ok {
+		return &config.Error{Setting: "CURT_DATA", Value: folder, Want: lost.Error()}
+	}
+	if errors.Is(err, sqlite.ErrGone) {
+		return &config.Error{Setting: "CURT_DATA", Value: folder, Want: err.Error()}
+	}
+	return err
+}
+
+// Whole returns an error for a data folder that no server uses and whose write-ahead log
+// lost confirmed links: whatever reads the links by SQLite would not see them, and leave less
+// for others to notice it by. A folder that a server uses is whole.
+func Whole(ctx context.Context, folder string) error {
+	if held, err := Held(folder); held || err != nil {
+		return err
+	}
+	o, err := sqlite.Look(ctx, filepath.Join(folder, "curt.db"))
+	if err == nil && o.Lost != nil && !o.New {
+		err = o.Lost
+	}
+	return notWhole(folder, err)
 }
 
 // noOwnLinks refuses a folder with links of its own, which nobody would serve any more.

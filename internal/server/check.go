@@ -62,7 +62,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	c.databases(ctx, cfg)
 	c.cache(ctx, cfg)
 	c.events(ctx, cfg)
-	held := c.folder(cfg)
+	held := c.folder(ctx, cfg)
 	c.listeners(ctx, cfg, held)
 	c.collector(ctx)
 	c.baseURL(ctx, cfg, held, time.Now())
@@ -247,7 +247,7 @@ func (c *checker) databases(ctx context.Context, cfg config.Config) {
 }
 
 // folder reports whether a server holds the data folder.
-func (c *checker) folder(cfg config.Config) (held bool) {
+func (c *checker) folder(ctx context.Context, cfg config.Config) (held bool) {
 	if c.told("CURT_DATA") {
 		return false
 	}
@@ -288,19 +288,22 @@ func (c *checker) folder(cfg config.Config) (held bool) {
 		name += "writable and free"
 	}
 	if err == nil && !held {
-		err = startable(cfg)
+		err = startable(ctx, cfg)
 	}
 	c.data(cfg, name, err)
 	return held
 }
 
 // startable returns why no server starts on a folder that is there.
-func startable(cfg config.Config) error {
+func startable(ctx context.Context, cfg config.Config) error {
 	if err := backup.Unfinished(cfg.Data); err != nil {
 		return err
 	}
 	if cfg.Links == config.SQLite {
-		return noLostLinks(cfg)
+		if err := noLostLinks(cfg); err != nil {
+			return err
+		}
+		return Whole(ctx, cfg.Data)
 	}
 	return noOwnLinks(cfg)
 }

@@ -45,6 +45,7 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 	Reload  <-chan os.Signal // each asks to read the files anew that may change; nil = nobody asks
+	Force   bool             // start although the write-ahead log of the links lost what was confirmed
 }
 
 // Server is one running instance. Its fields are set in New.
@@ -54,6 +55,7 @@ type Server struct {
 	ready   prepared
 	version string
 	asked   <-chan os.Signal // to read files anew
+	force   bool             // what the write-ahead log lost is given up
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 	traces  *telemetry.Traces // nil = off
@@ -104,7 +106,7 @@ type Server struct {
 // whatever was opened is closed again. New starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
-		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, log: o.Log, metrics: telemetry.New(o.Version),
+		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, force: o.Force, log: o.Log, metrics: telemetry.New(o.Version),
 		drawer: qr.NewDrawer(), processors: newProcessors(), pauses: newPauses(), questions: newQuestions(), began: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if err := s.open(ctx); err != nil {

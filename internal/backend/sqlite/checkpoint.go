@@ -114,13 +114,18 @@ func (s *Links) checkpoint(ctx context.Context, last string) error {
 		}
 	}
 	s.ahead.measure()
-	return s.writer.exclusive(ctx, func() error {
-		w, err := s.checkpointer(last)
+	var w wal
+	err := s.writer.exclusive(ctx, func() (err error) {
+		w, err = s.checkpointer(last)
 		if err == nil && last == sqlTruncateWAL && !w.busy {
 			s.scrub.Store(false)
 		}
 		return err
 	})
+	if err != nil || w.busy || w.moved < w.pages {
+		return err
+	}
+	return s.renewGeneration(ctx)
 }
 
 // checkpointer runs a pragma on the connection for checkpoints. A failure to write

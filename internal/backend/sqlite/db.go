@@ -41,6 +41,8 @@ type file struct {
 type handles struct {
 	write *sql.DB
 	read  *sql.DB
+
+	renewed bool // nothing of an earlier process is left in the WAL
 }
 
 // open opens the file in WAL mode, refuses an SQLite that may corrupt it, and
@@ -57,14 +59,15 @@ func open(ctx context.Context, f file) (handles, error) {
 	if err := prepare(ctx, write, f); err != nil {
 		return handles{}, errors.Join(fmt.Errorf("open %s: %w", f.path, err), write.Close())
 	}
-	if err := renewWAL(ctx, write); err != nil {
+	renewed, err := renewWAL(ctx, write)
+	if err != nil {
 		return handles{}, errors.Join(fmt.Errorf("open %s: %w", f.path, err), write.Close())
 	}
 	read, err := pool(f, f.readers, f.cacheKiB, "1")
 	if err != nil {
 		return handles{}, errors.Join(err, write.Close())
 	}
-	return handles{write: write, read: read}, nil
+	return handles{write: write, read: read, renewed: renewed}, nil
 }
 
 // private makes a new file that its owner alone may read: it holds everybody's
@@ -81,14 +84,14 @@ func private(path string) error {
 // and begins the WAL anew. If an fsync failed back then, pages of the WAL may be in
 // memory only: this process would read them and write behind them, and a power cut
 // would leave a hole that takes the newer commits with it. A file that another
-// handle uses, or a disk without room, is no reason not to start.
-func renewWAL(ctx context.Context, db *sql.DB) error {
+// handle uses, or a disk without room, is no reason not to start; then it was not renewed.
+func renewWAL(ctx context.Context, db *sql.DB) (renewed bool, err error) {
 	var busy, pages, moved int
-	err := db.QueryRowContext(ctx, sqlTruncateWAL).Scan(&busy, &pages, &moved)
+	err = db.QueryRowContext(ctx, sqlTruncateWAL).Scan(&busy, &pages, &moved)
 	if code := resultCode(err) & 0xff; err != nil && code != codeFull && code != codeBusy {
-		return fmt.Errorf("bring the write-ahead log into the file: %w", err)
+		return false, fmt.Errorf("bring the write-ahead log into the file: %w", err)
 	}
-	return nil
+	return err == nil && busy == 0, nil
 }
 
 func (h handles) close() error { return errors.Join(h.read.Close(), h.write.Close()) }

@@ -14,6 +14,7 @@ import (
 
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/statefile"
 	"curt/internal/telemetry"
 )
 
@@ -42,6 +43,10 @@ type LinksConfig struct {
 	Rest func() // called by GetMany between two links, and may wait; default none
 
 	Aside Aside // what reads more than single links runs in it
+
+	// Force opens a store whose write-ahead log lost what was confirmed, instead of
+	// returning a LostError. What is lost is given up, and logged.
+	Force bool
 
 	Log *slog.Logger // default none
 }
@@ -87,6 +92,7 @@ type Links struct {
 	check   *conn    // for checkpoints; owned by whoever holds checking
 
 	ahead ahead
+	state *statefile.File // set last in OpenLinks
 
 	checking sync.Mutex
 	scrub    atomic.Bool // destroyed keys may still lie in the WAL
@@ -110,9 +116,17 @@ var (
 
 // OpenLinks opens or creates curt.db, brings its schema up to date, makes the key of
 // the permutation at the first start, and moves leases past the newest minted link
-// where they lie behind it.
+// where they lie behind it, and past what the state file knows (outside.go). It returns a
+// LostError or ErrGone, and has changed nothing, where what was confirmed is not there.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	config = config.withDefaults()
+	outlook, err := Look(ctx, config.Path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open links: %w", err)
+	case outlook.refuses() && !config.Force:
+		return nil, fmt.Errorf("open links: %w", outlook.Lost)
+	}
 	migrations, err := fs.Sub(linksMigrations, "migrations/links")
 	if err != nil {
 		return nil, fmt.Errorf("open links: %w", err)
@@ -128,7 +142,11 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		config: config, handles: h,
 		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64),
 	}
-	if err := s.start(ctx); err != nil {
+	err = s.start(ctx)
+	if err == nil {
+		err = s.settle(ctx, outlook)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open links: %w", err), h.close())
 	}
 	return s, nil
@@ -237,10 +255,7 @@ func (s *Links) Close() error {
 		s.checking.Lock()
 		defer s.checking.Unlock()
 		if s.writer.failure() == nil {
-			errs = append(errs, s.check.do(func(t *tx) error {
-				_, err := walState(t, sqlTruncateWAL)
-				return err
-			}))
+			errs = append(errs, s.leave())
 		}
 		errs = append(errs, s.check.close(), s.writer.conn.close(), s.handles.close())
 		err = errors.Join(errs...)
@@ -249,6 +264,20 @@ func (s *Links) Close() error {
 		return fmt.Errorf("close links: %w", err)
 	}
 	return nil
+}
+
+// leave brings the WAL into the file. When all of it is there, the state file says so
+// before the last connection deletes the WAL, which nobody needs from now on.
+func (s *Links) leave() error {
+	var w wal
+	err := s.check.do(func(t *tx) (err error) {
+		w, err = walState(t, sqlTruncateWAL)
+		return err
+	})
+	if err != nil || w.busy || w.pages > 0 {
+		return err
+	}
+	return s.state.Update(func(now *statefile.State) { now.Open = false })
 }
 
 // ignore drops a row that a pragma returns.

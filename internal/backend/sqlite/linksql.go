@@ -81,6 +81,7 @@ const (
 	sqlDropDays     = `DELETE FROM day_keys WHERE day < min(?, unixepoch() / 86400)` // the next may be asked for before midnight
 	sqlSetting      = `SELECT value FROM settings WHERE name = ?`
 	sqlAddSetting   = `INSERT INTO settings (name, value) VALUES (?, ?)`
+	sqlHasLeases    = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'leases'`
 	sqlLastMinted   = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
 	sqlRowsFrom     = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
 	sqlQuickCheck   = `PRAGMA quick_check(10)`

@@ -266,6 +266,9 @@ func (s *Links) Lease(ctx context.Context, counter string, n uint64) (uint64, er
 	if err != nil {
 		return 0, fmt.Errorf("lease from %s: %w", counter, err)
 	}
+	if err := s.keepLease(counter, first+n); err != nil {
+		return 0, err
+	}
 	return first, nil
 }
 
