@@ -80,4 +80,3 @@ func senders(t *testing.T, d *databases) {
 		t.Errorf("nothing is known of what it holds: %+v, %v", all, err)
 	}
 }
-
