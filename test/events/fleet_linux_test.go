@@ -42,7 +42,7 @@ func health(t *testing.T, s *curttest.Server) client.Health {
 // concerned reports whether a server has a concern.
 func concerned(t *testing.T, s *curttest.Server, name string) bool {
 	t.Helper()
-	return slices.ContainsFunc(health(t, s).Concerns, func(c client.Concern) bool { return string(c.Name) == name })
+	return slices.ContainsFunc(health(t, s).Concerns, func(c client.Concern) bool { return c.Name == name })
 }
 
 // complete is up to when a server says that clicks are complete; zero = it does not know.
