@@ -14,6 +14,8 @@ type clicksCmd struct {
 	Verify  clicksVerifyCmd  `cmd:"" help:"Compare the statistics in ClickHouse with the clicks there, and these with Kafka."`
 	Rebuild clicksRebuildCmd `cmd:"" help:"Correct the statistics in ClickHouse from the clicks there."`
 	Replay  clicksReplayCmd  `cmd:"" help:"Bring clicks that ClickHouse does not have from Kafka."`
+	Servers clicksServersCmd `cmd:"" help:"List the servers that statistics wait for: those that may hold clicks."`
+	Forget  clicksForgetCmd  `cmd:"" help:"Wait no more for clicks of a server that will not come back."`
 }
 
 type clicksShowCmd struct {

@@ -53,6 +53,13 @@ func SealOne(instance, sequence uint64, c *Raw) []byte {
 	return b
 }
 
+// SealMarked is SealOne of an instance that promised something.
+func SealMarked(instance, sequence uint64, c *Raw, watermark time.Time) []byte {
+	b := appendEvent(make([]byte, headSize), c, c.Time, 1, Place{})
+	sealBlock(b, blockHead{count: 1, instance: instance, first: sequence, base: c.Time, earliest: c.Time, latest: c.Time, watermark: watermark.UnixMilli()})
+	return b
+}
+
 func HostOf(s string) string { var b [256]byte; return string(referrerHost([]byte(s), b[:])) }
 
 func LanguageOf(s string) string { return languageName(primaryLanguage([]byte(s))) }

@@ -41,7 +41,8 @@ type ShipperConfig struct {
 	State string // file of the position; it is made
 	// Instance is that of the log's Capture, so that it is known before its first click.
 	Instance uint64
-	// Began is a time before the instance's first click: its first promise.
+	// Began is a time before the instance's first click, and all that the log holds of others:
+	// its first promise.
 	Began  time.Time
 	Logger *slog.Logger // nil = none
 
@@ -86,6 +87,10 @@ type ShipStats struct {
 	Sent     Position
 	Acked    Position // everything before is delivered for good
 	Err      error    // why nothing is delivered now; nil = it is
+
+	// Promised is up to when the sink was told that it has all of this instance; zero = it was
+	// told nothing since the start.
+	Promised time.Time
 }
 
 // NewShipper returns a Shipper that begins with Run.
@@ -164,7 +169,8 @@ func (s *Shipper) ship(ctx context.Context) error {
 	if err := s.save(); err != nil { // so that whoever comes next knows of us
 		return err
 	}
-	if err := s.cfg.Sink.Promise(sending, s.cfg.Instance, s.promised); err != nil { // here we are
+	p.retract(time.Now())
+	if err := p.promise(sending); err != nil { // here we are
 		return err
 	}
 	s.mu.Lock()
@@ -273,23 +279,54 @@ func (p *shipping) settle(ctx context.Context, now time.Time) error {
 			return err
 		}
 		if f.first.Instance == p.cfg.Instance {
-			p.promised = max(p.promised, f.watermark)
+			p.reach(f.watermark, now)
 		}
 	}
 	if now.Sub(p.marked) < promiseEvery {
 		return nil
 	}
 	p.marked = now
+	p.retract(now)
 	if m := p.cfg.Log.Mark(); !m.Time.IsZero() && p.Stats().Acked.Compare(m.Position) >= 0 {
 		if err := p.follow(ctx, p.cfg.Instance); err != nil {
 			return err
 		}
-		p.promised = max(p.promised, m.Time.UnixMilli())
+		p.reach(m.Time.UnixMilli(), now)
 	}
-	if err := p.cfg.Sink.Promise(ctx, p.cfg.Instance, p.promised); err != nil {
+	if err := p.promise(ctx); err != nil {
 		return err
 	}
 	return p.save()
+}
+
+// reach notes a time before which nothing of us is still to come. One that is ahead is of a clock
+// that has come back: clicks of the time until then are still to come.
+func (p *shipping) reach(watermark int64, now time.Time) {
+	if watermark <= now.UnixMilli() {
+		p.promised = max(p.promised, watermark)
+	}
+}
+
+// retract drops a promise that was made while the clock was ahead. The first one stays true,
+// unless that was ahead, too.
+func (p *shipping) retract(now time.Time) {
+	if p.promised <= now.UnixMilli() {
+		return
+	}
+	if p.promised = max(0, p.cfg.Began.UnixMilli()); p.promised > now.UnixMilli() {
+		p.promised = 0
+	}
+}
+
+// promise tells how far we are.
+func (p *shipping) promise(ctx context.Context) error {
+	if err := p.cfg.Sink.Promise(ctx, p.cfg.Instance, p.promised); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stats.Promised = time.UnixMilli(p.promised).UTC()
+	return nil
 }
 
 // follow notes that what arrived last is of an instance: those before it have ended, because

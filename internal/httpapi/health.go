@@ -32,7 +32,7 @@ type Health struct {
 
 // Concern is something that an operator should look at.
 type Concern struct {
-	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,clicks-killed,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
+	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,clicks-killed,clicks-unsent,clicks-unknown,servers-silent,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
 	Grave bool   `json:"grave" doc:"Something is broken or lost, or is about to be."`
 	Text  string `json:"text" doc:"For people to read."`
 }

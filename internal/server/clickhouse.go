@@ -26,7 +26,9 @@ func (s *Server) openCounted(context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.config.Data, "clicks.db")); !errors.Is(err, fs.ErrNotExist) {
 		return ownCounts(s.config)
 	}
-	store, err := clickhouse.New(counting(s.config, s.log))
+	c := counting(s.config, s.log)
+	c.Senders = s.senders
+	store, err := clickhouse.New(c)
 	if err != nil {
 		return wrongClickHouse(s.config, err)
 	}
@@ -122,6 +124,9 @@ func (s *Server) countClickHouse() {
 		}
 		return 1
 	})
+	s.metrics.Gauge("curt_senders_silent", "Servers whose clicks are waited for, and that have said nothing for ten minutes.", func() float64 {
+		return float64(len(s.clicks.silent()))
+	})
 	s.metrics.Counter("curt_clickhouse_questions_total", "Questions to ClickHouse for statistics.", func() uint64 { return store.Stats().Questions })
 	s.metrics.Counter("curt_clickhouse_failures_total", "Questions that ClickHouse did not answer, or not in time.", func() uint64 { return store.Stats().Failures })
 }
@@ -139,11 +144,15 @@ func (c *checker) clickHouse(ctx context.Context, cfg config.Config) {
 // there. The caller closes the Store. An error of the settings is a [*config.Error].
 func OpenCounted(ctx context.Context, cfg config.Config) (*clickhouse.Store, error) {
 	if !config.IsClickHouse(cfg.Analytics) {
-		return nil, &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(cfg.Analytics), Want: "want clickhouse://user@host:9000/database here"}
+		return nil, noClickHouse(cfg)
 	}
 	store, err := clickhouse.Open(ctx, counting(cfg, nil))
 	if err != nil {
 		return nil, wrongClickHouse(cfg, err)
 	}
 	return store, nil
+}
+
+func noClickHouse(cfg config.Config) error {
+	return &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(cfg.Analytics), Want: "want clickhouse://user@host:9000/database here"}
 }

@@ -17,6 +17,7 @@ import (
 const (
 	leastRoom, littleRoom = 128 << 20, 1 << 30
 	behind, farBehind     = 10 * time.Second, time.Minute
+	justStarted           = 2 * time.Second
 	endsSoon, endsNow     = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 )
 
@@ -35,8 +36,38 @@ func (s *Server) condition(now time.Time) httpapi.Health {
 		h.CertificateExpiresAt = moment(certs.Certificates[0].Leaf.NotAfter)
 	}
 	h.LastBackupAt = moment(backup.Last(s.config.Data).Taken)
-	h.Concerns = concerns(&h)
+	h.Concerns = concerns(&h, s.sending())
 	return h
+}
+
+// sending is how the way of clicks to those who count them does.
+type sending struct {
+	sends   bool      // they are counted elsewhere
+	reached time.Time // they have all from before; zero = nothing was told since the start
+	failing bool
+	waiting int64 // bytes
+	unknown bool  // nobody waits for those of this server
+	silent  int   // other servers that are waited for
+}
+
+func (s *Server) sending() sending {
+	w := sending{silent: len(s.clicks.silent())}
+	if e := s.events; e.shipper != nil {
+		at := e.shipper.Stats()
+		w.sends, w.reached, w.failing, w.waiting = true, at.Promised, at.Err != nil, s.clicks.log.Behind(at.Acked)
+		w.unknown = e.enlister.Healthy() != nil
+	}
+	return w
+}
+
+// unsent says how long clicks of this server have gone nowhere.
+func (w *sending) unsent(h *httpapi.Health) (age time.Duration, is bool) {
+	since := w.reached
+	if since.IsZero() {
+		since = h.StartedAt
+	}
+	age = h.At.Sub(since)
+	return age, w.sends && (w.failing || age > behind || w.reached.IsZero() && age > justStarted)
 }
 
 func (s *Server) diskCondition() httpapi.DiskHealth {
@@ -112,7 +143,7 @@ func (s *Server) listConditions() []httpapi.ListHealth {
 }
 
 // concerns says what of a condition an operator should look at, the gravest first.
-func concerns(h *httpapi.Health) []httpapi.Concern {
+func concerns(h *httpapi.Health, w sending) []httpapi.Concern {
 	grave, others := []httpapi.Concern{}, []httpapi.Concern(nil)
 	add := func(name string, is bool, text string, args ...any) {
 		c := httpapi.Concern{Name: name, Grave: is, Text: fmt.Sprintf(text, args...)}
@@ -139,6 +170,15 @@ func concerns(h *httpapi.Health) []httpapi.Concern {
 	}
 	if h.Clicks.KilledUnknown {
 		add("clicks-killed", false, "The server before was killed or its machine went down; nobody knows how many clicks that cost, 1.1 seconds of them at most while the machine ran.")
+	}
+	if age, is := w.unsent(h); is {
+		add("clicks-unsent", age > farBehind || w.reached.IsZero(), "Kafka has taken nothing of this server for %s; %d KiB of clicks wait. /readyz and the log say why.", age.Round(time.Second), w.waiting>>10)
+	}
+	if w.unknown {
+		add("clicks-unknown", true, "The database of links cannot be told that this server takes clicks: other servers may call statistics complete that lack them. The log says why.")
+	}
+	if w.silent > 0 {
+		add("servers-silent", true, "%d servers have said nothing for ten minutes, and may hold clicks: statistics are not complete until they are back. curt clicks servers names them, curt clicks forget gives one up.", w.silent)
 	}
 	since := h.StartedAt
 	if h.Clicks.UpdatedAt != nil {

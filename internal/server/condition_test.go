@@ -43,7 +43,34 @@ func TestWhatAnOperatorShouldLookAtIsNamed(t *testing.T) {
 		h := well()
 		tt.spoil(&h)
 		got := map[string]bool{}
-		for _, c := range concerns(&h) {
+		for _, c := range concerns(&h, sending{}) {
+			got[c.Name] = c.Grave
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for name, tt := range map[string]struct {
+		way  sending
+		up   time.Duration
+		want map[string]bool
+	}{
+		"counted here":              {sending{}, time.Hour, map[string]bool{}},
+		"all is sent":               {sending{sends: true, reached: well().At.Add(-time.Second)}, time.Hour, map[string]bool{}},
+		"ten seconds behind":        {sending{sends: true, reached: well().At.Add(-10 * time.Second)}, time.Hour, map[string]bool{}},
+		"more than ten seconds":     {sending{sends: true, reached: well().At.Add(-10*time.Second - 1)}, time.Hour, map[string]bool{"clicks-unsent": false}},
+		"a minute behind":           {sending{sends: true, reached: well().At.Add(-time.Minute)}, time.Hour, map[string]bool{"clicks-unsent": false}},
+		"more than a minute":        {sending{sends: true, reached: well().At.Add(-time.Minute - 1)}, time.Hour, map[string]bool{"clicks-unsent": true}},
+		"it fails now":              {sending{sends: true, failing: true, reached: well().At}, time.Hour, map[string]bool{"clicks-unsent": false}},
+		"it has just started":       {sending{sends: true}, 2 * time.Second, map[string]bool{}},
+		"nothing was ever taken":    {sending{sends: true}, 2*time.Second + 1, map[string]bool{"clicks-unsent": true}},
+		"nobody waits for it":       {sending{sends: true, reached: well().At, unknown: true}, time.Hour, map[string]bool{"clicks-unknown": true}},
+		"others have fallen silent": {sending{silent: 1}, time.Hour, map[string]bool{"servers-silent": true}},
+	} {
+		h := well()
+		h.StartedAt = h.At.Add(-tt.up)
+		got := map[string]bool{}
+		for _, c := range concerns(&h, tt.way) {
 			got[c.Name] = c.Grave
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -52,7 +79,7 @@ func TestWhatAnOperatorShouldLookAtIsNamed(t *testing.T) {
 	}
 	h := well()
 	h.Search.Complete, h.Clicks.Lost = false, 1
-	if all := concerns(&h); len(all) != 2 || !all[0].Grave {
+	if all := concerns(&h, sending{}); len(all) != 2 || !all[0].Grave {
 		t.Errorf("the gravest is not the first: %+v", all)
 	}
 }

@@ -21,6 +21,7 @@ import (
 type events struct {
 	producer *kafka.Producer
 	shipper  *clicks.Shipper // nil = clicks are counted here, or nobody captures any
+	enlister *enlister       // with shipper
 	worker   *worker.Worker  // nil = others work
 	store    *lateClicks     // of worker
 }
@@ -45,7 +46,9 @@ func checkEvents(cfg config.Config) error {
 
 // openShipper has clicks sent to Kafka. It connects when it sends first: a Kafka that is away
 // keeps no server from starting.
-func (s *Server) openShipper(began time.Time) error {
+//
+// Before it takes a click, others are to know that it may; but it starts without that, too.
+func (s *Server) openShipper(ctx context.Context, began time.Time) error {
 	c, err := kafkaOf(s.config)
 	if err != nil {
 		return err
@@ -55,11 +58,28 @@ func (s *Server) openShipper(began time.Time) error {
 		return err
 	}
 	s.closers = append(s.closers, func() error { e.producer.Close(); return nil })
+	state := filepath.Join(s.config.Data, "clicks.shipped")
+	if e.enlister, err = s.newEnlister(began, state); err != nil {
+		return err
+	}
+	if err := e.enlister.try(ctx); err != nil {
+		s.log.WarnContext(ctx, "others may not wait for the clicks of this server: it cannot be written down", slog.Any("err", err))
+	}
 	e.shipper = clicks.NewShipper(clicks.ShipperConfig{
-		Log: p.log, Sink: e.producer, State: filepath.Join(s.config.Data, "clicks.shipped"),
-		Instance: p.capture.Instance(), Began: began, Logger: s.log, Paused: s.config.Fold == "pause",
+		Log: p.log, Sink: e.producer, State: state,
+		Instance: p.capture.Instance(), Began: e.enlister.sender.Began, Logger: s.log, Paused: s.config.Fold == "pause",
 	})
 	return nil
+}
+
+// capturing takes clicks out of the ring. That others know of them is seen to as long as there may
+// be more.
+func (s *Server) capturing() []loop {
+	loops := []loop{{"capture", s.clicks.capture.Run}}
+	if e := s.events.enlister; e != nil {
+		loops = append(loops, loop{"senders", e.Run})
+	}
+	return loops
 }
 
 // folding takes clicks on from the click log.
@@ -181,6 +201,19 @@ func (s *Server) countEvents() {
 		m.Gauge("curt_events_waiting_bytes", "Bytes of the click log that Kafka has not acknowledged.", func() float64 {
 			return float64(s.clicks.log.Behind(e.shipper.Stats().Acked))
 		})
+		m.Gauge("curt_events_unsent_seconds", "Time since Kafka had every click of this server.", func() float64 {
+			at := e.shipper.Stats().Promised
+			if at.IsZero() {
+				at = s.began
+			}
+			return max(0, time.Since(at).Seconds())
+		})
+		m.Gauge("curt_events_enlisted", "1 once those who show statistics know that this server may hold clicks.", func() float64 {
+			if e.enlister.Healthy() != nil {
+				return 0
+			}
+			return 1
+		})
 	}
 	if e.worker == nil {
 		return
@@ -203,7 +236,7 @@ func (s *Server) countEvents() {
 // so nothing of it is required.
 func (s *Server) eventDependencies() (all []dependency) {
 	if ship := s.events.shipper; ship != nil {
-		all = append(all, dependency{"kafka", false, func() error { return ship.Stats().Err }})
+		all = append(all, dependency{"kafka", false, func() error { return ship.Stats().Err }}, dependency{"senders", false, s.events.enlister.Healthy})
 	}
 	if w := s.events.worker; w != nil {
 		all = append(all, dependency{"clicks", false, w.Healthy})

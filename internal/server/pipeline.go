@@ -62,7 +62,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	p.capture.Prepare(ctx)
 	s.openTally(ctx)
 	if s.config.Events != "" {
-		return s.openShipper(began)
+		return s.openShipper(ctx, began)
 	}
 	aside, work := s.lent()
 	p.fold = clicks.NewFold(clicks.FoldConfig{
@@ -135,7 +135,7 @@ func (s *Server) support() []loop {
 	if s.clicks.counted != nil {
 		loops = append(loops, loop{"clickhouse", s.clicks.counted.Run})
 		if s.roles.works {
-			loops = append(loops, loop{"settle days", s.settle})
+			loops = append(loops, loop{"settle days", s.settle}, loop{"senders that ended", s.dismiss})
 		}
 	}
 	if s.roles.programs {

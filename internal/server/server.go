@@ -273,7 +273,7 @@ func (s *Server) Run(ctx context.Context) error {
 	running := stages{capture: begin(background, failed), fold: begin(background, failed)}
 	if s.roles.serves() {
 		running.fold = begin(background, failed, s.folding())
-		running.capture = begin(background, failed, loop{"capture", s.clicks.capture.Run})
+		running.capture = begin(background, failed, s.capturing()...)
 	}
 	running.support = begin(background, failed, s.support()...)
 	running.traffic = s.accept(background, failed)

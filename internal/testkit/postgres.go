@@ -22,6 +22,7 @@ type Postgres struct {
 	Pid int    // of the server
 
 	address string
+	service *service
 	made    atomic.Int64
 }
 
@@ -76,8 +77,17 @@ func begin(t testing.TB, service, how string) *Postgres {
 	t.Helper()
 	dir, port := filepath.Join(os.TempDir(), "curt-"+service+"-"+rand.Text()), FreePort(t)
 	p := &Postgres{address: net.JoinHostPort("127.0.0.1", port)}
-	p.Pid, p.Dir = start(t, service, dir, port, how), dir
+	p.service, p.Dir = launch(t, service, dir, port, how)(), dir
+	p.Pid = p.service.Pid
 	return p
+}
+
+// Again starts a server that has ended once more, on its data, and returns when it takes
+// connections.
+func (p *Postgres) Again(t testing.TB) {
+	t.Helper()
+	p.service.Again(t)
+	p.Pid = p.service.Pid
 }
 
 // URL returns what a client connects to a database with.

@@ -17,6 +17,7 @@ import (
 // KeptStore is what a comparison needs of ClickHouse.
 type KeptStore interface {
 	Kept(ctx context.Context, from, to time.Time, partitions int, f func(clickhouse.Kept) error) error
+	Before(ctx context.Context, topic string) (instances map[uint64]bool, err error)
 }
 
 // Comparison says what Compare compares.
@@ -43,6 +44,9 @@ type Compared struct {
 	// Apart are clicks and rows that are compared with nothing: rows of what Kafka has given
 	// up or of what came since, and clicks of the last block, which may be on its way.
 	Apart uint64
+	// Earlier are those of them that may be of an earlier life of the topic, which was deleted and
+	// made anew: what is in Kafka now says nothing of them.
+	Earlier uint64
 }
 
 // Wrong is how many rows are missing or too many.
@@ -76,6 +80,9 @@ func Compare(ctx context.Context, c Comparison) ([]Compared, error) {
 			return nil, err
 		}
 	}
+	if m.before, err = c.Store.Before(ctx, topicName(c.Kafka, topic.Topic)); err != nil {
+		return nil, err
+	}
 	if err := c.Store.Kept(ctx, c.From, c.To, topic.Partitions, m.row); err != nil {
 		return nil, err
 	}
@@ -105,6 +112,7 @@ type matcher struct {
 	found    map[spot]*Compared
 	bounds   map[source]bounds
 	passed   []kafka.Passed
+	before   map[uint64]bool // instances that wrote to earlier lives of the topic, too
 	progress *reading
 	event    clicks.Event
 }
@@ -196,6 +204,9 @@ func (m *matcher) row(k clickhouse.Kept) error {
 	p := m.passed[k.Partition]
 	b, heard := m.bounds[source{k.Partition, k.ID.Instance}]
 	switch {
+	case m.before[k.ID.Instance] && (!heard || k.ID.Sequence < b.low):
+		c.Apart++
+		c.Earlier++
 	case !heard, k.ID.Sequence > b.high, k.ID.Sequence < b.low && p.First == p.Low && p.Low > 0:
 		c.Apart++
 	default:

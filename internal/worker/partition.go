@@ -145,7 +145,9 @@ func (p *partition) deliver(ctx context.Context, b *block) error {
 	if err := p.bury(b); err != nil {
 		return err
 	}
-	p.tellEnds(ctx)
+	if err := p.tellEnds(ctx); err != nil {
+		return err
+	}
 	metadata, forgotten := b.encode(b.next)
 	p.stats.forgotten.Add(uint64(len(forgotten)))
 	p.reader.seen.forget(forgotten, b.first)
@@ -260,13 +262,19 @@ func (p *partition) advance(b *block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inserted, p.newest = b.next, b.newest
+	credible := time.Now().Add(maxAhead).UnixMilli()
 	for _, given := range b.promises {
 		v := p.heard[given.Instance]
 		if v == nil {
-			v = &voice{first: given.Watermark}
+			v = &voice{first: math.MaxInt64}
 			p.heard[given.Instance] = v
 		}
-		v.first, v.watermark = min(v.first, given.Watermark), max(v.watermark, given.Watermark)
+		// A clock that is ahead may come back: then clicks come of the time that it promised.
+		if until := given.Watermark; until == clicks.Ended || until <= credible {
+			v.first, v.watermark = min(v.first, until), max(v.watermark, until)
+		} else {
+			v.first = min(v.first, max(0, v.watermark))
+		}
 		v.at, v.told = max(v.at, given.at.UnixMilli()), false
 		p.ended = p.ended || given.Watermark == clicks.Ended
 	}

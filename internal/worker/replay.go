@@ -141,10 +141,17 @@ func (p *repeater) begin(ctx context.Context) error {
 }
 
 // whole reports whether Kafka gave up no click of a time from a moment on: of each partition it has
-// an older one, or all that ever were, or nothing that could be read.
+// an older one, or all that ever were, or nothing that could be read. Of a topic that was made
+// anew it does not have what was in the one before.
 func (p *repeater) whole(ctx context.Context, from time.Time) (bool, error) {
+	before, err := p.Store.Before(ctx, topicName(p.Kafka, p.topic.Topic))
+	if err != nil {
+		return false, err
+	}
 	passed, err := p.topic.Passed(ctx, cmp.Or(p.Group, p.Kafka.Topic), from)
-	return !slices.ContainsFunc(passed, func(q kafka.Passed) bool { return q.Low > 0 && q.First == q.Low && q.Size() > 0 }), err
+	return !slices.ContainsFunc(passed, func(q kafka.Passed) bool {
+		return (q.Low > 0 || len(before) > 0) && q.First == q.Low && q.Size() > 0
+	}), err
 }
 
 // repeater is one replay.

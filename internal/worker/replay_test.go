@@ -111,6 +111,7 @@ func (a *archive) compare(t *testing.T) (sum worker.Compared) {
 	}
 	for _, c := range all {
 		sum.Kafka, sum.Again, sum.Rows, sum.Apart = sum.Kafka+c.Kafka, sum.Again+c.Again, sum.Rows+c.Rows, sum.Apart+c.Apart
+		sum.Earlier += c.Earlier
 		sum.Missing, sum.Twice, sum.Extra = sum.Missing+c.Missing, sum.Twice+c.Twice, sum.Extra+c.Extra
 	}
 	return sum
@@ -176,7 +177,26 @@ func TestReplay(t *testing.T) {
 	if got := a.compare(t); got.Twice != 5 || got.Extra != 0 || got.Apart != 3 {
 		t.Errorf("5 rows are there twice, 3 are of an instance that Kafka does not know: %+v", got)
 	}
+	a.inAnotherLife(t)
 	a.inPart(t)
+}
+
+// inAnotherLife has some rows be of an earlier life of the topic, in which their instance wrote, too:
+// they are no rows too many, and their day is one that Kafka may have in part.
+func (a *archive) inAnotherLife(t *testing.T) {
+	t.Helper()
+	before := a.compare(t)
+	a.exec(t, `INSERT INTO %[1]s.clicks SELECT * REPLACE(toUInt64(1) AS instance, toUInt64(3) AS sequence) FROM %[1]s.clicks WHERE toHour(time) = 8 LIMIT 1`)
+	a.exec(t, `INSERT INTO %[1]s.clicks SELECT * REPLACE(instance AS instance, sequence + 1000000 AS sequence) FROM %[1]s.clicks WHERE toHour(time) = 8 AND instance != 1 LIMIT 1`)
+	a.exec(t, "INSERT INTO %[1]s.watermarks (topic, partition, instance, partitions, first, watermark, heard, at) VALUES ('clicks/0', 0, 1, 3, 1, 1, 1, now())")
+	if got := a.compare(t); got.Wrong() != before.Wrong() || got.Apart != before.Apart+2 || got.Earlier != 1 {
+		t.Errorf("%+v, was %+v; want one row of an earlier life", got, before)
+	}
+	if _, err := a.repeat(t, nil); !errors.Is(err, worker.ErrReplay) {
+		t.Errorf("a day of which an earlier life of the topic may have had some: %v", err)
+	}
+	a.exec(t, "ALTER TABLE %s.watermarks DELETE WHERE topic = 'clicks/0' SETTINGS mutations_sync = 2")
+	a.exec(t, "ALTER TABLE %s.clicks DELETE WHERE instance = 1 OR sequence >= 1000000 SETTINGS mutations_sync = 2")
 }
 
 func (a *archive) exec(t *testing.T, statement string) {

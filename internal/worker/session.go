@@ -48,7 +48,7 @@ func (w *Worker) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.token = w.cfg.Kafka.Topic + "/" + hex.EncodeToString(s.group.Topic[:])
+	s.token = topicName(w.cfg.Kafka, s.group.Topic)
 	close(s.ready)
 	w.current(s)
 	defer w.current(nil)
@@ -60,6 +60,11 @@ func (w *Worker) session(ctx context.Context) (err error) {
 	told.Wait()
 	s.close()
 	return errors.Join(err, s.group.Close())
+}
+
+// topicName is what a life of a topic is called in the store.
+func topicName(c kafka.Config, life kafka.ID) string {
+	return c.Topic + "/" + hex.EncodeToString(life[:])
 }
 
 // poll brings what is read to the partitions.

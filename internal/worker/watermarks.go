@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/kafka"
+	"curt/internal/repeatlog"
 )
 
 // tellEvery is how often a worker says how far it has come.
@@ -32,6 +34,10 @@ func (s *session) tell(ctx context.Context) {
 		}
 		asked := time.Now()
 		ends, err := s.group.Ends(ctx)
+		if errors.Is(err, kafka.ErrRemade) { // what is said from now on is of another topic
+			s.end(err)
+			return
+		}
 		parts := s.all()
 		if err == nil {
 			s.measure(parts, ends, asked) // the store may keep us waiting
@@ -156,23 +162,34 @@ func (p *partition) toldAll(marks []clickhouse.Watermark) {
 }
 
 // tellEnds tells of instances that have ended, before a block is committed: those before it
-// are not read again by whoever has the partition next, and an instance says this once. When
-// the store does not take it, the instance is gone some minutes later.
-func (p *partition) tellEnds(ctx context.Context) {
+// are not read again by whoever has the partition next, and an instance says this once. Nothing is
+// committed before the store has taken it, or what a sender holds would be held for good.
+func (p *partition) tellEnds(ctx context.Context) error {
 	p.mu.Lock()
 	ended := p.ended
 	p.mu.Unlock()
 	if !ended {
-		return
+		return nil
 	}
 	marks := p.marks()
-	if err := p.cfg.Store.Advance(ctx, marks); err != nil {
-		return
+	var failing repeatlog.Condition
+	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
+		err := p.cfg.Store.Advance(ctx, marks)
+		if err == nil {
+			break
+		}
+		if again, due := failing.Met(time.Now()); due {
+			p.log.WarnContext(ctx, "clicks wait in Kafka: the store does not take who has ended", slog.Any("err", err), again)
+		}
+		if err := pause(p.open, wait); err != nil {
+			return err
+		}
 	}
 	p.toldAll(marks)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = false
+	return nil
 }
 
 var errSilent = errors.New("nothing was found out for too long")

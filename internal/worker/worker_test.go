@@ -34,6 +34,8 @@ type ledger struct {
 	marks   []clickhouse.Watermark // that were told
 	excused []int                  // partitions, each time
 	faulted map[string]int         // by kind
+	mute    bool                   // watermarks are refused
+	refused int                    // times that they were
 	news    chan struct{}          // one that something came
 }
 

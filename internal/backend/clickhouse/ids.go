@@ -55,6 +55,30 @@ FROM clicks WHERE `+inSpan,
 	return nil
 }
 
+// Before returns the instances that have promised something in another life of a topic than the
+// one that is named, as far as that is known: for thirty days.
+func (s *Store) Before(ctx context.Context, topic string) (map[uint64]bool, error) {
+	ctx, cancel := ask(ctx)
+	defer cancel()
+	rows, err := s.conn.Query(ctx, "SELECT DISTINCT instance FROM watermarks WHERE topic != {topic:String} AND instance != 0", clickhouse.Named("topic", topic))
+	if err != nil {
+		return nil, fmt.Errorf("ask who wrote to an earlier topic: %w", unavailable(ctx, err))
+	}
+	defer func() { _ = rows.Close() }()
+	before := map[uint64]bool{}
+	for rows.Next() {
+		var instance uint64
+		if err := rows.Scan(&instance); err != nil {
+			return nil, fmt.Errorf("ask who wrote to an earlier topic: %w", err)
+		}
+		before[instance] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ask who wrote to an earlier topic: %w", unavailable(ctx, err))
+	}
+	return before, nil
+}
+
 // Holds reports whether a click is kept.
 func (s *Store) Holds(ctx context.Context, row *Row) (bool, error) {
 	ctx, cancel := ask(ctx)

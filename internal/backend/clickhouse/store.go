@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"curt/internal/analytics"
+	"curt/internal/clicks"
 )
 
 // Every wait has an end: design §5 wants a statistic within five seconds, or an honest
@@ -37,6 +38,11 @@ type Config struct {
 	// KeepLeast is how long the clicks of every workspace are kept one by one, at least:
 	// hours that are older cannot be verified. Zero = 30 days.
 	KeepLeast time.Duration
+
+	// Senders returns who may hold clicks that are still to come, whether or not anybody has
+	// heard of them: whoever begins to take clicks MUST be among them before its first one. Nil =
+	// only those count that have promised something.
+	Senders func(context.Context) ([]clicks.Sender, error)
 
 	Replicas *Replicas    // nil = one server
 	Log      *slog.Logger // nil = none

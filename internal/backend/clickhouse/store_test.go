@@ -32,6 +32,7 @@ func TestStore(t *testing.T) {
 		"a server that does not answer":              askNobody,
 		"visitors that are too many are not counted": leaveUncounted,
 		"how far clicks have come":                   keepWatermarks,
+		"who may hold clicks is asked":               knowSenders,
 		"who could not be heard is not gone":         excuse,
 		"days are settled":                           settleDays,
 		"a day that is settled while it is clicked":  settleTwice,

@@ -198,7 +198,8 @@ func (g *Group) Resume(partition int32) {
 	g.client.ResumeFetchPartitions(map[string][]int32{g.cfg.Topic: {partition}})
 }
 
-// Ends returns where the partitions end: the offset of the next record of each.
+// Ends returns where the partitions end: the offset of the next record of each. The error is
+// [ErrRemade] where these are another topic's than the one that was joined, which is read no more.
 func (g *Group) Ends(ctx context.Context) (map[int32]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askBound)
 	defer cancel()
@@ -208,6 +209,14 @@ func (g *Group) Ends(ctx context.Context) (map[int32]int64, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kafka: ends of %s: %w", g.cfg.Topic, err)
+	}
+	// Afterwards: what was listed is of this life if it still lives.
+	t, err := details(ctx, g.dead, g.cfg.Topic)
+	switch {
+	case err != nil:
+		return nil, err
+	case ID(t.ID) != g.Topic:
+		return nil, fmt.Errorf("kafka: ends of %s: %w", g.cfg.Topic, ErrRemade)
 	}
 	ends := map[int32]int64{}
 	listed.Each(func(l kadm.ListedOffset) { ends[l.Partition] = l.Offset })

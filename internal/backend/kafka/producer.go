@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/clicks"
@@ -33,10 +31,17 @@ const (
 )
 
 // Producer writes clicks to a topic. It is a clicks.Sink.
+//
+// The client keeps to the life of the topic that it knew first, and writes to no other. So each
+// promise looks which one it is, and there is another client for another life.
 type Producer struct {
-	client    *kgo.Client
-	topic     string
+	cfg       Config
 	shipments sync.Pool // of *shipment
+	life      ID        // owned by whoever calls Promise; zero = not known yet
+
+	mu     sync.Mutex
+	client *kgo.Client // guarded by mu
+	closed bool        // guarded by mu
 }
 
 var _ clicks.Sink = (*Producer)(nil)
@@ -44,6 +49,15 @@ var _ clicks.Sink = (*Producer)(nil)
 // NewProducer returns a producer for the topic of c, which [Migrate] made. It connects when it
 // sends first, and again whenever it has to. Close releases it.
 func NewProducer(c Config) (*Producer, error) {
+	client, err := c.producing()
+	if err != nil {
+		return nil, err
+	}
+	return &Producer{cfg: c, client: client}, nil
+}
+
+// producing returns a client that writes to the topic.
+func (c Config) producing() (*kgo.Client, error) {
 	client, err := kgo.NewClient(append(c.options(),
 		kgo.DefaultProduceTopic(c.Topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()), // with idempotence, which is the default
@@ -56,11 +70,36 @@ func NewProducer(c Config) (*Producer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	return &Producer{client: client, topic: c.Topic}, nil
+	return client, nil
 }
 
 // Close gives up what was not acknowledged.
-func (p *Producer) Close() { p.client.CloseAllowingRebalance() }
+func (p *Producer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.client.CloseAllowingRebalance()
+}
+
+func (p *Producer) current() *kgo.Client { p.mu.Lock(); defer p.mu.Unlock(); return p.client }
+
+// renew takes another client. What the one before had not brought to its end fails.
+func (p *Producer) renew() error {
+	client, err := p.cfg.producing()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	before := p.client
+	if p.closed {
+		before = client
+	} else {
+		p.client = client
+	}
+	p.mu.Unlock()
+	before.CloseAllowingRebalance() // without mu: it tells of each record
+	return nil
+}
 
 // Send implements clicks.Sink. It waits while [maxBuffered] bytes are on their way.
 func (p *Producer) Send(ctx context.Context, b *clicks.Block, done func(error)) error {
@@ -83,9 +122,9 @@ func (p *Producer) Send(ctx context.Context, b *clicks.Block, done func(error)) 
 		return nil
 	}
 	s.left = len(s.records)
-	arrived := s.arrived
+	arrived, client := s.arrived, p.current()
 	for i := range s.records {
-		p.client.Produce(ctx, &s.records[i], arrived)
+		client.Produce(ctx, &s.records[i], arrived)
 	}
 	return nil
 }
@@ -146,7 +185,8 @@ func (s *shipment) arrived(_ *kgo.Record, err error) {
 	done(result)
 }
 
-// Promise implements clicks.Sink: every partition is told.
+// Promise implements clicks.Sink: every partition is told. An error that is [ErrRemade] says that
+// from now on everything goes to another life of the topic.
 func (p *Producer) Promise(ctx context.Context, instance uint64, watermark int64) error {
 	n, err := p.partitions(ctx)
 	if err != nil {
@@ -157,30 +197,26 @@ func (p *Producer) Promise(ctx context.Context, instance uint64, watermark int64
 	for i := range records {
 		records[i] = &kgo.Record{Value: value, Partition: int32(i)}
 	}
-	if err := p.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	if err := p.current().ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return fmt.Errorf("kafka: promise: %w", err)
 	}
 	return nil
 }
 
+// partitions returns how many the topic has, which it looks for by its name.
 func (p *Producer) partitions(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, askBound)
-	defer cancel()
-	topics, err := kadm.NewClient(p.client).ListTopics(ctx, p.topic)
-	if err == nil {
-		err = topics.Error()
+	t, err := details(ctx, p.current(), p.cfg.Topic)
+	if err != nil {
+		return 0, err
 	}
-	switch {
-	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return 0, fmt.Errorf("kafka: topic %s: %w", p.topic, ErrNoTopic)
-	case err != nil:
-		return 0, fmt.Errorf("kafka: partitions of %s: %w", p.topic, err)
+	before := p.life
+	if p.life = ID(t.ID); before != p.life && before != (ID{}) {
+		return 0, errors.Join(fmt.Errorf("kafka: topic %s: %w", p.cfg.Topic, ErrRemade), p.renew())
 	}
-	n := len(topics[p.topic].Partitions)
-	if n == 0 {
-		return 0, fmt.Errorf("kafka: topic %s has no partitions", p.topic)
+	if len(t.Partitions) == 0 {
+		return 0, fmt.Errorf("kafka: topic %s has no partitions", p.cfg.Topic)
 	}
-	return n, nil
+	return len(t.Partitions), nil
 }
 
 // partitioner puts records with a key where Kafka's own producers put them, and promises, which

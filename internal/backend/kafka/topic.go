@@ -27,6 +27,10 @@ var ErrTopic = errors.New("the topic is there already, and differs")
 // ErrNoTopic says that Kafka answers, and has no such topic.
 var ErrNoTopic = errors.New("there is no such topic: curt migrate makes it")
 
+// ErrRemade says that the topic was deleted and made anew. Nothing that was in it is there, and what
+// was said of it is of an earlier life.
+var ErrRemade = errors.New("the topic was deleted and made anew")
+
 // Probe asks for the topic, and returns how many partitions it has.
 func Probe(ctx context.Context, c Config) (partitions int, err error) {
 	client, err := kgo.NewClient(c.options()...)

@@ -117,6 +117,7 @@ func TestPostgres(t *testing.T) {
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
 		"a day has one key":                            dayKeys,
+		"whoever may hold clicks is known":             senders,
 		"a server that forgets is refused":             unfit,
 		"statements find what they want by an index":   plans,
 		"what is missing in a database is told":        missing,

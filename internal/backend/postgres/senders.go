@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/clicks"
+)
+
+const (
+	// A clock that is ahead when a server starts may come back before its first click, so
+	// that of the database bounds the time. Who begins again in the same life changes nothing
+	// but that time, and what an operator said of the life before says nothing of the next.
+	sqlEnlist = `INSERT INTO click_senders AS s (folder, host, instance, began)
+	VALUES ($1, $2, $3, least($4::bigint, floor(extract(epoch FROM now()) * 1000)::bigint))
+	ON CONFLICT (folder) DO UPDATE SET host = excluded.host, instance = excluded.instance,
+		began = CASE WHEN s.instance = excluded.instance THEN least(s.began, excluded.began) ELSE excluded.began END,
+		forgotten = CASE WHEN s.instance = excluded.instance THEN s.forgotten END
+	WHERE s.instance <> excluded.instance OR s.began > excluded.began`
+	sqlSenders      = `SELECT folder, host, instance, began, forgotten FROM click_senders ORDER BY folder`
+	sqlDismiss      = `DELETE FROM click_senders WHERE folder = $1 AND instance = $2`
+	sqlForgetSender = `UPDATE click_senders SET forgotten = now() WHERE folder = $1`
+)
+
+// Senders are the servers that may hold clicks which nobody else has. A server that has begun to
+// take clicks MUST have been enlisted before, or whoever shows statistics does not wait for it.
+type Senders struct{ links *Links }
+
+// Senders returns those that are kept beside the links.
+func (s *Links) Senders() Senders { return Senders{s} }
+
+// Enlist writes down a sender, in the place of the one that its folder had. It may be repeated.
+func (s Senders) Enlist(ctx context.Context, one clicks.Sender) error {
+	err := s.links.writing(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, sqlEnlist, one.Folder, one.Host, int64(one.Instance), max(0, one.Began.UnixMilli()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write down that clicks of %s will come: %w", one.Folder, err)
+	}
+	return nil
+}
+
+// All returns the senders by the names of their folders. Whoever is not among them takes its
+// first click later than this was asked.
+func (s Senders) All(ctx context.Context) (all []clicks.Sender, err error) {
+	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+		all = nil
+		return each(ctx, q, func(row pgx.Row) error {
+			var one clicks.Sender
+			var instance, began int64
+			var forgotten *time.Time
+			if err := row.Scan(&one.Folder, &one.Host, &instance, &began, &forgotten); err != nil {
+				return err
+			}
+			one.Instance, one.Began = uint64(instance), time.UnixMilli(began).UTC()
+			if forgotten != nil {
+				one.Forgotten = forgotten.UTC()
+			}
+			all = append(all, one)
+			return nil
+		}, sqlSenders)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask whose clicks will come: %w", err)
+	}
+	return all, nil
+}
+
+// Dismiss removes a sender all of whose clicks are counted, unless its folder lives again.
+func (s Senders) Dismiss(ctx context.Context, one clicks.Sender) error {
+	err := s.links.writing(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, sqlDismiss, one.Folder, int64(one.Instance))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note that all clicks of %s have come: %w", one.Folder, err)
+	}
+	return nil
+}
+
+// Forget notes that an operator waits for no more clicks of a folder; false = there is no such
+// sender. It holds until the sender is heard of again, or begins another life.
+func (s Senders) Forget(ctx context.Context, folder string) (found bool, err error) {
+	err = s.links.writing(ctx, func(ctx context.Context, q querier) error {
+		n, err := changed(ctx, q, sqlForgetSender, folder)
+		found = n > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("wait for no more clicks of %s: %w", folder, err)
+	}
+	return found, nil
+}
