@@ -138,7 +138,7 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *ver
 	case ctx.Err() != nil:
 		return
 	case len(rows.Damaged) > 0:
-		e.fail("links", restore, "%d or more are damaged and answer 503: %v", len(rows.Damaged), rows.Damaged[0])
+		e.fail("links", "delete it, which leaves its code taken, or "+restore, "%d or more are damaged: %v", len(rows.Damaged), rows.Damaged[0])
 	case late:
 		e.warn("links", toTheEnd, "%d of at most %d were read in %s; of those every checksum holds", rows.Read, most, e.Within)
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 func RequestQueries() map[string]string {
 	return map[string]string{
 		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
+		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "oldest past": sqlOldestPast, "newest past": sqlNewestPast, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,

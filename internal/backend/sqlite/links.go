@@ -79,6 +79,7 @@ type Links struct {
 
 	writer  *writer
 	readers *readers
+	damages damages
 	check   *conn // for checkpoints; owned by whoever holds checking
 
 	ahead ahead

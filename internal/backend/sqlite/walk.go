@@ -33,7 +33,15 @@ func (s *Snapshot) Renew() error {
 // between the calls sees every link that existed throughout once. Rows whose checksum
 // does not hold are not in the page; each has its error, wrapped ErrCorrupt, in damaged.
 func (s *Snapshot) Links(after link.Cursor, n int) (page []link.Link, damaged []error, next link.Cursor, err error) {
-	err = s.page(after, n, sqlRowsFrom, &next, func(row []driver.Value) (int64, error) {
+	var columns string
+	err = s.conn.do(func(t *tx) (err error) {
+		columns, err = columnsOf(t)
+		return err
+	})
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read %s: %w", s.path, undone(err))
+	}
+	err = s.page(after, n, `SELECT `+columns+` FROM links WHERE n > ? ORDER BY n LIMIT ?`, &next, func(row []driver.Value) (int64, error) {
 		at, l, err := scanLink(row)
 		if errors.Is(err, ErrCorrupt) {
 			damaged = append(damaged, err)

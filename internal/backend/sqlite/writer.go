@@ -48,12 +48,13 @@ type writer struct {
 // the transaction is repeated without another caller's failed write, and must leave
 // the file unchanged when it returns an error that is not systemic.
 type writeOp struct {
-	ctx   context.Context //nolint:containedctx // only asked whether the caller still waits
-	rows  int
-	apply func(t *tx) error
-	alone func() error // instead of apply: outside of any transaction, while nobody writes
-	err   error        // valid once done is closed
-	done  chan struct{}
+	ctx     context.Context //nolint:containedctx // only asked whether the caller still waits
+	rows    int
+	apply   func(t *tx) error
+	alone   func() error // instead of apply: outside of any transaction, while nobody writes
+	lenient bool         // what an index lacks is no error
+	err     error        // valid once done is closed
+	done    chan struct{}
 }
 
 func newWriter(c *conn, forget, stored func(), tracer *telemetry.Tracer) *writer {
@@ -204,7 +205,30 @@ func (w *writer) run(batch []*writeOp) {
 			return
 		}
 		failed.err = err
+		if resultCode(err) == codeCorruptIndex && !failed.lenient {
+			w.leniently(failed)
+		}
 		waiting = without(waiting, failed)
+	}
+}
+
+// leniently repeats a write that changes a row of which an index has no entry, because a bit
+// of the entry flipped: that is what writable_schema does besides what it is named for. The
+// damaged entry stays in the index, where walks pass it over, and doctor names it. Nobody
+// else's write suffers from it.
+func (w *writer) leniently(op *writeOp) {
+	op.lenient = true
+	set := func(to string) error {
+		return w.conn.do(func(t *tx) error { return t.each("PRAGMA writable_schema = "+to, ignore) })
+	}
+	if err := set("1"); err != nil {
+		return // it keeps the error that it has
+	}
+	if failed, err := w.transact([]*writeOp{op}); failed != nil || err != nil {
+		op.err = err
+	}
+	if err := set("0"); err != nil {
+		w.stop(err)
 	}
 }
 
@@ -234,10 +258,11 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 				continue // done, or refused by rule: the others go on
 			}
 			w.rollback(t)
-			if !systemic(op.err) {
+			lacks := resultCode(op.err) == codeCorruptIndex
+			if !systemic(op.err) || lacks {
 				failed = op
 			}
-			return w.stopIf(damaged(op.err), undone(op.err))
+			return w.stopIf(damaged(op.err) && !lacks, undone(op.err))
 		}
 		if _, err := t.exec(sqlCommit); err != nil {
 			w.rollback(t)
