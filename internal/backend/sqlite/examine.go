@@ -41,7 +41,7 @@ func (s *Snapshot) Damage(deep bool) (damage []string, err error) {
 		})
 	})
 	if err != nil {
-		return damage, fmt.Errorf("check %s: %w", s.path, undone(err))
+		return damage, fmt.Errorf("check %s: %w", s.path, broken(s.path, err))
 	}
 	return damage, nil
 }
@@ -110,7 +110,7 @@ func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Row
 		return err
 	})
 	if err != nil {
-		return rows, fmt.Errorf("read the links of %s: %w", s.path, undone(err))
+		return rows, fmt.Errorf("read the links of %s: %w", s.path, broken(s.path, err))
 	}
 	return rows, nil
 }

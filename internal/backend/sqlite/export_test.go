@@ -55,6 +55,13 @@ func (s *Links) Plan(ctx context.Context, query string) (string, error) {
 	return strings.Join(steps, "\n"), err
 }
 
+// SetDisk lets f stand for a look at the files.
+func (s *Links) SetDisk(f func() error) {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	s.disk.read = func(string) error { return f() }
+}
+
 // Hold keeps the writer from writing until f returns.
 func (s *Links) Hold(ctx context.Context, f func() error) error { return s.writer.exclusive(ctx, f) }
 

@@ -77,10 +77,22 @@ func (s *Links) byKey(t *tx, k link.Key) (n int64, l link.Link, found bool, err 
 	return n, l, found, err
 }
 
+// readTwice is read for an f that may be called again: what the disk failed to read once it
+// may read the next time, and a visitor need not know.
+func (s *Links) readTwice(ctx context.Context, f func(t *tx) error) error {
+	return s.read(ctx, func(t *tx) error {
+		err := f(t)
+		if damaged(err) {
+			err = f(t)
+		}
+		return err
+	})
+}
+
 // Lookup implements link.Store. It never lags behind.
 func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 	var target link.Target
-	err := s.read(ctx, func(t *tx) error {
+	err := s.readTwice(ctx, func(t *tx) error {
 		found, err := s.find(t, k, sqlTargetAt, func(row []driver.Value) (bool, error) {
 			key, got, err := scanTarget(row)
 			target = got
@@ -106,7 +118,7 @@ func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 // Get implements link.Store.
 func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
 	var l link.Link
-	err := s.read(ctx, func(t *tx) error {
+	err := s.readTwice(ctx, func(t *tx) error {
 		_, got, found, err := s.byKey(t, k)
 		if err == nil && !found {
 			return link.ErrNotFound

@@ -80,6 +80,7 @@ type Links struct {
 	writer  *writer
 	readers *readers
 	damages damages
+	disk    disk
 	check   *conn // for checkpoints; owned by whoever holds checking
 
 	ahead ahead
@@ -118,11 +119,11 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + aheadConns + 1, migrations: migrations, secureDelete: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open links: %w", undone(err))
+		return nil, fmt.Errorf("open links: %w", broken(config.Path, err))
 	}
 	s := &Links{
 		config: config, handles: h,
-		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64),
+		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64), disk: disk{read: wholeReader()},
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open links: %w", err), h.close())
@@ -136,6 +137,7 @@ func (s *Links) start(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(w, s.forget, s.tell, s.config.Tracer)
+	s.writer.revive, s.writer.says = s.revive, s.failed
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
 	case <-s.readers.free:
 		c := s.readers.pop()
 		defer s.readers.push(c)
-		return undone(c.do(f))
+		return s.failed(c.do(f))
 	case <-s.closed:
 		return fmt.Errorf("closed: %w", link.ErrUnavailable)
 	case <-ctx.Done():
@@ -216,6 +218,7 @@ func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.writer.close()
 		close(s.closed)
+		s.writer.looking.Wait()
 		errs := []error{s.readers.close(), s.ahead.conns.close()}
 		s.checking.Lock()
 		defer s.checking.Unlock()

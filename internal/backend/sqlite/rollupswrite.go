@@ -23,7 +23,6 @@ type batchBuffers struct {
 	rows       []rollupRow     // of the chunk, by number
 	quarters   []clicks.Minute // of the chunk's days
 	packed     []byte          // new packed columns of the chunk
-	lost       uint64          // rows of which a column could not be read, and began anew
 }
 
 // rollupRow is one row of the chunk under way.
@@ -67,7 +66,7 @@ func (s *Rollups) Apply(ctx context.Context, b clicks.Batch) error {
 	})
 	s.batch.drop()
 	if err != nil {
-		return fmt.Errorf("apply to clicks.db: %w", err)
+		return fmt.Errorf("apply to clicks.db: %w", s.disk.tell(s.config.Path, err))
 	}
 	select {
 	case s.applied <- struct{}{}:
@@ -212,26 +211,8 @@ func compareNumber(r rollupRow, number int64) int { return cmp.Compare(r.Number,
 // pack makes what is stored of r from now on.
 func (b *batchBuffers) pack(r *rollupRow, stored clicks.PackedRow) (err error) {
 	b.rest() // a busy link's columns alone may be 100 µs
-	kept := len(b.packed)
-	r.sum, b.packed, err = r.Merge(b.packed, stored)
+	r.sum, b.packed, err = r.Salvage(b.packed, stored)
 	r.packed = true
-	if err == nil {
-		return nil
-	}
-	// A damaged column costs itself: one row must not keep every click from being counted.
-	for _, lost := range []func(*clicks.PackedRow){
-		func(p *clicks.PackedRow) { p.Minutes = nil },
-		func(p *clicks.PackedRow) { p.Dimensions = nil },
-		func(p *clicks.PackedRow) { p.Visitors = nil },
-		func(p *clicks.PackedRow) { p.Minutes, p.Dimensions, p.Visitors = nil, nil, nil },
-	} {
-		part := stored
-		lost(&part)
-		if r.sum, b.packed, err = r.Merge(b.packed[:kept], part); err == nil {
-			b.lost++
-			return nil
-		}
-	}
 	return err
 }
 
