@@ -120,6 +120,7 @@ func (f *Fold) Run(ctx context.Context) error {
 		return nil
 	}
 	f.cfg.Log.SetFolded(state.Position)
+	f.cfg.Log.miss(ctx, state.Position)
 	f.mu.Lock()
 	f.active = newAggregate(State{state.Generation + 1, state.Position})
 	f.stored.Updated = time.Now().UTC()
