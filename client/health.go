@@ -26,6 +26,7 @@ type Health struct {
 		Counted       uint64     `json:"counted"`
 		Dropped       uint64     `json:"dropped"`
 		Lost          uint64     `json:"lost"`
+		UnstoredSince *time.Time `json:"unstored_since"` // nil = counts are written
 		UpdatedAt     *time.Time `json:"updated_at"`
 		CompleteUntil *time.Time `json:"complete_until"`
 	} `json:"clicks"`
@@ -37,7 +38,13 @@ type Health struct {
 		Links    uint64 `json:"links"`
 		Bytes    uint64 `json:"bytes"`
 		Failures uint64 `json:"failures"`
+
+		FailedAt *time.Time `json:"failed_at"` // nil = none
 	} `json:"cache"`
+	Links struct {
+		Damaged int    `json:"damaged"`         // found since the start, up to 1,000
+		Example string `json:"damaged_example"` // one of them, for people
+	} `json:"links"`
 	Reviews struct {
 		Open    int `json:"open"`
 		Overdue int `json:"overdue"`

@@ -148,6 +148,9 @@ func (c *restoreCmd) restore(ctx context.Context, bar stages) (r backup.Restored
 	if _, err := wanted.Check(); err != nil {
 		return r, err
 	}
+	if err := backup.Prepare(c.Data); err != nil {
+		return r, err
+	}
 	lock, err := server.LockFolder(c.Data)
 	if err != nil {
 		return r, err

@@ -131,6 +131,36 @@ func readFile(ctx context.Context, from string, f File, to io.Writer, told func(
 	return nil
 }
 
+// Prepare makes a data folder that is not there in one step with what keeps servers off it
+// until a restore is done: one that is killed in its first moments must leave none on which a
+// server starts, empty.
+func Prepare(data string) error {
+	data = filepath.Clean(data)
+	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+		return nil //nolint:nilerr // whoever locks the folder says what is wrong with it
+	}
+	making := data + ".restoring"
+	if err := os.MkdirAll(filepath.Join(making, partialFolder), 0o750); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	if err := os.Rename(making, data); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	return syncFolder(filepath.Dir(data))
+}
+
+// emptied makes a folder, or takes away what it holds. The folder itself stays throughout.
+func emptied(folder string) error {
+	if err := os.Mkdir(folder, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, e.Name())))
+	}
+	return err
+}
+
 // Restore puts a backup in the place of the data folder. Until all of it has been read
 // and checked, nothing that is there is touched.
 func Restore(ctx context.Context, c RestoreConfig) (r Restored, err error) {
@@ -149,10 +179,7 @@ func Restore(ctx context.Context, c RestoreConfig) (r Restored, err error) {
 		return r, fmt.Errorf("%s: %w: it has %s", c.Data, ErrNotEmpty, old[0])
 	}
 	partial := filepath.Join(c.Data, partialFolder)
-	if err := os.RemoveAll(partial); err != nil {
-		return r, fmt.Errorf("clear an earlier restore: %w", err)
-	}
-	if err := os.Mkdir(partial, 0o700); err != nil {
+	if err := emptied(partial); err != nil {
 		return r, fmt.Errorf("restore: %w", err)
 	}
 	if r.Links, err = fill(ctx, c, r.Manifest, partial); err != nil {

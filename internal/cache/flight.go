@@ -183,6 +183,7 @@ func (c *Tiered) settle(s *shard, h uint64, k link.Key, f *flight, found answer,
 // next readers do not wait in vain.
 func (c *Tiered) fail(s *shard, h uint64, k link.Key, f *flight, err error) {
 	c.counts.failures.Add(1)
+	c.counts.failed.Store(time.Now().UnixMilli())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := c.peek(h, k); e != nil && !e.Missing {

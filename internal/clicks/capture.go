@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -105,7 +106,7 @@ func (c *Capture) Run(ctx context.Context) error {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
 			defer cancel()
 			if err := c.drain(closing); err != nil {
-				return err
+				return fmt.Errorf("%d clicks that waited in memory are lost: %w", c.waits(), err)
 			}
 			return c.cfg.Log.Sync()
 		case now := <-tick.C:
@@ -121,6 +122,12 @@ func (c *Capture) Run(ctx context.Context) error {
 			c.cfg.Logger.InfoContext(ctx, "clicks no longer wait in memory", sum)
 		}
 	}
+}
+
+// waits returns how many clicks are in the ring and not in the log.
+func (c *Capture) waits() uint64 {
+	recorded, captured := c.cfg.Ring.Recorded(), c.Stats().Clicks
+	return recorded - min(recorded, captured)
 }
 
 // Stats returns the counters.

@@ -55,7 +55,7 @@ func SealOne(instance, sequence uint64, c *Raw) []byte {
 
 // SealMarked is SealOne of an instance that promised something.
 func SealMarked(instance, sequence uint64, c *Raw, watermark time.Time) []byte {
-	b := appendEvent(make([]byte, headSize), c, c.Time, 1, Place{})
+	b := appendEvent(make([]byte, headSize), c, told{}, c.Time, 1, Place{})
 	sealBlock(b, blockHead{count: 1, instance: instance, first: sequence, base: c.Time, earliest: c.Time, latest: c.Time, watermark: watermark.UnixMilli()})
 	return b
 }

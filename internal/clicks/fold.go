@@ -63,6 +63,8 @@ type Fold struct {
 	active    *aggregate // guarded by mu, filled by Run; nil until the state is loaded
 	frozen    *aggregate // guarded by mu; being written, unchanged
 	freshness Freshness  // guarded by mu
+	stored    Freshness  // guarded by mu; of what is written
+	unstored  time.Time  // guarded by mu; since when writing fails; zero = it does not
 	stats     FoldStats  // guarded by mu
 }
 
@@ -80,6 +82,10 @@ type FoldStats struct {
 	Damages     uint64   // places of the log that could not be read
 	Read        Position // everything before is counted, in memory at least
 	Written     Position // everything before is counted for good
+
+	// Unstored is since when counts cannot be written, zero while they can: then they are in
+	// memory and in the log alone.
+	Unstored time.Time
 }
 
 // NewFold returns a Fold that begins with Run.
@@ -114,8 +120,10 @@ func (f *Fold) Run(ctx context.Context) error {
 		return nil
 	}
 	f.cfg.Log.SetFolded(state.Position)
+	f.cfg.Log.miss(ctx, state.Position)
 	f.mu.Lock()
 	f.active = newAggregate(State{state.Generation + 1, state.Position})
+	f.stored.Updated = time.Now().UTC()
 	f.stats.Read, f.stats.Written = state.Position, state.Position
 	f.mu.Unlock()
 	if f.cfg.Paused {
@@ -351,10 +359,14 @@ func (f *Fold) freeze() *aggregate {
 	return f.frozen
 }
 
-// Freshness returns how new the counts are.
+// Freshness returns how new the counts are. While they cannot be written it is that of what
+// is: what is in memory alone ends with the process, and nobody can say when it is written.
 func (f *Fold) Freshness() Freshness {
 	f.mu.RLock()
 	fresh := f.freshness
+	if !f.unstored.IsZero() {
+		fresh = f.stored
+	}
 	f.mu.RUnlock()
 	fresh.Complete = notAhead(fresh.Complete, time.Now().UTC()) // the clock may have come back since
 	if f.cfg.Shared != nil {
@@ -364,4 +376,10 @@ func (f *Fold) Freshness() Freshness {
 }
 
 // Stats returns the counters.
-func (f *Fold) Stats() FoldStats { f.mu.RLock(); defer f.mu.RUnlock(); return f.stats }
+func (f *Fold) Stats() FoldStats {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	stats := f.stats
+	stats.Unstored = f.unstored
+	return stats
+}

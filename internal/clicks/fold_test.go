@@ -270,8 +270,18 @@ func TestFoldWaitsForAStoreThatCannotBeWritten(t *testing.T) {
 		store, r := new(clickstest.Memory), rand.New(rand.NewPCG(3, 3))
 		l := begin(t, t.TempDir(), store, clicks.FoldConfig{MaxBytes: 32 << 10})
 		synctest.Wait()
-		store.SetFault(func(clicks.Batch) (bool, error) { return false, errors.New("disk full") })
 		var raws []*clicks.Raw
+		raws = append(raws, randomClick(r))
+		l.ring.Record(raws[0])
+		l.drain(t)
+		time.Sleep(20 * time.Second) // it is written
+		synctest.Wait()
+		written := l.fold.Stats()
+		if fresh := l.fold.Freshness(); written.Batches != 1 || !written.Unstored.IsZero() || fresh.Complete.IsZero() {
+			t.Fatalf("before: %+v, %+v", written, fresh)
+		}
+		failing := time.Now()
+		store.SetFault(func(clicks.Batch) (bool, error) { return false, errors.New("disk full") })
 		for range 40 {
 			for range 100 {
 				c := randomClick(r)
@@ -282,13 +292,23 @@ func TestFoldWaitsForAStoreThatCannotBeWritten(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if s := l.fold.Stats(); s.BatchErrors == 0 || s.Events == 4000 || s.Batches != 0 {
+		if s := l.fold.Stats(); s.BatchErrors == 0 || s.Events == 4001 || s.Batches != 1 || s.Written != written.Written || s.Unstored.Before(failing) {
 			t.Errorf("%+v: want errors, and memory bounded so that events wait in the log", s)
+		}
+		if fresh := l.fold.Freshness(); fresh.Complete.After(failing) || fresh.Updated.After(failing) {
+			t.Errorf("counts that cannot be written since %v are said to be complete until %v, updated %v", failing, fresh.Complete, fresh.Updated)
+		}
+		l.log.Trim(t.Context(), time.Now().AddDate(1, 0, 0)) // whatever is counted for good may go
+		if behind := l.log.Behind(written.Written); behind == 0 {
+			t.Error("segments went whose counts are in memory alone")
 		}
 		store.SetFault(nil)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		compareWithNaive(t, store, raws)
+		if s, fresh := l.fold.Stats(), l.fold.Freshness(); !s.Unstored.IsZero() || !fresh.Complete.After(failing) {
+			t.Errorf("after it: %+v, %+v", s, fresh)
+		}
 		l.end(t)
 	})
 }

@@ -134,6 +134,27 @@ func (d *RowDelta) Merge(buf []byte, stored PackedRow) (PackedRow, []byte, error
 	return sum, buf, err
 }
 
+// Salvage is Merge, but for stored columns that cannot be read: each begins anew, because one
+// row that is damaged must not keep every other click from being counted.
+func (d *RowDelta) Salvage(buf []byte, stored PackedRow) (sum PackedRow, grown []byte, err error) {
+	if sum, grown, err = d.Merge(buf, stored); err == nil {
+		return sum, grown, nil
+	}
+	for _, lost := range [...]func(*PackedRow){
+		func(p *PackedRow) { p.Minutes = nil },
+		func(p *PackedRow) { p.Dimensions = nil },
+		func(p *PackedRow) { p.Visitors = nil },
+		func(p *PackedRow) { p.Minutes, p.Dimensions, p.Visitors = nil, nil, nil },
+	} {
+		part := stored
+		lost(&part)
+		if sum, grown, err = d.Merge(grown[:len(buf)], part); err == nil {
+			return sum, grown, nil
+		}
+	}
+	return sum, grown, err
+}
+
 // Unpack reads the row with that number.
 func (r PackedRow) Unpack(number int64) (b BucketDelta, err error) {
 	sum := &Rollup{Counts: r.Counts}

@@ -73,6 +73,7 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 	}}
 	defer r.Close()
 	c := recounter{first: first, days: map[string]*Counts{}, result: Recount{Torn: torn}}
+	c.result.Damages = missing(dir, segments, upTo)
 	for n := 0; ; n++ {
 		b, err := nextGood(r, func(d *DamageError) { c.result.Damages = append(c.result.Damages, d) })
 		if errors.Is(err, io.EOF) {

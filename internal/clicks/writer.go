@@ -81,6 +81,9 @@ func (w *writer) run(a *aggregate) {
 		}
 		w.fold.mu.Lock()
 		w.fold.stats.BatchErrors++
+		if w.fold.unstored.IsZero() {
+			w.fold.unstored = time.Now().UTC()
+		}
 		w.fold.mu.Unlock()
 		if again, due := w.fold.writing.Met(time.Now()); due {
 			w.fold.cfg.Logger.ErrorContext(w.ctx, "write roll-ups", slog.Any("err", err), again)
@@ -96,6 +99,8 @@ func (w *writer) run(a *aggregate) {
 	w.fold.cfg.Log.SetFolded(a.state.Position)
 	w.fold.mu.Lock()
 	w.fold.frozen = nil
+	w.fold.unstored = time.Time{}
+	w.fold.stored = Freshness{Updated: time.Now().UTC(), Complete: a.complete}
 	w.fold.stats.Batches++
 	w.fold.stats.Written = a.state.Position
 	w.fold.mu.Unlock()

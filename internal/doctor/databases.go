@@ -16,6 +16,15 @@ import (
 
 const restore = "stop the server and restore the last backup"
 
+// unlessDisk is the advice, unless the disk is to blame: then the files may be well, and an old
+// backup would lose what is in them.
+func unlessDisk(advice string, err error) string {
+	if errors.Is(err, sqlite.ErrUnreadable) {
+		return "check the disk, of which the kernel's log says more, and look again; restore nothing before it reads"
+	}
+	return advice
+}
+
 // database checks the structure and the schema of a file; the snapshot is nil when the
 // file is not there, or cannot be read at all.
 func (e *examination) database(ctx context.Context, name string, newest int64, advice string) *sqlite.Snapshot {
@@ -25,14 +34,14 @@ func (e *examination) database(ctx context.Context, name string, newest int64, a
 	}
 	s, err := sqlite.TakeSnapshot(ctx, path)
 	if err != nil {
-		e.fail(name, advice, "it cannot be opened: %v", err)
+		e.fail(name, unlessDisk(advice, err), "it cannot be opened: %v", err)
 		return nil
 	}
 	e.tell(name, 0, 0)
 	damage, err := s.Damage(e.All)
 	switch {
 	case err != nil:
-		e.fail(name, advice, "it cannot be read: %v", err)
+		e.fail(name, unlessDisk(advice, err), "it cannot be read: %v", err)
 	case len(damage) > 0:
 		e.fail(name, advice, "it is damaged: %s", linesOf(damage))
 	default:
@@ -177,11 +186,11 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *ver
 	case ctx.Err() != nil:
 		return
 	case len(rows.Damaged) > 0:
-		e.fail("links", restore, "%d or more are damaged and answer 503: %v", len(rows.Damaged), rows.Damaged[0])
+		e.fail("links", "delete it, which leaves its code taken, or "+restore, "%d or more are damaged: %v", len(rows.Damaged), rows.Damaged[0])
 	case late:
 		e.warn("links", toTheEnd, "%d of at most %d were read in %s; of those every checksum holds", rows.Read, most, e.Within)
 	case err != nil:
-		e.fail("links", restore, "they cannot be read: %v", err)
+		e.fail("links", unlessDisk(restore, err), "they cannot be read: %v", err)
 	case rows.Hidden > 0:
 		e.fail("links", restore, "%d are not found by their code", rows.Hidden)
 	default:

@@ -27,7 +27,7 @@ func enums() []enum {
 		{"ClickFormat", "How clicks are written.", words("json", "csv")},
 		{"ClickOutcome", "What a visitor was answered.", words("redirected", "fallback", "refused")},
 		{"ClickTrigger", "What led a visitor to the link.", words("link", "qr", "warning")},
-		{"ConcernName", "What an operator should look at.", words("not-ready", "disk", "clicks-dropped", "clicks-lost", "clicks-killed", "clicks-unsent", "clicks-unknown", "servers-silent", "statistics-behind", "list-unusable", "certificate", "reviews-overdue", "search-incomplete")},
+		{"ConcernName", "What an operator should look at.", words("not-ready", "disk", "clicks-dropped", "clicks-lost", "clicks-killed", "clicks-unsent", "clicks-unknown", "servers-silent", "statistics-not-stored", "links-damaged", "links-unanswered", "statistics-behind", "list-unusable", "certificate", "reviews-overdue", "search-incomplete")},
 		{"DataFileName", "A part of the data folder.", words("curt.db", "clicks.db", "search.db", "clicks")},
 		{"EntityKind", "What an entry of the journal or a ban is about.", words("link", "workspace", "key", "host", "domain", "network")},
 		{"HealthStatus", "How the server is.", words("ok", "starting", "draining", "unavailable")},

@@ -23,6 +23,7 @@ type Health struct {
 	Clicks  ClickHealth  `json:"clicks"`
 	Search  SearchHealth `json:"search"`
 	Cache   CacheHealth  `json:"cache"`
+	Links   LinkHealth   `json:"links"`
 	Reviews ReviewHealth `json:"reviews"`
 	Lists   []ListHealth `json:"lists" nullable:"false" doc:"Those that the settings name."`
 
@@ -32,7 +33,7 @@ type Health struct {
 
 // Concern is something that an operator should look at.
 type Concern struct {
-	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,clicks-killed,clicks-unsent,clicks-unknown,servers-silent,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
+	Name  string `json:"name" enum:"not-ready,disk,clicks-dropped,clicks-lost,clicks-killed,clicks-unsent,clicks-unknown,servers-silent,statistics-not-stored,links-damaged,links-unanswered,statistics-behind,list-unusable,certificate,reviews-overdue,search-incomplete"`
 	Grave bool   `json:"grave" doc:"Something is broken or lost, or is about to be."`
 	Text  string `json:"text" doc:"For people to read."`
 }
@@ -57,8 +58,15 @@ type ClickHealth struct {
 	Lost          uint64     `json:"lost" doc:"Gone because the click log was full before they were counted."`
 	Killed        uint64     `json:"killed" doc:"Gone with the process before, which was killed before it wrote them."`
 	KilledUnknown bool       `json:"killed_unknown" doc:"The process before was killed, or its machine went down, and nobody knows how many clicks that cost."`
+	UnstoredSince *time.Time `json:"unstored_since" doc:"Since when counts are in memory and in the click log alone, because they cannot be written; null: they are written."`
 	UpdatedAt     *time.Time `json:"updated_at" doc:"When the statistics held every click last; null: not yet since the start."`
 	CompleteUntil *time.Time `json:"complete_until" doc:"Every click before it is counted; null: not known yet."`
+}
+
+// LinkHealth is what was seen of the links themselves.
+type LinkHealth struct {
+	Damaged int    `json:"damaged" doc:"Links that were found damaged since the start, up to 1,000. curt doctor finds all."`
+	Example string `json:"damaged_example" doc:"One of them, for people to read; empty: none was found."`
 }
 
 // SearchHealth is the index of the links.
@@ -72,6 +80,8 @@ type CacheHealth struct {
 	Links    uint64 `json:"links"`
 	Bytes    uint64 `json:"bytes"`
 	Failures uint64 `json:"failures" doc:"Questions that the link store did not answer."`
+
+	FailedAt *time.Time `json:"failed_at" doc:"The last of these; null: there was none."`
 }
 
 // ReviewHealth is what waits for moderators.

@@ -1,6 +1,9 @@
 package link
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors of a Store, always tested with errors.Is. ErrUncertain and any other error of
 // a write mean "may have happened".
@@ -28,3 +31,19 @@ type fullError struct{}
 
 func (fullError) Error() string        { return "link store is full" }
 func (fullError) Is(target error) bool { return target == ErrUnavailable }
+
+// DamagedError says that what the store has of one link is not what was written. It wraps
+// ErrUnavailable, because nobody can say what the link was; but asking again does not help,
+// and other links are as they were: whoever works on many goes on without it.
+type DamagedError struct {
+	Key Key // that was asked for, or that the row bears
+
+	// Workspace is whose the link is, where a checksum of its own proves that; "" = nobody
+	// can say.
+	Workspace WorkspaceID
+
+	Err error // what the store found
+}
+
+func (e *DamagedError) Error() string   { return fmt.Sprintf("link %q: %v", e.Key.String(), e.Err) }
+func (e *DamagedError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }

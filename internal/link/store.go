@@ -126,8 +126,17 @@ type Deduper interface {
 // ManyGetter is a Store that reads many links at once, where each Get would take a round trip.
 type ManyGetter interface {
 	// GetMany is Get of each key in turn, MaxPage of them at most, and one may come twice. The
-	// zero Link stands for one that is not there.
+	// zero Link stands for one that is not there, and for one that is damaged.
 	GetMany(ctx context.Context, keys []Key) ([]Link, error)
+}
+
+// Discarder is a Store that can let go of a link that is damaged.
+type Discarder interface {
+	// Discard leaves a tombstone in the place of a link for which Get returns a
+	// DamagedError, and appends to the change log. Its version is above every one that the
+	// link had, its workspace, id and time of creation are kept where they can be read. A
+	// link that is not damaged is ErrConflict; a key that is not there ErrNotFound.
+	Discard(ctx context.Context, k Key, now time.Time) (Link, error)
 }
 
 // Sequence numbers the change log from 1.

@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -223,7 +224,14 @@ func (m *Moderator) settleAll(ctx context.Context, touched map[uint64]link.Key) 
 			delete(m.delayed, sequences[i])
 			return
 		}
-		m.delayed[sequences[i]], failed = touched[sequences[i]], err
+		_, waits := m.delayed[sequences[i]]
+		m.delayed[sequences[i]] = touched[sequences[i]]
+		// A link that is damaged keeps no other from being settled; it waits until it is deleted.
+		if _, damaged := errors.AsType[*link.DamagedError](err); !damaged {
+			failed = err
+		} else if !waits {
+			m.cfg.Log.ErrorContext(ctx, "a decision has no effect on a link that is damaged; delete the link", slog.Any("err", err))
+		}
 	})
 	return failed
 }

@@ -109,7 +109,7 @@ func (m *Moderator) settlePage(ctx context.Context, w *Walk, links []link.Link) 
 		_, did, settled := m.settle(ctx, m.cfg.Now(), hit[i])
 		mu.Lock()
 		defer mu.Unlock()
-		if settled = dropNotFound(settled); settled != nil {
+		if settled = dropNotFound(settled); settled != nil && !link.Absent(settled) {
 			err = settled
 		}
 		if did {

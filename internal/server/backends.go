@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"curt/internal/auth"
@@ -110,18 +111,13 @@ func noLostLinks(cfg config.Config) error {
 			Want: "its links are in a database, as CURT_LINKS says, and CURT_LINKS is not set here; set it as it was, or take another folder",
 		}
 	}
-	counts, err := os.Stat(filepath.Join(cfg.Data, "clicks.db"))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil // nothing was counted: a new folder
-	case err != nil:
-		return fmt.Errorf("look for the counts: %w", err)
-	case counts.Size() == 0:
-		return nil
+	beside, err := leftBehind(cfg.Data)
+	if err != nil || beside == "" {
+		return err
 	}
 	return &config.Error{
 		Setting: "CURT_DATA", Value: cfg.Data,
-		Want: "its links are gone: curt.db is missing or empty, and clicks.db beside it has counts; bring a backup back with curt restore --force, or take another folder",
+		Want: "its links are gone: curt.db is missing or empty, and " + beside + "; bring a backup back with curt restore --force, or take another folder",
 	}
 }
 
@@ -148,6 +144,34 @@ func Whole(ctx context.Context, folder string) error {
 		err = o.Lost
 	}
 	return notWhole(folder, err)
+}
+
+// leftBehind says what shows that a folder had links once; "" = nothing does. Each of these
+// is made after the store of links. What is empty shows nothing: a first start that was
+// killed leaves files that it had not filled yet.
+func leftBehind(folder string) (what string, err error) {
+	counts, err := os.Stat(filepath.Join(folder, "clicks.db"))
+	switch {
+	case err == nil && counts.Size() > 0:
+		return "clicks.db beside it has counts", nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("look for the counts: %w", err)
+	}
+	segments, err := os.ReadDir(filepath.Join(folder, "clicks"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("look for the click log: %w", err)
+	}
+	if slices.ContainsFunc(segments, func(e fs.DirEntry) bool { return clicks.IsSegment(e.Name()) }) {
+		return "the click log beside it has clicks", nil
+	}
+	key, err := os.Stat(filepath.Join(folder, "admin.key"))
+	switch {
+	case err == nil && key.Size() > 0:
+		return "admin.key beside it is of a server that ran here", nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("look for the admin key: %w", err)
+	}
+	return "", nil
 }
 
 // noOwnLinks refuses a folder with links of its own, which nobody would serve any more.

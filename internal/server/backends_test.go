@@ -16,23 +16,26 @@ import (
 	"curt/internal/server"
 )
 
-// A folder that counted clicks and has no links lost them: a start would make a new store,
-// which answers 404 for what was acknowledged and gives codes out twice.
+// A folder that has anything of a server that ran, and no links, lost them: a start would make
+// a new store, which answers 404 for what was acknowledged and gives codes out twice.
 func TestAFolderThatLostItsLinksDoesNotStart(t *testing.T) {
-	for name, lose := range map[string]func(curt string) error{
-		"missing": os.Remove,
-		"empty":   func(curt string) error { return os.Truncate(curt, 0) },
+	empty := func(path string) error { return os.Truncate(path, 0) }
+	databases := []string{"curt.db", "clicks.db", "search.db"}
+	for name, lost := range map[string]struct {
+		lose  func(path string) error
+		files []string
+	}{
+		"missing":                                   {os.Remove, databases[:1]},
+		"empty":                                     {empty, databases[:1]},
+		"every database missing":                    {os.Remove, databases},
+		"every database empty":                      {empty, databases},
+		"all but the click log missing":             {os.Remove, append(databases, "admin.key")},
+		"all but the admin key missing":             {os.RemoveAll, append(databases, "clicks")},
+		"databases empty, and the click log is not": {empty, append(databases, "admin.key")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := t.TempDir()
-			var cfg config.Config
-			p, err := kong.New(&cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := p.Parse([]string{"--data", data, "--listen", "127.0.0.1:0", "--admin-listen", ""}); err != nil {
-				t.Fatal(err)
-			}
+			cfg := onFolder(t, data)
 			s, err := server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatalf("a new folder: %v", err)
@@ -42,19 +45,58 @@ func TestAFolderThatLostItsLinksDoesNotStart(t *testing.T) {
 			if err := s.Run(ended); err != nil {
 				t.Fatal(err)
 			}
-			curt := filepath.Join(data, "curt.db")
-			if err := lose(curt); err != nil {
+			if err := os.WriteFile(filepath.Join(data, "clicks", "0001790000000000.clicks"), []byte("a click"), 0o600); err != nil {
 				t.Fatal(err)
+			}
+			for _, file := range lost.files {
+				if err := lost.lose(filepath.Join(data, file)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			_, err = server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
 			if wrong, ok := errors.AsType[*config.Error](err); !ok || wrong.Setting != "CURT_DATA" || !strings.Contains(wrong.Want, "its links are gone") {
 				t.Fatalf("without its links: %v", err)
 			}
-			if info, err := os.Stat(curt); err == nil && info.Size() > 0 {
+			if info, err := os.Stat(filepath.Join(data, "curt.db")); err == nil && info.Size() > 0 {
 				t.Error("the refused start made a new store")
 			}
 		})
 	}
+}
+
+// A first start that was killed leaves empty files, and no sign of links: the next start goes on.
+func TestAFirstStartThatWasKilledIsNoLoss(t *testing.T) {
+	data := t.TempDir()
+	for _, file := range []string{"curt.db", "clicks.db"} {
+		if err := os.WriteFile(filepath.Join(data, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(data, "clicks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(t.Context(), onFolder(t, data), server.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Run(ended); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onFolder is a configuration that listens for nobody else.
+func onFolder(t *testing.T, data string) (cfg config.Config) {
+	t.Helper()
+	p, err := kong.New(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Parse([]string{"--data", data, "--listen", "127.0.0.1:0", "--admin-listen", ""}); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }
 
 // A folder whose links are in a database does not start without CURT_LINKS: a new store would

@@ -18,6 +18,7 @@ const (
 	leastRoom, littleRoom = 128 << 20, 1 << 30
 	behind, farBehind     = 10 * time.Second, time.Minute
 	justStarted           = 2 * time.Second
+	lately                = 10 * time.Minute
 	endsSoon, endsNow     = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 )
 
@@ -30,7 +31,10 @@ func (s *Server) condition(now time.Time) httpapi.Health {
 	}
 	h.Search.Indexed, h.Search.Complete = s.finder.indexer.Stats().Indexed, s.finder.indexer.Stats().Complete
 	cached := s.cache.Stats()
-	h.Cache = httpapi.CacheHealth{Links: uint64(max(0, cached.Entries)), Bytes: cached.Bytes, Failures: cached.Failures}
+	h.Cache = httpapi.CacheHealth{Links: uint64(max(0, cached.Entries)), Bytes: cached.Bytes, Failures: cached.Failures, FailedAt: moment(cached.Failed)}
+	if l, ok := s.links.(interface{ Damaged() (int, string) }); ok {
+		h.Links.Damaged, h.Links.Example = l.Damaged()
+	}
 	h.Reviews.Open, h.Reviews.Overdue = s.desk.Waiting()
 	if certs := s.ready.certs; certs != nil {
 		h.CertificateExpiresAt = moment(certs.Certificates[0].Leaf.NotAfter)
@@ -107,7 +111,8 @@ func (s *Server) clickCondition() httpapi.ClickHealth {
 		UpdatedAt: moment(fresh.Updated), CompleteUntil: moment(fresh.Complete),
 	}
 	if p.fold != nil {
-		h.Counted = p.fold.Stats().Events
+		stats := p.fold.Stats()
+		h.Counted, h.UnstoredSince = stats.Events, moment(stats.Unstored)
 	} else {
 		h.Counted = s.events.shipper.Stats().Events // what is counted elsewhere was sent there
 	}
@@ -179,6 +184,15 @@ func concerns(h *httpapi.Health, w sending) []httpapi.Concern {
 	}
 	if w.silent > 0 {
 		add("servers-silent", true, "%d servers have said nothing for ten minutes, and may hold clicks: statistics are not complete until they are back. curt clicks servers names them, curt clicks forget gives one up.", w.silent)
+	}
+	if since := h.Clicks.UnstoredSince; since != nil {
+		add("statistics-not-stored", true, "For %s counts cannot be written: they are in memory and in the click log alone. The log says why.", h.At.Sub(*since).Round(time.Second))
+	}
+	if n := h.Links.Damaged; n > 0 {
+		add("links-damaged", true, "%d links are damaged, among them %s. curt doctor names them; each can be deleted.", n, h.Links.Example)
+	}
+	if failed := h.Cache.FailedAt; failed != nil && h.At.Sub(*failed) < lately {
+		add("links-unanswered", true, "Visitors were answered 503 within the last ten minutes: the link store did not answer. The log says why.")
 	}
 	since := h.StartedAt
 	if h.Clicks.UpdatedAt != nil {

@@ -38,6 +38,10 @@ func TestWhatAnOperatorShouldLookAtIsNamed(t *testing.T) {
 		"certificate soon":   {func(h *httpapi.Health) { *h.CertificateExpiresAt = h.At.Add(10 * 24 * time.Hour) }, map[string]bool{"certificate": false}},
 		"certificate ended":  {func(h *httpapi.Health) { *h.CertificateExpiresAt = h.At.Add(-time.Hour) }, map[string]bool{"certificate": true}},
 		"overdue":            {func(h *httpapi.Health) { h.Reviews.Overdue = 3 }, map[string]bool{"reviews-overdue": false}},
+		"counts in memory":   {func(h *httpapi.Health) { h.Clicks.UnstoredSince = new(h.At.Add(-time.Minute)) }, map[string]bool{"statistics-not-stored": true}},
+		"a damaged link":     {func(h *httpapi.Health) { h.Links.Damaged, h.Links.Example = 1, "/abc" }, map[string]bool{"links-damaged": true}},
+		"links unanswered":   {func(h *httpapi.Health) { h.Cache.FailedAt = new(h.At.Add(-time.Minute)) }, map[string]bool{"links-unanswered": true}},
+		"answered again":     {func(h *httpapi.Health) { h.Cache.FailedAt = new(h.At.Add(-time.Hour)) }, map[string]bool{}},
 		"searching in parts": {func(h *httpapi.Health) { h.Search.Complete = false }, map[string]bool{"search-incomplete": false}},
 	} {
 		h := well()

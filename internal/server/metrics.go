@@ -15,6 +15,7 @@ import (
 func (s *Server) register() {
 	if s.roles.serves() {
 		s.countClicks()
+		s.countDamage()
 		s.countCache()
 	}
 	if s.finder.indexer != nil {
@@ -47,6 +48,18 @@ func (s *Server) countReplicas(stats func() postgres.ReplicaStats) {
 	}
 }
 
+// countDamage offers what was found damaged; stores that check rows themselves have nothing.
+func (s *Server) countDamage() {
+	l, ok := s.links.(interface{ Damaged() (int, string) })
+	if !ok {
+		return
+	}
+	s.metrics.Gauge("curt_links_damaged", "Links that were found damaged since the start, up to 1,000.", func() float64 {
+		n, _ := l.Damaged()
+		return float64(n)
+	})
+}
+
 // countClicks offers the counters of the way of a click.
 func (s *Server) countClicks() {
 	m, p := s.metrics, &s.clicks
@@ -60,6 +73,14 @@ func (s *Server) countClicks() {
 	if p.fold != nil {
 		m.Counter("curt_clicks_counted_total", "Clicks in the statistics.", func() uint64 { return p.fold.Stats().Events })
 		m.Counter("curt_click_batches_total", "Batches of counts written to the statistics.", func() uint64 { return p.fold.Stats().Batches })
+		m.Counter("curt_click_batch_errors_total", "Times that a batch of counts could not be written to the statistics; each is tried again.",
+			func() uint64 { return p.fold.Stats().BatchErrors })
+		m.Gauge("curt_statistics_unstored_seconds", "Time since counts could be written to the statistics, while they cannot.", func() float64 {
+			if since := p.fold.Stats().Unstored; !since.IsZero() {
+				return max(0, time.Since(since).Seconds())
+			}
+			return 0
+		})
 	}
 	m.Counter("curt_click_log_append_errors_total", "Writes to the click log that failed; the clicks wait in the ring.",
 		func() uint64 { return p.log.Stats().AppendErrors })

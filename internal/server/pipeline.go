@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -101,11 +102,23 @@ func (s *Server) workspaces(ctx context.Context, keys []link.Key) ([]string, err
 
 func workspacesOf(ctx context.Context, store link.Store, keys []link.Key) ([]string, error) {
 	links, err := link.GetMany(ctx, store, keys)
+	if err != nil {
+		return nil, err
+	}
 	names := make([]string, len(links))
 	for i := range links {
-		names[i] = string(links[i].Workspace)
+		if names[i] = string(links[i].Workspace); !links[i].ID.IsZero() {
+			continue
+		}
+		// A link that is damaged counts for its workspace, if that can be told, or else for none.
+		_, err := store.Get(ctx, keys[i])
+		if damaged, ok := errors.AsType[*link.DamagedError](err); ok {
+			names[i] = string(damaged.Workspace)
+		} else if err != nil && !link.Absent(err) {
+			return nil, err
+		}
 	}
-	return names, err
+	return names, nil
 }
 
 // followEvery is how often a server asks what others have changed.

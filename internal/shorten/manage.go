@@ -128,7 +128,30 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 		*l = l.Tombstone(later(now, l.Updated))
 		return nil
 	})
+	if damaged, ok := errors.AsType[*link.DamagedError](err); ok {
+		return c.discard(ctx, now, who, k, match, damaged, err)
+	}
 	return err
+}
+
+// discard deletes a link that cannot be read, for its owner, if that can be told, or else for
+// admins. Nobody knows its version, so that who names one is refused with err.
+func (c *Creator) discard(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match, damaged *link.DamagedError, err error) error {
+	store, can := c.store.(link.Discarder)
+	switch {
+	case !can || match.Only:
+		return err
+	case damaged.Workspace == "" && !who.IsAdmin():
+		return err
+	case damaged.Workspace != "" && !who.Sees(damaged.Workspace):
+		return fmt.Errorf("delete %s: %w", k, link.ErrNotFound)
+	}
+	stored, err := store.Discard(ctx, k, now)
+	if err != nil {
+		return fmt.Errorf("delete %s, which is damaged: %w", k, err)
+	}
+	c.announce(link.Change{Key: stored.Key, Version: stored.Version})
+	return nil
 }
 
 // errUnchanged ends an update that has nothing to write.

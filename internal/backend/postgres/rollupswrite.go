@@ -189,7 +189,7 @@ func (c *rollupChunk) put(ctx context.Context, t pgx.Tx, stored []clicks.PackedR
 	for i := range c.rows {
 		d := &c.rows[i]
 		var sum clicks.PackedRow
-		if sum, c.packed, err = d.Merge(c.packed, stored[i]); err != nil {
+		if sum, c.packed, err = d.Salvage(c.packed, stored[i]); err != nil {
 			return fmt.Errorf("roll-up %d: %w", d.Number, err)
 		}
 		ids[i], minutes[i], dimensions[i], visitors[i] = d.Number, sum.Minutes, sum.Dimensions, sum.Visitors

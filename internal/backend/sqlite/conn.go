@@ -58,6 +58,15 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.held.Close())...)
 }
 
+// discard closes the connection for good, instead of giving it back to its pool.
+func (c *conn) discard() {
+	for _, s := range c.stmts {
+		_ = s.Close() // what it says is known: the connection is given up because of it
+	}
+	clear(c.stmts)
+	_ = c.held.Raw(func(any) error { return driver.ErrBadConn })
+}
+
 // tx runs statements on a connection, inside or outside of a transaction.
 type tx struct {
 	*conn

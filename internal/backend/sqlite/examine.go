@@ -41,7 +41,7 @@ func (s *Snapshot) Damage(deep bool) (damage []string, err error) {
 		})
 	})
 	if err != nil {
-		return damage, fmt.Errorf("check %s: %w", s.path, undone(err))
+		return damage, fmt.Errorf("check %s: %w", s.path, broken(s.path, err))
 	}
 	return damage, nil
 }
@@ -84,14 +84,11 @@ func (s *Snapshot) MostLinks() (most int64) {
 // schema: whoever backs up before an upgrade, or restores afterwards, meets one.
 func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Rows, err error) {
 	err = s.conn.do(func(t *tx) error {
-		all := sqlAllRows
-		switch known, _, err := t.number(sqlKnowsOrigin); {
-		case err != nil:
+		columns, err := columnsOf(t)
+		if err != nil {
 			return err
-		case known == 0:
-			all = sqlAllRowsBefore
 		}
-		err := t.each(all, func(row []driver.Value) error {
+		err = t.each(`SELECT `+columns+` FROM links ORDER BY n`, func(row []driver.Value) error {
 			if rows.Read%1024 == 0 && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -113,9 +110,24 @@ func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Row
 		return err
 	})
 	if err != nil {
-		return rows, fmt.Errorf("read the links of %s: %w", s.path, undone(err))
+		return rows, fmt.Errorf("read the links of %s: %w", s.path, broken(s.path, err))
 	}
 	return rows, nil
+}
+
+// columnsOf returns linkColumns as a file has them: before schema 8 links had no origin, and
+// before 9 no sum of the whole.
+func columnsOf(t *tx) (string, error) {
+	known, _, err := t.number(sqlKnowsSums)
+	switch {
+	case err != nil:
+		return "", err
+	case known == 0:
+		return linkColumnsBefore + `, NULL, NULL`, nil
+	case known == 1:
+		return linkColumnsBefore + `, origin, NULL`, nil
+	}
+	return linkColumns, nil
 }
 
 // StaleLeases returns the lengths of codes that would be handed out twice, because the
@@ -243,12 +255,8 @@ func mixed(c clicks.Counts) uint64 {
 const (
 	sqlDeepCheck    = `PRAGMA integrity_check(10)`
 	sqlForeignCheck = `PRAGMA foreign_key_check`
-	sqlAllRows      = `SELECT ` + linkColumns + ` FROM links ORDER BY n`
-
-	// Before schema 8 links had no origin.
-	sqlKnowsOrigin   = `SELECT count(*) FROM pragma_table_info('links') WHERE name = 'origin'`
-	sqlAllRowsBefore = `SELECT ` + linkColumnsBefore + `, NULL FROM links ORDER BY n`
-	sqlHiddenRows    = `SELECT count(*) FROM links WHERE n < 0 AND NOT EXISTS
+	sqlKnowsSums    = `SELECT count(*) FROM pragma_table_info('links') WHERE name IN ('origin', 'whole')`
+	sqlHiddenRows   = `SELECT count(*) FROM links WHERE n < 0 AND NOT EXISTS
 	(SELECT 1 FROM aliases WHERE aliases.domain = links.domain AND aliases.code = links.code AND aliases.n = links.n)`
 	sqlKeyDays   = `SELECT day FROM day_keys ORDER BY day`
 	sqlFirstSeen = `SELECT min(first_seen) FROM links WHERE first_seen > 0`

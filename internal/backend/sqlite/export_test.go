@@ -12,6 +12,7 @@ import (
 func RequestQueries() map[string]string {
 	return map[string]string{
 		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
+		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "oldest past": sqlOldestPast, "newest past": sqlNewestPast, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
@@ -63,6 +64,13 @@ func (s *Links) HoldLists(f func()) {
 	for range cap(s.lists.free) {
 		s.lists.free <- struct{}{}
 	}
+}
+
+// SetDisk lets f stand for a look at the files.
+func (s *Links) SetDisk(f func() error) {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	s.disk.read = func(string) error { return f() }
 }
 
 // Hold keeps the writer from writing until f returns.

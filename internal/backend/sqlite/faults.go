@@ -21,6 +21,8 @@ const (
 	codeCantOpen = 14
 	codeNotADB   = 26
 
+	codeCorruptIndex = codeCorrupt | 3<<8 // an index lacks the entry of a row; the file's structure is whole
+
 	codeShmSize = codeIOErr | 19<<8 // the index of the WAL cannot grow; it may later
 )
 

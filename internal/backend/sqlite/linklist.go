@@ -26,7 +26,7 @@ func (s *Links) List(ctx context.Context, f link.Filter, p link.Page) (link.Slic
 	if p.Limit < 1 || p.Limit > link.MaxPage {
 		return link.Slice{}, fmt.Errorf("list: limit %d: %w", p.Limit, link.ErrInvalid)
 	}
-	w := &listWalk{filter: f}
+	w := &listWalk{filter: f, damages: &s.damages}
 	if p.After != "" {
 		after, err := parseListCursor(p.After, f)
 		if err != nil {
@@ -54,6 +54,8 @@ type listWalk struct {
 	after  *listPosition
 	lanes  []*listLane
 	read   int // entries so far
+
+	damages *damages // is told of what the walk passes over
 }
 
 // listLane is the walk through one workspace.
@@ -119,7 +121,7 @@ func (w *listWalk) page(t *tx, limit int) (page link.Slice, err error) {
 	}
 	page.Links = make([]link.Link, 0, len(chosen))
 	for n := range portions(len(chosen), rowsAtOnce) {
-		if page.Links, err = take(t, chosen[:n], page.Links); err != nil {
+		if page.Links, err = w.take(t, chosen[:n], page.Links); err != nil {
 			return link.Slice{}, err
 		}
 		chosen = chosen[n:]
@@ -128,20 +130,36 @@ func (w *listWalk) page(t *tx, limit int) (page link.Slice, err error) {
 }
 
 // take appends the whole links of up to rowsAtOnce entries, but for those that have been
-// deleted meanwhile. It reads them in one statement: one for each costs more than a row.
-func take(t *tx, chosen []listEntry, links []link.Link) ([]link.Link, error) {
-	args := make([]any, len(chosen))
-	for i := range chosen {
-		args[i] = chosen[i].n
-	}
+// deleted meanwhile, and for those that are damaged. It reads them in one statement: one for
+// each costs more than a row. Where a page of the file is damaged each is read by itself.
+func (w *listWalk) take(t *tx, chosen []listEntry, links []link.Link) ([]link.Link, error) {
 	found := make([]link.Link, len(chosen))
-	err := t.each(sqlLinksAt+groups(1, len(chosen)), func(row []driver.Value) error {
+	scan := func(row []driver.Value) error {
 		n, l, err := scanLink(row)
+		if isDamaged(err) {
+			w.damages.met(l.Key, err)
+			return nil
+		}
 		if i := slices.IndexFunc(chosen, func(e listEntry) bool { return e.n == n }); err == nil && i >= 0 {
 			found[i] = l
 		}
 		return err
-	}, args...)
+	}
+	args := make([]any, len(chosen))
+	for i := range chosen {
+		args[i] = chosen[i].n
+	}
+	err := t.each(sqlLinksAt+groups(1, len(chosen)), scan, args...)
+	if damaged(err) {
+		err = nil
+		for i := range chosen {
+			if one := t.each(sqlLinkAt, scan, chosen[i].n); damaged(one) {
+				w.damages.met(link.Key{}, chosen[i].unreadable(one))
+			} else if one != nil {
+				err = one
+			}
+		}
+	}
 	for i := range found {
 		if !found[i].ID.IsZero() && found[i].Status != link.Deleted {
 			links = append(links, found[i])
@@ -182,35 +200,4 @@ func (w *listWalk) before(a, b listPosition) bool {
 		return order < 0
 	}
 	return order > 0
-}
-
-// fill reads the lane's next chunk when it has no entry ahead.
-func (w *listWalk) fill(t *tx, lane *listLane) error {
-	if len(lane.ahead) > 0 || lane.drained {
-		return nil
-	}
-	query := sqlNewest
-	if w.filter.Oldest {
-		query = sqlOldest
-	}
-	entries := 0
-	err := t.each(query, func(row []driver.Value) error {
-		s := scanner{row: row}
-		e := listEntry{n: s.int()}
-		copy(e.at.id[:], next[[]byte](&s))
-		e.at.workspace = lane.workspace
-		e.status, e.domain = link.Status(s.int()), link.Domain(s.text())
-		entries++
-		lane.last = e.at.id
-		switch {
-		case bytes.Compare(e.at.id[:], w.filter.Since[:]) < 0:
-			lane.drained = true // only newest first comes here
-		case w.after == nil || w.before(*w.after, e.at):
-			lane.ahead = append(lane.ahead, e)
-		}
-		return s.damage()
-	}, lane.workspace, lane.last[:], int64(listChunk))
-	w.read += entries
-	lane.drained = lane.drained || entries < listChunk
-	return err
 }

@@ -102,6 +102,9 @@ var errEnough = errors.New("enough rows")
 func findSame(t *tx, workspace int64, wanted link.Link, now time.Time) (same link.Link, found bool, err error) {
 	err = t.each(sqlTwins, func(row []driver.Value) error {
 		_, l, err := scanLink(row)
+		if isDamaged(err) {
+			return nil // it stands in for nobody
+		}
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ func (s *Links) place(c link.Code) (n int64, ok bool) {
 // or where aliases says. scan gets every row that may be it and says whether it is,
 // because a place holds one link while two domains may use one code.
 func (s *Links) find(t *tx, k link.Key, query string, scan func(row []driver.Value) (bool, error)) (found bool, err error) {
+	var damaged error // the row at the place of the code, which may be another domain's
 	at := func(n int64) error {
 		_, err := t.one(query, func(row []driver.Value) error {
 			found, err = scan(row)
@@ -33,21 +34,37 @@ func (s *Links) find(t *tx, k link.Key, query string, scan func(row []driver.Val
 		return err
 	}
 	if n, ok := s.place(k.Code); ok {
-		if err := at(n); err != nil || found {
-			return found, err
+		if damaged = at(n); damaged != nil && !isDamaged(damaged) || found {
+			return found, damaged
 		}
 	}
-	n, ok, err := t.number(sqlAlias, string(k.Domain), string(k.Code))
-	if err != nil || !ok {
+	n, ok, _, err := aliasRow(t, k)
+	switch {
+	case err != nil:
+		return false, err
+	case !ok:
+		return false, damaged
+	}
+	if err := at(n); err != nil || found {
+		return found, err
+	}
+	astray := n
+	if n, ok, err = t.number(sqlAliasRow, string(k.Domain), string(k.Code)); err == nil && ok {
+		err = at(n)
+	}
+	if err != nil {
 		return false, err
 	}
-	if err := at(n); err != nil {
-		return false, err
-	}
-	if !found {
-		return false, fmt.Errorf("alias %s leads to row %d: %w: %w", k, n, link.ErrUnavailable, ErrCorrupt)
+	if n = astray; !found {
+		return false, &link.DamagedError{Key: k, Err: fmt.Errorf("its alias leads to row %d, which is another link's: %w", n, ErrCorrupt)}
 	}
 	return true, nil
+}
+
+// isDamaged reports whether an error means one link alone.
+func isDamaged(err error) bool {
+	_, is := errors.AsType[*link.DamagedError](err)
+	return is
 }
 
 // byKey returns the row of a key.
@@ -60,21 +77,39 @@ func (s *Links) byKey(t *tx, k link.Key) (n int64, l link.Link, found bool, err 
 	return n, l, found, err
 }
 
+// twice is for an f that may be called again: what the disk failed to read once it may read the
+// next time, and a visitor need not know.
+func twice(f func(t *tx) error) func(t *tx) error {
+	return func(t *tx) error {
+		err := f(t)
+		if damaged(err) {
+			err = f(t)
+		}
+		return err
+	}
+}
+
 // Lookup implements link.Store. It never lags behind.
 func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 	var target link.Target
-	err := s.read(ctx, func(t *tx) error {
+	err := s.read(ctx, twice(func(t *tx) error {
 		found, err := s.find(t, k, sqlTargetAt, func(row []driver.Value) (bool, error) {
 			key, got, err := scanTarget(row)
 			target = got
 			return key == k, err
 		})
+		if err == nil && target.Limited && found { // what is spent decides where it leads, and has no part in checksum
+			var l link.Link
+			_, l, found, err = s.byKey(t, k)
+			target = l.Target()
+		}
 		if err == nil && !found {
 			return link.ErrNotFound
 		}
 		return err
-	})
+	}))
 	if err != nil {
+		s.damages.met(k, err)
 		return link.Target{}, fmt.Errorf("look up %s: %w", k, err)
 	}
 	return target, nil
@@ -87,15 +122,16 @@ func (s *Links) Get(ctx context.Context, k link.Key) (link.Link, error) {
 
 func (s *Links) get(ctx context.Context, from *readers, k link.Key) (link.Link, error) {
 	var l link.Link
-	err := s.lend(ctx, from, func(t *tx) error {
+	err := s.lend(ctx, from, twice(func(t *tx) error {
 		_, got, found, err := s.byKey(t, k)
 		if err == nil && !found {
 			return link.ErrNotFound
 		}
 		l = got
 		return err
-	})
+	}))
 	if err != nil {
+		s.damages.met(k, err)
 		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
 	}
 	return l, nil
@@ -111,7 +147,7 @@ func (s *Links) GetMany(ctx context.Context, keys []link.Key) ([]link.Link, erro
 		for i, k := range keys {
 			s.config.Rest()
 			var err error
-			if links[i], err = s.get(ctx, s.lists, k); err != nil && !errors.Is(err, link.ErrNotFound) {
+			if links[i], err = s.get(ctx, s.lists, k); err != nil && !link.Absent(err) {
 				return err
 			}
 		}

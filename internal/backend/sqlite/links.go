@@ -89,7 +89,9 @@ type Links struct {
 	writer  *writer
 	readers *readers
 	lists   *readers // for List and what else reads many rows, which visitors never wait for
-	check   *conn    // for checkpoints; owned by whoever holds checking
+	damages damages
+	disk    disk
+	check   *conn // for checkpoints; owned by whoever holds checking
 
 	ahead ahead
 	state *statefile.File // set last in OpenLinks
@@ -136,11 +138,11 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + config.ListReaders + aheadConns + 1, migrations: migrations, secureDelete: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open links: %w", undone(err))
+		return nil, fmt.Errorf("open links: %w", broken(config.Path, err))
 	}
 	s := &Links{
 		config: config, handles: h,
-		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64),
+		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64), disk: disk{read: wholeReader()},
 	}
 	err = s.start(ctx)
 	if err == nil {
@@ -158,6 +160,7 @@ func (s *Links) start(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(w, s.forget, s.tell, s.config.Tracer)
+	s.writer.revive, s.writer.says = s.revive, s.failed
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
@@ -227,7 +230,7 @@ func (s *Links) lend(ctx context.Context, from *readers, f func(t *tx) error) er
 	case <-from.free:
 		c := from.pop()
 		defer from.push(c)
-		return undone(c.do(f))
+		return s.failed(c.do(f))
 	case <-s.closed:
 		return fmt.Errorf("closed: %w", link.ErrUnavailable)
 	case <-ctx.Done():
@@ -251,6 +254,7 @@ func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.writer.close()
 		close(s.closed)
+		s.writer.looking.Wait()
 		errs := []error{s.readers.close(), s.lists.close(), s.ahead.conns.close()}
 		s.checking.Lock()
 		defer s.checking.Unlock()

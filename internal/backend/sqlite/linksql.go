@@ -7,10 +7,10 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	linkColumns       = linkColumnsBefore + `, origin`
+	linkColumns       = linkColumnsBefore + `, origin, whole`
 	linkColumnsBefore = `n, (SELECT name FROM workspaces WHERE workspaces.n = links.workspace), id, domain, code, minted,
 	destination, status, safety, redirect, starts, expires, created, updated, max_clicks, spent, fallback,
-	forward_query, no_index, cacheable, created_by, title, tags, version, checksum`
+	forward_query, no_index, cacheable, created_by, title, tags, version, digest, checksum`
 	targetColumns = `domain, code, destination, fallback, starts, expires, version, max_clicks, spent,
 	redirect, status, safety, forward_query, no_index, cacheable, checksum`
 
@@ -19,6 +19,15 @@ const (
 	sqlLinksAt  = `SELECT ` + linkColumns + ` FROM links WHERE n IN `
 	sqlLinkByID = `SELECT ` + linkColumns + ` FROM links WHERE workspace = ? AND id = ?`
 	sqlAlias    = `SELECT n FROM aliases WHERE domain = ? AND code = ?`
+
+	// The entries beside a name, with what their rows bear: a search that a damaged key leads
+	// astray ends beside it.
+	aliasBeside   = `SELECT a.domain, a.code, l.domain, l.code, a.n FROM aliases AS a LEFT JOIN links AS l ON l.n = a.n `
+	sqlAliasBelow = aliasBeside + `WHERE (a.domain, a.code) < (?, ?) ORDER BY a.domain DESC, a.code DESC LIMIT 1`
+	sqlAliasAbove = aliasBeside + `WHERE (a.domain, a.code) > (?, ?) ORDER BY a.domain, a.code LIMIT 1`
+
+	// The row of a name without the index, where that is damaged: it reads every such row.
+	sqlAliasRow = `SELECT n FROM links WHERE n < 0 AND domain = ? AND code = ?`
 
 	sqlPlaceTaken = `SELECT 1 FROM links WHERE n = ?`
 
@@ -30,17 +39,21 @@ const (
 	// the id, nor the key is taken.
 	sqlInsertLink = `INSERT INTO links (n, workspace, id, domain, code, minted, destination, digest, status, safety,
 	redirect, starts, expires, created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable,
-	created_by, title, tags, version, checksum, origin)
-	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	created_by, title, tags, version, checksum, origin, whole)
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE NOT EXISTS (SELECT 1 FROM aliases WHERE domain = ? AND code = ?)
 	ON CONFLICT DO NOTHING`
 	sqlLastAlias   = `SELECT coalesce(max(n), -9223372036854775807 - 1) FROM links WHERE n < 0`
 	sqlInsertAlias = `INSERT INTO aliases (domain, code, n) VALUES (?, ?, ?)`
 
 	sqlUpdateLink = `UPDATE links SET destination = ?, digest = ?, status = ?, safety = ?, redirect = ?, starts = ?,
-	expires = ?, updated = ?, max_clicks = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
-	created_by = ?, title = ?, tags = ?, version = ?, checksum = ? WHERE n = ?`
-	sqlUpdateSpent = `UPDATE links SET spent = ? WHERE n = ?`
+	expires = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
+	created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, whole = ? WHERE n = ?`
+	// Every column of a damaged row but its key, of which it may have none.
+	sqlDiscardLink = `UPDATE links SET workspace = ?, id = ?, domain = ?, code = ?, minted = ?, destination = ?, digest = ?, status = ?, safety = ?,
+	redirect = ?, starts = ?, expires = ?, created = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?,
+	cacheable = ?, created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, origin = ?, whole = ? WHERE n = ?`
+	sqlUpdateSpent = `UPDATE links SET spent = ?, whole = ? WHERE n = ?`
 
 	sqlInsertChange = `INSERT INTO changes (domain, code, version) VALUES (?, ?, ?)`
 	sqlTrimChanges  = `DELETE FROM changes WHERE seq <= ?`
@@ -56,8 +69,19 @@ const (
 	sqlTwinPlace = `SELECT 1 FROM links WHERE workspace = (SELECT n FROM workspaces WHERE name = ?)
 	AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0 LIMIT 1`
 
-	sqlOldest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?`
-	sqlNewest = `SELECT n, id, status, domain FROM links WHERE workspace = ? AND id < ? ORDER BY id DESC LIMIT ?`
+	// The index by age in its own order, beside the rows that its entries lead to: an entry
+	// that says something else than its row is damaged. Before tells whether a walk begins
+	// where it should: behind an entry that is not damaged.
+	walkEntries   = `SELECT i.n, i.workspace, i.id, t.workspace, t.id, t.status, t.domain FROM links AS i INDEXED BY links_by_age LEFT JOIN links AS t ON t.n = i.n `
+	sqlOldest     = walkEntries + `WHERE (i.workspace, i.id) > (?, ?) ORDER BY i.workspace, i.id LIMIT ?`
+	sqlOldestPast = walkEntries + `WHERE (i.workspace, i.id) <= (?, ?) ORDER BY i.workspace DESC, i.id DESC LIMIT 1`
+	sqlNewest     = walkEntries + `WHERE (i.workspace, i.id) < (?, ?) ORDER BY i.workspace DESC, i.id DESC LIMIT ?`
+	sqlNewestPast = walkEntries + `WHERE (i.workspace, i.id) >= (?, ?) ORDER BY i.workspace, i.id LIMIT 1`
+
+	// The same without the index, where that is damaged: it reads every row.
+	walkRows      = `SELECT n, workspace, id, workspace, id, status, domain FROM links NOT INDEXED `
+	sqlOldestRows = walkRows + `WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?`
+	sqlNewestRows = walkRows + `WHERE workspace = ? AND id < ? ORDER BY id DESC LIMIT ?`
 
 	sqlExpired = `SELECT expires, domain, code FROM links
 	WHERE expires <> 0 AND status = 1 AND (expires, domain, code) > (?, ?, ?) AND expires <= ?

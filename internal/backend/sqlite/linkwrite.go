@@ -77,6 +77,15 @@ func (s *Links) insertAlias(t *tx, workspace int64, l *link.Link) (inserted bool
 			return false, err
 		}
 	}
+	// A damaged entry may hide the key from the statement below.
+	switch _, hidden, sound, err := aliasRow(t, l.Key); {
+	case err != nil || hidden:
+		return false, err
+	case !sound:
+		if err := s.mendAliases(t); err != nil {
+			return false, err
+		}
+	}
 	changed, last := int64(0), s.lastAlias
 	if last != 0 {
 		changed, err = t.exec(sqlInsertLink, insertArgs(last+1, workspace, l)...)
@@ -244,7 +253,8 @@ func (s *Links) spend(t *tx, k link.Key, n uint64) (uint64, error) {
 	if err != nil || decided {
 		return granted, err
 	}
-	_, err = t.exec(sqlUpdateSpent, int64(at.link.Spent+granted), at.n)
+	at.link.Spent += granted
+	_, err = t.exec(sqlUpdateSpent, int64(at.link.Spent), whole(at.n, &at.link), at.n)
 	return granted, err
 }
 

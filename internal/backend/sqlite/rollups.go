@@ -51,6 +51,7 @@ type Rollups struct {
 	write    *conn
 	batch    batchBuffers
 
+	disk     disk
 	readers  *readers
 	checking sync.Mutex // guards check
 	check    *conn
@@ -92,7 +93,7 @@ func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 	}
 	s := &Rollups{
 		config: config, handles: h, rows: rows, batch: batchBuffers{rest: config.Rest, most: rows},
-		applied: make(chan struct{}, 1), closed: make(chan struct{}),
+		applied: make(chan struct{}, 1), closed: make(chan struct{}), disk: disk{read: wholeReader()},
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open roll-ups: %w", err), h.close())
@@ -129,14 +130,14 @@ func (s *Rollups) lend(ctx context.Context, f func(t *tx) error) error {
 	case <-s.readers.free:
 		c := s.readers.pop()
 		defer s.readers.push(c)
-		return c.do(func(t *tx) error {
+		return s.disk.tell(s.config.Path, c.do(func(t *tx) error {
 			if _, err := t.exec(sqlBeginRead); err != nil {
 				return err
 			}
 			err := f(t)
 			_, end := t.exec(sqlRollback) // nothing was written; releases the view
 			return errors.Join(err, end)
-		})
+		}))
 	case <-s.closed:
 		return errClosed
 	case <-ctx.Done():

@@ -66,7 +66,7 @@ func (s *Rollups) Apply(ctx context.Context, b clicks.Batch) error {
 	})
 	s.batch.drop()
 	if err != nil {
-		return fmt.Errorf("apply to clicks.db: %w", err)
+		return fmt.Errorf("apply to clicks.db: %w", s.disk.tell(s.config.Path, err))
 	}
 	select {
 	case s.applied <- struct{}{}:
@@ -211,7 +211,7 @@ func compareNumber(r rollupRow, number int64) int { return cmp.Compare(r.Number,
 // pack makes what is stored of r from now on.
 func (b *batchBuffers) pack(r *rollupRow, stored clicks.PackedRow) (err error) {
 	b.rest() // a busy link's columns alone may be 100 µs
-	r.sum, b.packed, err = r.Merge(b.packed, stored)
+	r.sum, b.packed, err = r.Salvage(b.packed, stored)
 	r.packed = true
 	return err
 }

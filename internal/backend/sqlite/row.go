@@ -17,8 +17,10 @@ import (
 // A row carries a CRC-32C of its key and of all that a redirect uses, so that a bit
 // that flipped on the disk gives an error instead of a wrong redirect: CRC-32 finds
 // every error of one bit and every burst of up to 32. The counter spent is left
-// out, because Spend writes nothing else. What no change of a link changes has a sum of
-// its own, origin, which a redirect does not read. Older releases go on without it.
+// out, because a redirect reads it of few links. What no change of a link changes has a sum
+// of its own, origin, which says whose a link is that is damaged otherwise; and whole covers
+// every column and the row's place. A redirect reads neither. Older releases go on without
+// both: what they change loses whole by a trigger.
 
 // scanner reads the columns of a row in order. The first column of another type than
 // asked for makes it bad; SQLite's STRICT tables allow none, so that is damage.
@@ -53,8 +55,31 @@ func (s *scanner) int() int64      { return next[int64](s) }
 func (s *scanner) bool() bool      { return next[int64](s) != 0 }
 func (s *scanner) time() time.Time { return timeOf(next[int64](s)) }
 
-// scanLink reads linkColumns and checks the checksum.
+// scanLink reads linkColumns and checks every checksum.
 func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
+	n, l, state := readLink(row)
+	if state == (rowState{serves: true, owned: true, whole: true}) {
+		return n, l, nil
+	}
+	lost := &link.DamagedError{Key: l.Key, Err: fmt.Errorf("row %d is not what was written, and is redirected all the same: %w", n, ErrCorrupt)}
+	if state.owned {
+		lost.Workspace = l.Workspace
+	}
+	if !state.serves {
+		lost.Err = fmt.Errorf("row %d does not say where it leads, and answers 503: %w", n, ErrCorrupt)
+	}
+	return n, link.Link{}, lost
+}
+
+// rowState says which parts of a row are what was written.
+type rowState struct {
+	serves bool // key, and all that a redirect uses but spent
+	owned  bool // key, workspace, id and time of creation; of a row that does not bear their sum, when all else is well
+	whole  bool // everything, where the row bears a sum of that, and what follows from other columns
+}
+
+// readLink reads linkColumns, whatever they hold.
+func readLink(row []driver.Value) (n int64, l link.Link, state rowState) {
 	s := scanner{row: row}
 	n = s.int()
 	l.Workspace = link.WorkspaceID(s.text())
@@ -71,12 +96,35 @@ func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
 	tags, ok := parseTags(s.text())
 	l.Tags = tags
 	l.Version = link.Version(s.int())
-	sum := s.int()
-	first, known := s.optional()
-	if s.bad || !ok || sum != checksum(l.Key, l.Target(), l.MaxClicks) || (known && first != origin(&l)) {
-		return n, link.Link{}, fmt.Errorf("row %d, link %q: %w: %w", n, l.Key.String(), link.ErrUnavailable, ErrCorrupt)
+	hash, sum := s.int(), s.int()
+	first, bears := s.optional()
+	all, summed := s.optional()
+	state.serves = !s.bad && sum == checksum(l.Key, l.Target(), l.MaxClicks)
+	state.whole = ok && hash == digest(l.Destination) && (!summed || all == whole(n, &l))
+	state.owned = first == origin(&l)
+	if !bears {
+		state.owned = state.serves && state.whole
 	}
-	return n, l, nil
+	return n, l, state
+}
+
+// whole covers every column of a link, and where it lies; digest follows from destination.
+func whole(n int64, l *link.Link) int64 {
+	b := append(make([]byte, 0, 256), l.ID[:]...)
+	for _, number := range [...]uint64{
+		uint64(n), uint64(bit(l.Minted)), uint64(l.Status), uint64(l.Safety), uint64(l.Redirect), uint64(millis(l.Starts)), uint64(millis(l.Expires)),
+		uint64(millis(l.Created)), uint64(millis(l.Updated)), l.MaxClicks, l.Spent,
+		uint64(bit(l.ForwardQuery)), uint64(bit(l.NoIndex)), uint64(bit(l.Cacheable)), uint64(l.Version),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, number)
+	}
+	texts := [...]string{
+		string(l.Workspace), string(l.Key.Domain), string(l.Key.Code), l.Destination, l.Fallback, l.CreatedBy, l.Title, formatTags(l.Tags),
+	}
+	for _, text := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
 }
 
 // origin covers what a link keeps for good: key, workspace, id and time of creation.
@@ -100,7 +148,7 @@ func scanTarget(row []driver.Value) (link.Key, link.Target, error) {
 	t.ForwardQuery, t.NoIndex, t.Cacheable = s.bool(), s.bool(), s.bool()
 	sum := s.int()
 	if s.bad || sum != checksum(k, t, limit) {
-		return link.Key{}, link.Target{}, fmt.Errorf("row of %s: %w: %w", k, link.ErrUnavailable, ErrCorrupt)
+		return link.Key{}, link.Target{}, &link.DamagedError{Key: k, Err: fmt.Errorf("its row does not say where it leads: %w", ErrCorrupt)}
 	}
 	return k, t, nil
 }
@@ -112,7 +160,7 @@ func insertArgs(n, workspace int64, l *link.Link) []any {
 		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
 		millis(l.Starts), millis(l.Expires), millis(l.Created), millis(l.Updated),
 		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
-		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), origin(l),
+		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), origin(l), whole(n, l),
 		string(l.Key.Domain), string(l.Key.Code),
 	}
 }
@@ -122,8 +170,8 @@ func updateArgs(n int64, l *link.Link) []any {
 	return []any{
 		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
 		millis(l.Starts), millis(l.Expires), millis(l.Updated),
-		int64(l.MaxClicks), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
-		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), n,
+		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
+		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), whole(n, l), n,
 	}
 }
 

@@ -49,7 +49,7 @@ func TakeSnapshot(ctx context.Context, path string) (*Snapshot, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", path, undone(err)), s.Close())
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, broken(path, err)), s.Close())
 	}
 	return s, nil
 }
@@ -93,7 +93,7 @@ func (s *Snapshot) schemaNumber(query string) (n int64, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("read the schema of %s: %w", s.path, undone(err))
+		return 0, fmt.Errorf("read the schema of %s: %w", s.path, broken(s.path, err))
 	}
 	return n, nil
 }
@@ -105,7 +105,7 @@ func (s *Snapshot) Counted() (state clicks.State, err error) {
 		return err
 	})
 	if err != nil {
-		return clicks.State{}, fmt.Errorf("read the position of %s: %w", s.path, undone(err))
+		return clicks.State{}, fmt.Errorf("read the position of %s: %w", s.path, broken(s.path, err))
 	}
 	return state, nil
 }
@@ -155,7 +155,7 @@ func (s *Snapshot) Copy(ctx context.Context, to string, told func(done, total in
 		return fmt.Errorf("write %s: %w", to, unix.ENOSPC)
 	}
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", s.path, undone(err))
+		return fmt.Errorf("copy %s: %w", s.path, broken(s.path, err))
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func Seal(ctx context.Context, path string) error {
 		return fmt.Errorf("write %s: %w", path, unix.ENOSPC)
 	}
 	if err != nil {
-		return fmt.Errorf("seal %s: %w", path, undone(err))
+		return fmt.Errorf("seal %s: %w", path, broken(path, err))
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func Check(ctx context.Context, path string) error {
 		err = errors.Join(c.do(quickCheck), c.close())
 	}
 	if err = errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("check %s: %w", path, undone(err))
+		return fmt.Errorf("check %s: %w", path, broken(path, err))
 	}
 	return nil
 }

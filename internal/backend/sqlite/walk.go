@@ -23,7 +23,7 @@ func (s *Snapshot) Renew() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read %s anew: %w", s.path, undone(err))
+		return fmt.Errorf("read %s anew: %w", s.path, broken(s.path, err))
 	}
 	return nil
 }
@@ -33,7 +33,15 @@ func (s *Snapshot) Renew() error {
 // between the calls sees every link that existed throughout once. Rows whose checksum
 // does not hold are not in the page; each has its error, wrapped ErrCorrupt, in damaged.
 func (s *Snapshot) Links(after link.Cursor, n int) (page []link.Link, damaged []error, next link.Cursor, err error) {
-	err = s.page(after, n, sqlRowsFrom, &next, func(row []driver.Value) (int64, error) {
+	var columns string
+	err = s.conn.do(func(t *tx) (err error) {
+		columns, err = columnsOf(t)
+		return err
+	})
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read %s: %w", s.path, broken(s.path, err))
+	}
+	err = s.page(after, n, `SELECT `+columns+` FROM links WHERE n > ? ORDER BY n LIMIT ?`, &next, func(row []driver.Value) (int64, error) {
 		at, l, err := scanLink(row)
 		if errors.Is(err, ErrCorrupt) {
 			damaged = append(damaged, err)
@@ -76,7 +84,7 @@ func (s *Snapshot) Rollups(after link.Cursor, n int) (page []clicks.LinkDelta, n
 		err = s.conn.do(func(t *tx) error { return nameRollups(t, numbers, page) })
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", s.path, undone(err))
+		return nil, "", fmt.Errorf("read %s: %w", s.path, broken(s.path, err))
 	}
 	return slices.DeleteFunc(page, func(d clicks.LinkDelta) bool { return clicks.IsGroup(d.Key) }), next, nil
 }
@@ -114,7 +122,7 @@ func (s *Snapshot) page(after link.Cursor, n int, query string, next *link.Curso
 		}, from, int64(n))
 	})
 	if err != nil {
-		return fmt.Errorf("read %s: %w", s.path, undone(err))
+		return fmt.Errorf("read %s: %w", s.path, broken(s.path, err))
 	}
 	if *next = ""; seen == n {
 		*next = rowCursor(from)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"runtime"
 	"sync"
@@ -41,23 +42,28 @@ type writer struct {
 	queue   []*writeOp // guarded by mu, as all below
 	running bool       // a goroutine is in drain
 	closed  bool
-	broken  error // why no write is accepted any more; nil while all is well
+	broken  error  // why no write is accepted; nil while all is well
+	mending bool   // broken is what SQLite calls damage, and is being looked into
+	revive  func() // looks into it, in a goroutine of its own; nil = nobody does; set once
+	looking sync.WaitGroup
+	says    func(error) error // what an error is; set once
 }
 
 // writeOp is one caller's write. apply runs inside a transaction, may run again when
 // the transaction is repeated without another caller's failed write, and must leave
 // the file unchanged when it returns an error that is not systemic.
 type writeOp struct {
-	ctx   context.Context //nolint:containedctx // only asked whether the caller still waits
-	rows  int
-	apply func(t *tx) error
-	alone func() error // instead of apply: outside of any transaction, while nobody writes
-	err   error        // valid once done is closed
-	done  chan struct{}
+	ctx     context.Context //nolint:containedctx // only asked whether the caller still waits
+	rows    int
+	apply   func(t *tx) error
+	alone   func() error // instead of apply: outside of any transaction, while nobody writes
+	lenient bool         // what an index lacks is no error
+	err     error        // valid once done is closed
+	done    chan struct{}
 }
 
 func newWriter(c *conn, forget, stored func(), tracer *telemetry.Tracer) *writer {
-	w := &writer{conn: c, forget: forget, stored: stored, tracer: tracer, committed: make(chan struct{}, 1)}
+	w := &writer{conn: c, forget: forget, stored: stored, tracer: tracer, says: undone, committed: make(chan struct{}, 1)}
 	w.idle.L = &w.mu
 	return w
 }
@@ -204,7 +210,30 @@ func (w *writer) run(batch []*writeOp) {
 			return
 		}
 		failed.err = err
+		if resultCode(err) == codeCorruptIndex && !failed.lenient {
+			w.leniently(failed)
+		}
 		waiting = without(waiting, failed)
+	}
+}
+
+// leniently repeats a write that changes a row of which an index has no entry, because a bit
+// of the entry flipped: that is what writable_schema does besides what it is named for. The
+// damaged entry stays in the index, where walks pass it over, and doctor names it. Nobody
+// else's write suffers from it.
+func (w *writer) leniently(op *writeOp) {
+	op.lenient = true
+	set := func(to string) error {
+		return w.conn.do(func(t *tx) error { return t.each("PRAGMA writable_schema = "+to, ignore) })
+	}
+	if err := set("1"); err != nil {
+		return // it keeps the error that it has
+	}
+	if failed, err := w.transact([]*writeOp{op}); failed != nil || err != nil {
+		op.err = err
+	}
+	if err := set("0"); err != nil {
+		w.stop(err)
 	}
 }
 
@@ -226,7 +255,7 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 	defer func() { span.End(err) }()
 	err = w.conn.do(func(t *tx) error {
 		if _, err := t.exec(sqlBegin); err != nil {
-			return w.stopIf(damaged(err), undone(fmt.Errorf("begin: %w", err)))
+			return w.stopIf(damaged(err), err, w.says(fmt.Errorf("begin: %w", err)))
 		}
 		for _, op := range ops {
 			op.err = op.apply(t)
@@ -234,19 +263,20 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 				continue // done, or refused by rule: the others go on
 			}
 			w.rollback(t)
-			if !systemic(op.err) {
+			lacks := resultCode(op.err) == codeCorruptIndex
+			if !systemic(op.err) || lacks {
 				failed = op
 			}
-			return w.stopIf(damaged(op.err), undone(op.err))
+			return w.stopIf(damaged(op.err) && !lacks, op.err, w.says(op.err))
 		}
 		if _, err := t.exec(sqlCommit); err != nil {
 			w.rollback(t)
 			if !uncertain(err) {
-				return undone(fmt.Errorf("commit: %w", err))
+				return w.says(fmt.Errorf("commit: %w", err))
 			}
 			// After a failed fsync nobody knows what is on the disk, and a second
 			// fsync would answer for pages that the kernel has dropped.
-			return w.stopIf(resultCode(err) != codeShmSize, fmt.Errorf("commit: %w: %w", link.ErrUncertain, err))
+			return w.stopIf(resultCode(err) != codeShmSize, err, fmt.Errorf("commit: %w: %w", link.ErrUncertain, err))
 		}
 		w.stored()
 		return nil
@@ -280,20 +310,53 @@ func (w *writer) rollback(t *tx) {
 	}
 }
 
-// stopIf refuses all further writes when broken.
-func (w *writer) stopIf(broken bool, err error) error {
+// stopIf refuses all further writes because of cause when broken, and returns the answer.
+func (w *writer) stopIf(broken bool, cause, answer error) error {
 	if broken {
-		w.stop(err)
+		w.stop(cause)
 	}
-	return err
+	return answer
 }
 
 func (w *writer) stop(cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.broken == nil {
-		w.broken = cause
+	switch {
+	case w.broken == nil && damaged(cause) && w.revive != nil && !w.closed:
+		w.broken, w.mending = fmt.Errorf("%w; why is being looked for: %w", ErrUnreadable, cause), true
+		w.looking.Go(w.revive)
+	case w.broken == nil, w.mending && !damaged(cause): // there is no way back from what a write or an fsync has failed of
+		w.broken, w.mending = cause, false
 	}
+}
+
+// because says why writes are refused while that is looked into.
+func (w *writer) because(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mending {
+		w.broken = err
+	}
+}
+
+// resume accepts writes again, on a new connection, and reports whether it does.
+func (w *writer) resume(ctx context.Context, db *sql.DB) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.running {
+		w.idle.Wait()
+	}
+	if !w.mending || w.closed {
+		return false
+	}
+	w.conn.discard()
+	c, err := newConn(ctx, db)
+	if err != nil {
+		return false
+	}
+	w.forget()
+	w.conn, w.broken, w.mending = c, nil, false
+	return true
 }
 
 // failure returns why writes are refused; nil while they are not.
