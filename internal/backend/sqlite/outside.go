@@ -300,12 +300,16 @@ func (s *Links) renewGeneration(ctx context.Context) error {
 	return nil
 }
 
-// keepLease has the state file know of a lease before anybody uses it.
+// keepLease has the state file know of a lease before anybody uses it. A disk that fails ends
+// all writes, as when it fails under the log.
 func (s *Links) keepLease(counter string, next uint64) error {
 	if s.state == nil || !isCodeCounter(counter) {
 		return nil
 	}
 	if err := s.state.Update(func(now *statefile.State) { now.Leases[counter] = next }); err != nil {
+		if errors.Is(err, unix.EIO) {
+			s.writer.stop(err)
+		}
 		return fmt.Errorf("keep the lease of %s: %w: %w", counter, link.ErrUnavailable, err)
 	}
 	return nil
