@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -182,16 +183,7 @@ func (s *Links) inspect(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	var verdict []string
-	rows, err := db.QueryContext(ctx, sqlQuickCheck)
-	if err == nil {
-		for rows.Next() {
-			var line string
-			err = errors.Join(err, rows.Scan(&line))
-			verdict = append(verdict, line)
-		}
-		err = errors.Join(err, rows.Err(), rows.Close())
-	}
+	verdict, err := quickCheckOf(ctx, db)
 	switch {
 	case damaged(err):
 		return undone(err)
@@ -201,4 +193,21 @@ func (s *Links) inspect(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, strings.Join(verdict, "; "))
 	}
 	return nil
+}
+
+// quickCheckOf returns what SQLite finds in a file: "ok", or a line for each fault.
+func quickCheckOf(ctx context.Context, db *sql.DB) (verdict []string, err error) {
+	rows, err := db.QueryContext(ctx, sqlQuickCheck)
+	if err != nil {
+		return nil, fmt.Errorf("check the file: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return verdict, fmt.Errorf("check the file: %w", err)
+		}
+		verdict = append(verdict, line)
+	}
+	return verdict, rows.Err()
 }
