@@ -118,6 +118,7 @@ func TestPostgres(t *testing.T) {
 		"each process has progress of its own":         instances,
 		"a day has one key":                            dayKeys,
 		"a server that forgets is refused":             unfit,
+		"a key of codes that was cut is refused":       cutCodeKey,
 		"statements find what they want by an index":   plans,
 		"what is missing in a database is told":        missing,
 		"a write whose answer is lost is uncertain":    answersLost,
