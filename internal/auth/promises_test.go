@@ -1,10 +1,13 @@
 package auth_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +77,29 @@ func TestAUseAMinuteLaterIsWritten(t *testing.T) {
 			if got := used(); got != use.want {
 				t.Errorf("used after %v: %v is written, want %v", use.at, got, use.want)
 			}
+		}
+	})
+}
+
+// TestAFailureOfLastUsesIsLoggedOnceAndSoIsItsEnd: who reads the log learns both, and nothing
+// more while all is well.
+func TestAFailureOfLastUsesIsLoggedOnceAndSoIsItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &touched{Memory: authtest.NewMemory()}
+		store.failures.Store(2)
+		var log bytes.Buffer // read once Run has returned
+		r := ring{newKeys(t, auth.KeysConfig{AdminKey: key, Store: store, Log: slog.New(slog.NewTextHandler(&log, nil))}), store.Memory}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = r.Run(ctx) })
+		_, secret := r.make(t)
+		r.accepts(t, "a use", secret, noon())
+		time.Sleep(10 * time.Minute)
+		cancel()
+		running.Wait()
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "is not stored") || !strings.Contains(lines[1], "is stored again") {
+			t.Errorf("the log says\n%s", log.String())
 		}
 	})
 }
