@@ -52,7 +52,7 @@ func linkTargets() []target {
 			Outside: append([]named{{"internal/shorten", "."}, {"internal/httpapi", "."}, {"internal/exchange", "."}, {"internal/server", "."}}, stored[2:4]...),
 		},
 		{
-			Name: "links in PostgreSQL", Dir: "internal/backend/postgres", Mutants: 8, Services: true,
+			Name: "links in PostgreSQL", Dir: "internal/backend/postgres", Mutants: 16, Services: true,
 			Files:   []string{"create.go", "change.go", "links.go", "row.go", "dedupe.go", "doubt.go"},
 			Outside: []named{{"test/postgres", "TestServersHearOfEachOther|TestServersGiveNoCodeOutTwice|TestPrimaryDies|TestDatabaseIsInTrouble"}},
 		},
@@ -132,12 +132,12 @@ func otherTargets() []target {
 			},
 		},
 		{
-			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 12, Services: true,
+			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 18, Services: true,
 			Files:   []string{"record.go", "commit.go", "group.go", "producer.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/events", "TestEveryClickCountsOnce/^1$|TestAway"}},
 		},
 		{
-			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse", Mutants: 12, Services: true,
+			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse", Mutants: 18, Services: true,
 			Files:   []string{"watermarks.go", "watch.go", "settle.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/counts", "TestStatisticsOfClickHouse"}},
 		},
