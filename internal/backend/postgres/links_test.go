@@ -113,6 +113,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
 	for name, prove := range map[string]func(*testing.T, *databases){
 		"what cannot be stored is refused alone":       badRows,
+		"what the database refuses is refused alone":   refusedRows,
 		"a code of ours that is taken":                 mintedTaken,
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
