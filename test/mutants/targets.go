@@ -37,7 +37,7 @@ func linkTargets() []target {
 		named{"internal/httpapi", "."}, named{"internal/exchange", "."})
 	return []target{
 		{
-			Name: "codegen", Dir: "internal/codegen", Mutants: 45,
+			Name: "codegen", Dir: "internal/codegen", Mutants: 55,
 			Files:   []string{"base62.go", "codegen.go", "hash.go", "permutation.go", "random.go", "range.go", "skip.go"},
 			Outside: creates,
 		},
@@ -103,7 +103,7 @@ func otherTargets() []target {
 			},
 		},
 		{
-			Name: "ratelimit", Dir: "internal/ratelimit", Mutants: 25,
+			Name: "ratelimit", Dir: "internal/ratelimit", Mutants: 35,
 			Files: []string{"client.go", "fallback.go", "gcra.go", "memory.go", "parse.go", "ratelimit.go"},
 			Outside: []named{
 				{"internal/httpapi", "Limit|Rate"},

@@ -54,6 +54,10 @@ func failTogether(t *testing.T, s *testkit.ClickHouse) {
 	if n, err := store.Settle(t.Context(), now); err != nil || n != 1 {
 		t.Errorf("%d days were settled, %v; want the one that failed", n, err)
 	}
+	s.Exec(t, "DROP TABLE "+database+".settled")
+	if n, err := store.Unsettled(t.Context(), now); err == nil {
+		t.Errorf("%d days are not settled, although nobody knows which are", n)
+	}
 	s.Exec(t, "DROP TABLE "+database+".watermarks")
 	if err := store.Advance(t.Context(), []clickhouse.Watermark{{Topic: "t", Partitions: 1}}); err == nil {
 		t.Error("a watermark is kept without a table for it")
