@@ -66,7 +66,7 @@ func (r *Recent) AsOf(now, lag time.Duration) (link.Sequence, bool) {
 func (r *Recent) Settle(now time.Duration) { r.settle(int64(now)) }
 
 // Settled returns a position of a while ago.
-func (r *Recent) Settled(now time.Duration) (link.Sequence, bool) { return r.settled(int64(now)) }
+func (r *Recent) Settled() (link.Sequence, bool) { return r.settled() }
 
 // Early is whether a reader loads an entry anew.
 func Early(left, cost time.Duration, chance float64) bool { return early(left, cost, chance) }

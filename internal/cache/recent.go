@@ -55,10 +55,9 @@ func (t *trail) step(seq link.Sequence, now, age int64) {
 	}
 }
 
-// before returns a position that was the present one at least age ago.
-func (t *trail) before(now, age int64) (link.Sequence, bool) {
-	return t[0].seq, t[0].at > 0 && now-t[0].at >= age
-}
+// before returns a position that was the present one at least age ago: it was that when the
+// one after it was noted.
+func (t *trail) before() (link.Sequence, bool) { return t[0].seq, t[0].at > 0 }
 
 // keep has changes remembered by key.
 func (r *recent) keep() { r.keeps = true }
@@ -106,7 +105,7 @@ func (r *recent) read(h uint64, ch link.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ch.Sequence > r.at+1 {
-		r.at, r.low = ch.Sequence-1, ch.Sequence-1
+		r.low = ch.Sequence - 1
 	}
 	r.note(h, ch)
 }
@@ -203,7 +202,7 @@ func (r *recent) asOf(now int64, lag int64) (link.Sequence, bool) {
 		return r.at, r.begun
 	}
 	r.past.step(r.at, now, lag)
-	seq, known := r.past.before(now, lag)
+	seq, known := r.past.before()
 	return seq, known && r.begun
 }
 
@@ -218,9 +217,9 @@ func (r *recent) settle(now int64) {
 
 // settled returns a position of at least warmWithin ago: no change of a link that is younger
 // than that lies at it or before.
-func (r *recent) settled(now int64) (link.Sequence, bool) {
+func (r *recent) settled() (link.Sequence, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seq, known := r.calm.before(now, int64(warmWithin))
+	seq, known := r.calm.before()
 	return seq, known && r.begun
 }

@@ -214,22 +214,22 @@ func TestASettledPositionIsOfAWhileAgo(t *testing.T) {
 	r.Settle(now) // nothing is known yet
 	r.Begin(5)
 	r.Settle(now)
-	if _, known := r.Settled(now); known {
+	if _, known := r.Settled(); known {
 		t.Error("settled at once")
 	}
 	r.Advance(1, change(6, 1))
 	now += cache.WarmWithin - 1
 	r.Settle(now)
-	if seq, known := r.Settled(now); known {
+	if seq, known := r.Settled(); known {
 		t.Errorf("settled at %d a moment too soon", seq)
 	}
 	now++
 	r.Settle(now)
-	if seq, known := r.Settled(now); !known || seq != 5 {
+	if seq, known := r.Settled(); !known || seq != 5 {
 		t.Errorf("settled at %d, %t; want 5", seq, known)
 	}
 	r.Lost()
-	if _, known := r.Settled(now); known {
+	if _, known := r.Settled(); known {
 		t.Error("settled after the position was lost")
 	}
 }
@@ -267,7 +267,7 @@ func TestANewBeginningForgetsThePositionsBefore(t *testing.T) {
 		r.Settle(now)
 		r.AsOf(now, lag)
 	}
-	if _, known := r.Settled(now); !known {
+	if _, known := r.Settled(); !known {
 		t.Fatal("nothing is settled")
 	}
 	r.Lost()
@@ -278,7 +278,7 @@ func TestANewBeginningForgetsThePositionsBefore(t *testing.T) {
 	if seq, known := r.AsOf(now, lag); known {
 		t.Errorf("as of %d, of the log before", seq)
 	}
-	if seq, known := r.Settled(now); known {
+	if seq, known := r.Settled(); known {
 		t.Errorf("settled at %d, of the log before", seq)
 	}
 }

@@ -102,7 +102,7 @@ func (c *Tiered) Warm(l link.Link) {
 	if age := time.Since(l.Created); c.cfg.L2 == nil || age < 0 || age >= warmWithin {
 		return
 	}
-	if asOf, known := c.recent.settled(c.clock()); known {
+	if asOf, known := c.recent.settled(); known {
 		c.offer(l.Key, answer{target: l.Target()}, asOf, 0)
 	}
 }

@@ -37,22 +37,22 @@ func linkTargets() []target {
 		named{"internal/httpapi", "."}, named{"internal/exchange", "."})
 	return []target{
 		{
-			Name: "codegen", Dir: "internal/codegen", Mutants: 45,
+			Name: "codegen", Dir: "internal/codegen", Mutants: 55,
 			Files:   []string{"base62.go", "codegen.go", "hash.go", "permutation.go", "random.go", "range.go", "skip.go"},
 			Outside: creates,
 		},
 		{
-			Name: "link", Dir: "internal/link", Mutants: 35,
+			Name: "link", Dir: "internal/link", Mutants: 45,
 			Files:   []string{"cursor.go", "id.go", "key.go", "link.go", "many.go", "target.go", "update.go"},
 			Outside: stored,
 		},
 		{
-			Name: "links in SQLite", Dir: "internal/backend/sqlite", Mutants: 25,
+			Name: "links in SQLite", Dir: "internal/backend/sqlite", Mutants: 35,
 			Files:   []string{"linkwrite.go", "links.go", "linkread.go", "linkmany.go", "row.go", "keys.go", "writer.go"},
 			Outside: append([]named{{"internal/shorten", "."}, {"internal/httpapi", "."}, {"internal/exchange", "."}, {"internal/server", "."}}, stored[2:4]...),
 		},
 		{
-			Name: "links in PostgreSQL", Dir: "internal/backend/postgres", Mutants: 8, Services: true,
+			Name: "links in PostgreSQL", Dir: "internal/backend/postgres", Mutants: 16, Services: true,
 			Files:   []string{"create.go", "change.go", "links.go", "row.go", "dedupe.go", "doubt.go"},
 			Outside: []named{{"test/postgres", "TestServersHearOfEachOther|TestServersGiveNoCodeOutTwice|TestPrimaryDies|TestDatabaseIsInTrouble"}},
 		},
@@ -103,7 +103,7 @@ func otherTargets() []target {
 			},
 		},
 		{
-			Name: "ratelimit", Dir: "internal/ratelimit", Mutants: 25,
+			Name: "ratelimit", Dir: "internal/ratelimit", Mutants: 35,
 			Files: []string{"client.go", "fallback.go", "gcra.go", "memory.go", "parse.go", "ratelimit.go"},
 			Outside: []named{
 				{"internal/httpapi", "Limit|Rate"},
@@ -112,17 +112,17 @@ func otherTargets() []target {
 			},
 		},
 		{
-			Name: "auth", Dir: "internal/auth", Mutants: 35,
+			Name: "auth", Dir: "internal/auth", Mutants: 40,
 			Files:   []string{"caller.go", "found.go", "hosts.go", "key.go", "keyfile.go", "keys.go", "manage.go", "share.go", "store.go", "uses.go"},
 			Outside: []named{{"internal/httpapi", "."}, {"internal/server", "."}, {"internal/backend/sqlite", "Key|Share"}, {"test/http", "TestScripts"}},
 		},
 		{
-			Name: "parser of the lane", Dir: "internal/lane", Mutants: 30,
+			Name: "parser of the lane", Dir: "internal/lane", Mutants: 40,
 			Files:   []string{"head.go", "octets.go", "proxy.go"},
 			Outside: []named{{"internal/redirect", "."}, {"test/http", "TestScripts|TestNothingSentBecomesAHeader"}, {"test/lane", "TestNothingIsSmuggledThroughProxies"}},
 		},
 		{
-			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 25,
+			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 35,
 			Files: []string{"chain.go", "entry.go", "journal.go", "replay.go", "follow.go", "progress.go", "decide.go", "erasures.go"},
 			Outside: []named{
 				{"internal/backend/sqlite", "Journal|Rebuild"},
@@ -132,12 +132,12 @@ func otherTargets() []target {
 			},
 		},
 		{
-			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 12, Services: true,
+			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 18, Services: true,
 			Files:   []string{"record.go", "commit.go", "group.go", "producer.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/events", "TestEveryClickCountsOnce/^1$|TestAway"}},
 		},
 		{
-			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse", Mutants: 12, Services: true,
+			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse", Mutants: 18, Services: true,
 			Files:   []string{"watermarks.go", "watch.go", "settle.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/counts", "TestStatisticsOfClickHouse"}},
 		},

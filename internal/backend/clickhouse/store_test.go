@@ -34,6 +34,8 @@ func TestStore(t *testing.T) {
 		"how far clicks have come":                   keepWatermarks,
 		"who may hold clicks is asked":               knowSenders,
 		"who could not be heard is not gone":         excuse,
+		"how far they have come is asked again":      tellAgain,
+		"what failed is not told as done":            failTogether,
 		"days are settled":                           settleDays,
 		"a day that is settled while it is clicked":  settleTwice,
 		"visitors of settled days":                   settleVisitors,

@@ -234,6 +234,12 @@ func answersLost(t *testing.T, d *databases) {
 			_, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(newLink(3, "more")))
 			return err
 		},
+		"create many, or find them": func() error {
+			entries := linktest.Entries(newLink(4, "found"))
+			entries[0].Link.Destination, entries[0].Dedupe = "https://example.com/found", true
+			_, err := s.CreateMany(t.Context(), linktest.Epoch(), entries)
+			return err
+		},
 	} {
 		if err := write(); !errors.Is(err, link.ErrUncertain) || errors.Is(err, link.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUncertain", name, err)

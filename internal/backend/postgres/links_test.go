@@ -113,12 +113,15 @@ func TestPostgres(t *testing.T) {
 	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
 	for name, prove := range map[string]func(*testing.T, *databases){
 		"what cannot be stored is refused alone":       badRows,
+		"what the database refuses is refused alone":   refusedRows,
 		"a code of ours that is taken":                 mintedTaken,
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
 		"a day has one key":                            dayKeys,
 		"whoever may hold clicks is known":             senders,
 		"a server that forgets is refused":             unfit,
+		"a key of codes that was cut is refused":       cutCodeKey,
+		"no connections are none":                      noReaders,
 		"statements find what they want by an index":   plans,
 		"what is missing in a database is told":        missing,
 		"a write whose answer is lost is uncertain":    answersLost,

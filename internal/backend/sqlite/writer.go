@@ -156,9 +156,6 @@ func (w *writer) gather(answered int, limit time.Duration) {
 func (w *writer) queued() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return -1 // nobody can come any more
-	}
 	return len(w.queue)
 }
 
