@@ -64,7 +64,7 @@ func (s *Server) openBackend(ctx context.Context) error {
 		}
 		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 			Path:        filepath.Join(s.config.Data, "curt.db"),
-			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(), Rest: s.rest(),
+			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(), Rest: s.rest(), Log: s.log,
 		})
 		if err != nil {
 			return err
