@@ -107,6 +107,7 @@ func (f *flips) findRoots() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var name string
 		var root int
@@ -115,7 +116,7 @@ func (f *flips) findRoots() {
 		}
 		f.roots[name] = root
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		f.t.Fatal(err)
 	}
 }

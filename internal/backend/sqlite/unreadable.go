@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -182,16 +183,7 @@ func (s *Links) inspect(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	var verdict []string
-	rows, err := db.QueryContext(ctx, sqlQuickCheck)
-	if err == nil {
-		for rows.Next() {
-			var line string
-			err = errors.Join(err, rows.Scan(&line))
-			verdict = append(verdict, line)
-		}
-		err = errors.Join(err, rows.Err(), rows.Close())
-	}
+	verdict, err := quickChecked(ctx, db)
 	switch {
 	case damaged(err):
 		return undone(err)
@@ -201,4 +193,21 @@ func (s *Links) inspect(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, strings.Join(verdict, "; "))
 	}
 	return nil
+}
+
+// quickChecked returns what SQLite's quick check says: one line, "ok", of a file that is whole.
+func quickChecked(ctx context.Context, db *sql.DB) (verdict []string, err error) {
+	rows, err := db.QueryContext(ctx, sqlQuickCheck)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		verdict = append(verdict, line)
+	}
+	return verdict, rows.Err()
 }
