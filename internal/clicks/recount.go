@@ -57,6 +57,7 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 	if len(segments) == 0 {
 		return Recount{Days: map[LinkDay]Counts{}}, nil
 	}
+	lost := missing(dir, segments, upTo)
 	torn, err := leaveOutTorn(dir, segments, upTo)
 	if err != nil {
 		return Recount{}, err
@@ -73,7 +74,7 @@ func RecountDir(ctx context.Context, dir string, first uint32, upTo Position, to
 	}}
 	defer r.Close()
 	c := recounter{first: first, days: map[string]*Counts{}, result: Recount{Torn: torn}}
-	c.result.Damages = missing(dir, segments, upTo)
+	c.result.Damages = lost
 	for n := 0; ; n++ {
 		b, err := nextGood(r, func(d *DamageError) { c.result.Damages = append(c.result.Damages, d) })
 		if errors.Is(err, io.EOF) {

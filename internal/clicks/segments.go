@@ -55,9 +55,19 @@ func (l *Log) recover() error {
 		return err
 	}
 	if n := len(found); n > 0 {
-		last := &found[n-1]
-		if last.size, err = l.cutTail(filepath.Join(l.cfg.Dir, segmentName(last.number)), *last); err != nil {
+		last, name := &found[n-1], filepath.Join(l.cfg.Dir, segmentName(found[n-1].number))
+		was := last.size
+		if last.size, err = l.cutTail(name, *last); err != nil {
 			return err
+		}
+		if was > 0 && last.size == 0 { // else the next start would miss what it held
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+			found = found[:n-1]
+		}
+		if n = len(found); n > 0 {
+			last = &found[n-1]
 		}
 		l.end = Position{last.number, last.size}
 		l.synced = l.end
