@@ -137,7 +137,7 @@ func readFile(ctx context.Context, from string, f File, to io.Writer, told func(
 func Prepare(data string) error {
 	data = filepath.Clean(data)
 	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
-		return nil //nolint:nilerr // whoever locks the folder says what is wrong with it
+		return nil // whoever locks the folder says what is wrong with it
 	}
 	making := data + ".restoring"
 	if err := os.MkdirAll(filepath.Join(making, partialFolder), 0o750); err != nil {
