@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,9 @@ func control() (four, sixteen netip.Addr) {
 // shapes are what an address may look like on a disk.
 func shapes(a netip.Addr) (texts [][]byte, raw [][]byte) {
 	for _, text := range []string{a.String(), a.StringExpanded()} {
-		texts = append(texts, []byte(text), []byte(strings.ToUpper(text)))
+		for _, text := range []string{text, url.QueryEscape(text)} { // as it is, and in a query
+			texts = append(texts, []byte(text), []byte(strings.ToUpper(text)))
+		}
 	}
 	b := a.AsSlice()
 	back := slices.Clone(b)
