@@ -175,9 +175,9 @@ func (c *Capture) begin() {
 }
 
 // yieldEvery is how many clicks are written between two pauses for goroutines that are
-// ready, redirects that were read among them: about 20 µs. Those still in the network
+// ready, redirects that were read among them: about 15 µs. Those still in the network
 // are let in by the kernel (docs/decisions/0012).
-const yieldEvery = 64
+const yieldEvery = 16
 
 // add moves one click of shard i into the block.
 func (c *Capture) add(ctx context.Context, i int) {
