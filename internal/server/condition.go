@@ -147,52 +147,68 @@ func (s *Server) listConditions() []httpapi.ListHealth {
 	return all
 }
 
+// concernList is what an operator should look at, the gravest apart.
+type concernList struct{ grave, others []httpapi.Concern }
+
+func (l *concernList) add(name string, grave bool, text string, args ...any) {
+	c := httpapi.Concern{Name: name, Grave: grave, Text: fmt.Sprintf(text, args...)}
+	if grave {
+		l.grave = append(l.grave, c)
+	} else {
+		l.others = append(l.others, c)
+	}
+}
+
 // concerns says what of a condition an operator should look at, the gravest first.
 func concerns(h *httpapi.Health, w sending) []httpapi.Concern {
-	grave, others := []httpapi.Concern{}, []httpapi.Concern(nil)
-	add := func(name string, is bool, text string, args ...any) {
-		c := httpapi.Concern{Name: name, Grave: is, Text: fmt.Sprintf(text, args...)}
-		if is {
-			grave = append(grave, c)
-		} else {
-			others = append(others, c)
-		}
-	}
+	l := &concernList{grave: []httpapi.Concern{}}
 	if h.Status != healthy {
-		add("not-ready", true, "The server wants no traffic: it is %s.", h.Status)
+		l.add("not-ready", true, "The server wants no traffic: it is %s.", h.Status)
 	}
 	if free := h.Disk.FreeBytes; free != nil && *free < littleRoom {
-		add("disk", *free < leastRoom, "%d MiB are free on the disk of the data folder.", *free>>20)
+		l.add("disk", *free < leastRoom, "%d MiB are free on the disk of the data folder.", *free>>20)
 	}
-	if n := h.Clicks.Dropped; n > 0 {
-		add("clicks-dropped", true, "%d clicks are in no statistics: the memory for them was full.", n)
+	l.addLost(&h.Clicks)
+	l.addUnsent(h, w)
+	l.addUncounted(h)
+	l.addLinks(h)
+	l.addUpkeep(h)
+	return append(l.grave, l.others...)
+}
+
+// addLost is about clicks that no statistics will ever have.
+func (l *concernList) addLost(c *httpapi.ClickHealth) {
+	if n := c.Dropped; n > 0 {
+		l.add("clicks-dropped", true, "%d clicks are in no statistics: the memory for them was full.", n)
 	}
-	if n := h.Clicks.Lost; n > 0 {
-		add("clicks-lost", true, "%d clicks are in no statistics: the click log was full before they were counted.", n)
+	if n := c.Lost; n > 0 {
+		l.add("clicks-lost", true, "%d clicks are in no statistics: the click log was full before they were counted.", n)
 	}
-	if n := h.Clicks.Killed; n > 0 {
-		add("clicks-killed", false, "%d clicks are in no statistics: the server before was killed.", n)
+	if n := c.Killed; n > 0 {
+		l.add("clicks-killed", false, "%d clicks are in no statistics: the server before was killed.", n)
 	}
-	if h.Clicks.KilledUnknown {
-		add("clicks-killed", false, "The server before was killed or its machine went down; nobody knows how many clicks that cost, 1.1 seconds of them at most while the machine ran.")
+	if c.KilledUnknown {
+		l.add("clicks-killed", false, "The server before was killed or its machine went down; nobody knows how many clicks that cost, 1.1 seconds of them at most while the machine ran.")
 	}
+}
+
+// addUnsent is about clicks on their way to Kafka, here and at other servers.
+func (l *concernList) addUnsent(h *httpapi.Health, w sending) {
 	if age, is := w.unsent(h); is {
-		add("clicks-unsent", age > farBehind || w.reached.IsZero(), "Kafka has taken nothing of this server for %s; %d KiB of clicks wait. /readyz and the log say why.", age.Round(time.Second), w.waiting>>10)
+		l.add("clicks-unsent", age > farBehind || w.reached.IsZero(), "Kafka has taken nothing of this server for %s; %d KiB of clicks wait. /readyz and the log say why.", age.Round(time.Second), w.waiting>>10)
 	}
 	if w.unknown {
-		add("clicks-unknown", true, "The database of links cannot be told that this server takes clicks: other servers may call statistics complete that lack them. The log says why.")
+		l.add("clicks-unknown", true, "The database of links cannot be told that this server takes clicks: other servers may call statistics complete that lack them. The log says why.")
 	}
 	if w.silent > 0 {
-		add("servers-silent", true, "%d servers have said nothing for ten minutes, and may hold clicks: statistics are not complete until they are back. curt clicks servers names them, curt clicks forget gives one up.", w.silent)
+		l.add("servers-silent", true, "%d servers have said nothing for ten minutes, and may hold clicks: statistics are not complete until they are back. curt clicks servers names them, curt clicks forget gives one up.", w.silent)
 	}
+}
+
+// addUncounted is about statistics that lack clicks for now.
+func (l *concernList) addUncounted(h *httpapi.Health) {
 	if since := h.Clicks.UnstoredSince; since != nil {
-		add("statistics-not-stored", true, "For %s counts cannot be written: they are in memory and in the click log alone. The log says why.", h.At.Sub(*since).Round(time.Second))
-	}
-	if n := h.Links.Damaged; n > 0 {
-		add("links-damaged", true, "%d links are damaged, among them %s. curt doctor names them; each can be deleted.", n, h.Links.Example)
-	}
-	if failed := h.Cache.FailedAt; failed != nil && h.At.Sub(*failed) < lately {
-		add("links-unanswered", true, "Visitors were answered 503 within the last ten minutes: the link store did not answer. The log says why.")
+		l.add("statistics-not-stored", true, "For %s counts cannot be written: they are in memory and in the click log alone. The log says why.", h.At.Sub(*since).Round(time.Second))
 	}
 	since := h.StartedAt
 	if h.Clicks.UpdatedAt != nil {
@@ -202,21 +218,33 @@ func concerns(h *httpapi.Health, w sending) []httpapi.Concern {
 		since = *c
 	}
 	if age := h.At.Sub(since); age > behind {
-		add("statistics-behind", age > farBehind, "The statistics are %s behind.", age.Round(time.Second))
+		l.add("statistics-behind", age > farBehind, "The statistics are %s behind.", age.Round(time.Second))
 	}
-	for _, l := range h.Lists {
-		if l.Unusable > 0 {
-			add("list-unusable", true, "The newest version of %d of the %s cannot be used; the log says why.", l.Unusable, l.Name)
+}
+
+func (l *concernList) addLinks(h *httpapi.Health) {
+	if n := h.Links.Damaged; n > 0 {
+		l.add("links-damaged", true, "%d links are damaged, among them %s. curt doctor names them.", n, h.Links.Example)
+	}
+	if failed := h.Cache.FailedAt; failed != nil && h.At.Sub(*failed) < lately {
+		l.add("links-unanswered", true, "Visitors were answered 503 within the last ten minutes: the link store did not answer. The log says why.")
+	}
+	if !h.Search.Complete {
+		l.add("search-incomplete", false, "The search does not know every link yet.")
+	}
+}
+
+// addUpkeep is about what operators and moderators have to renew or decide.
+func (l *concernList) addUpkeep(h *httpapi.Health) {
+	for _, list := range h.Lists {
+		if list.Unusable > 0 {
+			l.add("list-unusable", true, "The newest version of %d of the %s cannot be used; the log says why.", list.Unusable, list.Name)
 		}
 	}
 	if ends := h.CertificateExpiresAt; ends != nil && ends.Sub(h.At) < endsSoon {
-		add("certificate", ends.Sub(h.At) < endsNow, "The certificate ends on %s.", ends.Format(time.DateOnly))
+		l.add("certificate", ends.Sub(h.At) < endsNow, "The certificate ends on %s.", ends.Format(time.DateOnly))
 	}
 	if n := h.Reviews.Overdue; n > 0 {
-		add("reviews-overdue", false, "%d reviews have waited too long.", n)
+		l.add("reviews-overdue", false, "%d reviews have waited too long.", n)
 	}
-	if !h.Search.Complete {
-		add("search-incomplete", false, "The search does not know every link yet.")
-	}
-	return append(grave, others...)
 }
