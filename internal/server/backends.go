@@ -126,6 +126,9 @@ func notWhole(folder string, err error) error {
 	if lost, ok := errors.AsType[*sqlite.LostError](err); ok {
 		return &config.Error{Setting: "CURT_DATA", Value: folder, Want: lost.Error()}
 	}
+	if errors.Is(err, sqlite.ErrUnfit) {
+		return &config.Error{Setting: "CURT_DATA", Value: folder, Want: sqlite.ErrUnfit.Error()}
+	}
 	if errors.Is(err, sqlite.ErrGone) {
 		return &config.Error{Setting: "CURT_DATA", Value: folder, Want: err.Error()}
 	}

@@ -138,7 +138,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + config.ListReaders + aheadConns + 1, migrations: migrations, secureDelete: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open links: %w", broken(config.Path, err))
+		return nil, fmt.Errorf("open links: %w", outlook.unfit(broken(config.Path, err)))
 	}
 	s := &Links{
 		config: config, handles: h,
@@ -149,7 +149,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		err = s.settle(ctx, outlook)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open links: %w", err), h.close())
+		return nil, errors.Join(fmt.Errorf("open links: %w", outlook.unfit(err)), h.close())
 	}
 	return s, nil
 }

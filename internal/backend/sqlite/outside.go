@@ -45,14 +45,20 @@ func (e *LostError) Error() string { return e.What + waysOn }
 // make the same codes again.
 var ErrGone = errors.New("its links are gone")
 
+// ErrUnfit means that SQLite found curt.db damaged while it brought in a write-ahead log that
+// holds: one of the two is of another time, as where one file was put back alone.
+var ErrUnfit = errors.New("curt.db and curt.db-wal do not belong together, or curt.db is damaged; bring a backup back with curt restore --force")
+
 // Outlook is what a look at a curt.db that nobody has open finds, without SQLite.
 type Outlook struct {
 	Lost      *LostError // nil = nothing that was confirmed is known to be missing
 	New       bool       // there is no state file: the folder is new, or from before there was one
 	Spoiled   bool       // the state file is damaged
+	Missing   bool       // New, and there was a state file once: only the opened store tells
 	Elsewhere bool       // this is not the folder that the state file was written in
 
-	state statefile.State // zero where New or Spoiled
+	state  statefile.State // zero where New or Spoiled
+	frames int             // of the log, which SQLite will use
 }
 
 // Look looks, and changes nothing. An error that is not ErrGone is one of reading.
@@ -86,9 +92,17 @@ func Look(ctx context.Context, path string) (o Outlook, err error) {
 	}
 	log, err := walfile.Examine(path)
 	if err == nil {
-		o.Lost = o.lost(ctx, path, log)
+		o.Lost, o.frames = o.lost(ctx, path, log), log.Frames
 	}
 	return o, err
+}
+
+// unfit says of an error of opening what it means where there was a log.
+func (o *Outlook) unfit(err error) error {
+	if o.frames > 0 && resultCode(err)&0xff == codeCorrupt && !errors.Is(err, ErrUnreadable) {
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	return err
 }
 
 // lost says what the log lacks that was confirmed.
@@ -166,6 +180,8 @@ func (s *Links) settle(ctx context.Context, o Outlook) error {
 	if err != nil {
 		return fmt.Errorf("read the generation: %w", err)
 	}
+	// Only a store that had a state file has a generation.
+	o.Missing = o.New && stored > 0
 	unknown, err := s.unknownIDs(ctx, o.state.Leases)
 	if err != nil {
 		return err
@@ -200,7 +216,7 @@ func (s *Links) settle(ctx context.Context, o Outlook) error {
 // returns how many ids of each counter were skipped.
 func (s *Links) skipTaken(ctx context.Context, o Outlook) (skipped map[string]uint64, err error) {
 	skipped = map[string]uint64{}
-	apart := o.Elsewhere || o.Spoiled || o.New && o.Lost != nil
+	apart := o.Elsewhere || o.Spoiled || o.Missing || o.New && o.Lost != nil
 	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
 		counter := codegen.Counter(codegen.DefaultPrefix, length)
 		ids, err := codegen.SkipPast(ctx, s, codegen.DefaultPrefix, length, o.state.Leases[counter])
@@ -230,7 +246,10 @@ func (s *Links) tellOutlook(ctx context.Context, o Outlook, older bool, unknown 
 	if o.Spoiled {
 		log.WarnContext(ctx, "the state file of curt.db was damaged and is made anew; ids were skipped, so that no code is given away twice", ids)
 	}
-	if o.Lost == nil && (older || len(skipped) > 0 && !o.Elsewhere && !o.Spoiled) {
+	if o.Missing {
+		log.WarnContext(ctx, "the state file of curt.db is missing and is made anew; ids were skipped, so that no code is given away twice", ids)
+	}
+	if o.Lost == nil && (older || len(skipped) > 0 && !o.Elsewhere && !o.Spoiled && !o.Missing) {
 		log.WarnContext(ctx, "curt.db is older than what its folder knows of it; links made since are gone, and no code of theirs is given away again",
 			slog.Int64("links_at_most", unknown), ids)
 	}

@@ -65,7 +65,9 @@ var _ clicks.RollupStore = (*Rollups)(nil)
 // errClosed is what a Rollups answers after Close.
 var errClosed = errors.New("clicks.db is closed")
 
-// OpenRollups opens or creates clicks.db and brings its schema up to date.
+// OpenRollups opens or creates clicks.db and brings its schema up to date. A file that is
+// shorter than it says is ErrCut: SQLite reads zeros for what is missing, and counts would
+// be wrong without a word.
 func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 	config.WriterCacheKiB = cmp.Or(config.WriterCacheKiB, 2<<10)
 	config.ReaderCacheKiB = cmp.Or(config.ReaderCacheKiB, 1<<10)
@@ -79,6 +81,9 @@ func OpenRollups(ctx context.Context, config RollupsConfig) (*Rollups, error) {
 		config.Rest = func() {}
 	} else {
 		rows = rowsBetweenRests
+	}
+	if err := checkLength(config.Path); err != nil {
+		return nil, fmt.Errorf("open roll-ups: %w", err)
 	}
 	migrations, err := fs.Sub(rollupsMigrations, "migrations/clicks")
 	if err != nil {

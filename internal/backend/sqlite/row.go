@@ -50,6 +50,15 @@ func (s *scanner) optional() (n int64, there bool) {
 	return s.int(), true
 }
 
+// maybe reads a text that may be missing.
+func (s *scanner) maybe() (text string, there bool) {
+	if len(s.row) > 0 && s.row[0] == nil {
+		s.row = s.row[1:]
+		return "", false
+	}
+	return s.text(), true
+}
+
 func (s *scanner) text() string    { return next[string](s) }
 func (s *scanner) int() int64      { return next[int64](s) }
 func (s *scanner) bool() bool      { return next[int64](s) != 0 }
@@ -61,7 +70,7 @@ func scanLink(row []driver.Value) (n int64, l link.Link, err error) {
 	if state == (rowState{serves: true, owned: true, whole: true}) {
 		return n, l, nil
 	}
-	lost := &link.DamagedError{Key: l.Key, Err: fmt.Errorf("row %d is not what was written, and is redirected all the same: %w", n, ErrCorrupt)}
+	lost := &link.DamagedError{Key: l.Key, Err: fmt.Errorf("row %d is not what was written, but for where its code leads, if the code still leads to it: %w", n, ErrCorrupt)}
 	if state.owned {
 		lost.Workspace = l.Workspace
 	}
@@ -82,7 +91,8 @@ type rowState struct {
 func readLink(row []driver.Value) (n int64, l link.Link, state rowState) {
 	s := scanner{row: row}
 	n = s.int()
-	l.Workspace = link.WorkspaceID(s.text())
+	workspace, named := s.maybe() // no redirect asks for it
+	l.Workspace = link.WorkspaceID(workspace)
 	copy(l.ID[:], next[[]byte](&s))
 	l.Key = link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
 	l.Minted = s.bool()
@@ -100,8 +110,8 @@ func readLink(row []driver.Value) (n int64, l link.Link, state rowState) {
 	first, bears := s.optional()
 	all, summed := s.optional()
 	state.serves = !s.bad && sum == checksum(l.Key, l.Target(), l.MaxClicks)
-	state.whole = ok && hash == digest(l.Destination) && (!summed || all == whole(n, &l))
-	state.owned = first == origin(&l)
+	state.whole = ok && named && hash == digest(l.Destination) && (!summed || all == whole(n, &l))
+	state.owned = named && first == origin(&l)
 	if !bears {
 		state.owned = state.serves && state.whole
 	}
