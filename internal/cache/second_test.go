@@ -291,7 +291,7 @@ func TestOneReadOfAStampede(t *testing.T) {
 		s.OnLookup(func(context.Context, link.Key) error { time.Sleep(10 * time.Millisecond); return nil })
 		all := []*cache.Tiered{process(t, s, l2, b), process(t, s, l2, b), process(t, s, l2, b)}
 		time.Sleep(2 * time.Second)
-		for range 3000 {
+		for range 600 {
 			for _, c := range all {
 				go func() { _, _ = c.Lookup(context.Background(), key("a")) }()
 			}

@@ -141,6 +141,7 @@ func (a *archive) must(t *testing.T, inserted uint64, whole string, change func(
 
 // TestReplay takes away what was counted, in the ways in which it may be lost, and brings it back.
 func TestReplay(t *testing.T) {
+	testkit.Unraced(t)
 	a := archived(t)
 	want := worker.Compared{Kafka: uint64(a.of), Rows: uint64(a.of)}
 	got := a.compare(t)

@@ -18,6 +18,7 @@ import (
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
 	"curt/internal/link"
+	"curt/internal/testkit"
 	"curt/internal/worker"
 )
 
@@ -312,6 +313,7 @@ func awaitEnds(t *testing.T, l *ledger, sent map[clicks.EventID]bool, partitions
 
 // TestControls shows that the test above sees what the protocol is for.
 func TestControls(t *testing.T) {
+	testkit.Unraced(t)
 	for name, change := range map[string]func(*worker.Config){
 		"commit after the insert": (*worker.Config).CommitLate,
 		"no look at the sequence": (*worker.Config).CountAgain,

@@ -91,6 +91,7 @@ func (p *plant) neverHeard(t *testing.T, at time.Time) {
 // by every server, from before the first of them. It says so itself. With the right
 // address on the same folder they come; without its folder, an operator gives it up.
 func TestAServerThatNeverReachesKafka(t *testing.T) {
+	testkit.Faults(t)
 	p := build(t, 1, 1, 1)
 	api := p.startWith(t, t.TempDir(), "CURT_ROLE=api")
 	_, site := p.any(p.sites)

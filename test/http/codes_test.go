@@ -21,7 +21,7 @@ func TestCodesAreHandedOutOnce(t *testing.T) {
 			owner := map[string]string{}
 			for range 2 {
 				s := curttest.Start(t, options)
-				for _, l := range makeTogether(t, s, 1000) {
+				for _, l := range makeTogether(t, s, 400) {
 					if first, twice := owner[l.Code]; twice {
 						t.Errorf("%s was given to %s and %s", l.Code, first, l.LongURL)
 					}

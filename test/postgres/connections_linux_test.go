@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,10 +33,7 @@ func TestConnectionsAreASetting(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }() // ends the transaction
-			if _, err := c.Exec(t.Context(), "BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE", pgx.QueryExecModeSimpleProtocol); err != nil {
-				t.Fatal(err)
-			}
+			defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
 			defer ask(t, n)()
 			counter, err := pgx.Connect(t.Context(), url) // within a transaction the answer would stay what it was
 			if err != nil {
@@ -44,11 +42,7 @@ func TestConnectionsAreASetting(t *testing.T) {
 			defer func() { _ = counter.Close(context.WithoutCancel(t.Context())) }()
 			open := 0
 			eventually(t, fmt.Sprintf("%d connections", tt.want), func() bool {
-				err := counter.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-					WHERE datname = current_database() AND application_name = 'curt'`).Scan(&open)
-				if err != nil {
-					t.Fatal(err)
-				}
+				open = connectionsWhileLocked(t, c, counter, tt.want)
 				return open >= tt.want
 			})
 			if open != tt.want {
@@ -56,6 +50,27 @@ func TestConnectionsAreASetting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// connectionsWhileLocked locks the links for less time than the server waits for an answer, so
+// that it gives up no connection, and returns how many it has then, or as soon as they are enough.
+func connectionsWhileLocked(t *testing.T, locker, counter *pgx.Conn, enough int) (open int) {
+	t.Helper()
+	run := func(statement string) {
+		if _, err := locker.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
+	defer run("ROLLBACK")
+	for until := time.Now().Add(time.Second); open < enough && time.Now().Before(until); {
+		err := counter.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'curt'`).Scan(&open)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open
 }
 
 // ask keeps all connections of a server to its database busy, until end is called.

@@ -305,7 +305,7 @@ func (f *flips) run(stride int) {
 // with every byte.
 func TestOneBitCostsOneRow(t *testing.T) {
 	t.Parallel()
-	newFlips(t).run(5)
+	newFlips(t).run(11)
 }
 
 func TestEachByteCostsOneRow(t *testing.T) {
