@@ -118,7 +118,7 @@ func (s service) with(t *testing.T, a auth.Authenticator) http.Handler {
 func TestAStreamEndsWithItsKey(t *testing.T) {
 	for name, end := range map[string]func(context.Context, *auth.Keys, auth.Caller, link.ID) error{
 		"revoked": func(ctx context.Context, k *auth.Keys, admin auth.Caller, id link.ID) error {
-			return k.Revoke(ctx, admin, id)
+			return k.Revoke(ctx, admin, id, false)
 		},
 		"rotated": func(ctx context.Context, k *auth.Keys, admin auth.Caller, id link.ID) error {
 			_, _, err := k.Rotate(ctx, time.Now(), admin, id, 0)

@@ -84,7 +84,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
-	p.Shares = auth.NewShares(authtest.NewMemoryShares(), zeros{}) // examples show a share
+	p.Shares = auth.NewShares(authtest.NewMemoryShares(), s.keys, zeros{}) // examples show a share
 	for _, f := range change {
 		f(&p)
 	}

@@ -257,7 +257,9 @@ func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *red
 }
 
 // shares are what lets others read the statistics of a link.
-func (s *Server) shares() *auth.Shares { return auth.NewShares(s.accounts.shares, rand.Reader) }
+func (s *Server) shares() *auth.Shares {
+	return auth.NewShares(s.accounts.shares, s.accounts.keys, rand.Reader)
+}
 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
