@@ -214,7 +214,7 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 	}
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log,
+		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log, Transport: transport(s.config),
 		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }
