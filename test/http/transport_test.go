@@ -44,8 +44,15 @@ func trusting(t *testing.T, cert string) *http.Client {
 	}
 }
 
+// got is what came back.
+type got struct {
+	status, major int
+	header        http.Header
+	body          string
+}
+
 // get asks with the admin key.
-func get(t *testing.T, c *http.Client, url string) (*http.Response, string) {
+func get(t *testing.T, c *http.Client, url string) got {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -61,7 +68,7 @@ func get(t *testing.T, c *http.Client, url string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, string(body)
+	return got{res.StatusCode, res.ProtoMajor, res.Header, string(body)}
 }
 
 // TestTheAPIsListenerSpeaksTLS: where certificates are set no key travels in clear, on
@@ -80,9 +87,8 @@ func TestTheAPIsListenerSpeaksTLS(t *testing.T) {
 			}
 			api, c := apiAddr(t, s), trusting(t, cert)
 			const said = "max-age=31536000"
-			res, body := get(t, c, "https://"+api+"/api/v1/keys/self")
-			if res.StatusCode != http.StatusOK || res.ProtoMajor != 2 || res.Header.Get("Strict-Transport-Security") != said {
-				t.Errorf("the API answers %s %s %v %s", res.Proto, res.Status, res.Header, body)
+			if a := get(t, c, "https://"+api+"/api/v1/keys/self"); a.status != http.StatusOK || a.major != 2 || a.header.Get("Strict-Transport-Security") != said {
+				t.Errorf("the API answers %+v", a)
 			}
 			plain, err := curttest.Dial(t.Context(), api)
 			if err != nil {
@@ -99,14 +105,15 @@ func TestTheAPIsListenerSpeaksTLS(t *testing.T) {
 			}
 			made.Header.Set("Authorization", "Bearer "+curttest.Key)
 			made.Header.Set("Content-Type", "application/json")
-			if res, err = c.Do(made); err != nil || res.StatusCode != http.StatusCreated {
+			res, err := c.Do(made)
+			if err != nil || res.StatusCode != http.StatusCreated {
 				t.Fatalf("%v %v", res, err)
 			}
 			_ = res.Body.Close()
 			// From the store, and prepared; what is none, and a page.
 			for _, path := range []string{"/abc", "/abc", "/none", "/abc+", "/abc/qr", "/"} {
-				if res, _ := get(t, c, "https://"+s.Addr+path); res.Header.Get("Strict-Transport-Security") != said || len(res.Header.Values("Strict-Transport-Security")) != 1 {
-					t.Errorf("%s says %v", path, res.Header)
+				if a := get(t, c, "https://"+s.Addr+path); a.header.Get("Strict-Transport-Security") != said || len(a.header.Values("Strict-Transport-Security")) != 1 {
+					t.Errorf("%s says %v", path, a.header)
 				}
 			}
 		})
@@ -182,8 +189,8 @@ func TestKeysInClearAreToldOf(t *testing.T) {
 			for _, ask := range [][]string{{"config", "check"}, {"doctor"}} {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				cmd := exec.CommandContext(ctx, os.Getenv("CURT_BIN"), ask...) //nolint:gosec // the binary that is tested
-				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CURT_DATA="+t.TempDir(), "CURT_ADMIN_KEY="+curttest.Key, "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="}, c.env...)
+				cmd := exec.CommandContext(ctx, os.Getenv("CURT_BIN"), ask...)
+				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CURT_DATA=" + t.TempDir(), "CURT_ADMIN_KEY=" + curttest.Key, "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="}, c.env...)
 				out, _ := cmd.CombinedOutput() // it fails for other doubts, too
 				if told := strings.Contains(string(out), "API keys travel in clear"); told != c.told {
 					t.Errorf("%v told of it: %v, want %v\n%s", ask, told, c.told, out)
