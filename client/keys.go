@@ -74,9 +74,14 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	return made, err
 }
 
-// RevokeKey ends a key for good.
+// RevokeKey ends a key for good, and with it the shares that it made.
 func (c *Client) RevokeKey(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, keyPath(id), nil, nil, nil)
+}
+
+// RevokeKeyOnly ends a key for good; the shares that it made go on.
+func (c *Client) RevokeKeyOnly(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, keyPath(id), url.Values{"keep_shares": {"true"}}, nil, nil)
 }
 
 func keyPath(id string) string { return keysPath + "/" + url.PathEscape(id) }

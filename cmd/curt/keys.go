@@ -99,20 +99,29 @@ func keyColumns() []column[client.Key] {
 type keysRevokeCmd struct {
 	api
 
-	ID  string `arg:"" help:"Id of the key."`
-	Yes bool   `short:"y" help:"Do not ask."`
+	ID         string `arg:"" help:"Id of the key."`
+	KeepShares bool   `help:"Let the shares of statistics that it made go on."`
+	Yes        bool   `short:"y" help:"Do not ask."`
 }
 
 // Run revokes a key.
 func (c *keysRevokeCmd) Run(ctx context.Context, t terminal) error {
-	if err := t.confirm(ctx, c.Yes, "Revoke key "+c.ID+" for good? Programs that use it stop working."); err != nil {
+	what := "Programs that use it stop working, and what it shared ends."
+	if c.KeepShares {
+		what = "Programs that use it stop working; what it shared goes on."
+	}
+	if err := t.confirm(ctx, c.Yes, "Revoke key "+c.ID+" for good? "+what); err != nil {
 		return err
 	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	if err := api.RevokeKey(ctx, c.ID); err != nil {
+	revoke := api.RevokeKey
+	if c.KeepShares {
+		revoke = api.RevokeKeyOnly
+	}
+	if err := revoke(ctx, c.ID); err != nil {
 		return fmt.Errorf("revoke key %s: %w", c.ID, err)
 	}
 	t.note("revoked %s", c.ID)

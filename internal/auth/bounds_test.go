@@ -158,16 +158,16 @@ func (lostShares) Drop(context.Context, link.Key) error { return link.ErrUnavail
 
 func TestSharesOfAStoreThatIsAway(t *testing.T) {
 	k := link.Key{Code: "abc"}
-	good := auth.NewShares(authtest.NewMemoryShares(), rand.Reader)
-	token, _, err := good.Make(t.Context(), noon(), k, "acme", time.Second)
+	good := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader)
+	token, _, err := good.Make(t.Context(), noon(), theAdmin(), k, "acme", time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := good.Make(t.Context(), noon(), k, "acme", auth.MaxShare); err != nil {
+	if _, _, err := good.Make(t.Context(), noon(), theAdmin(), k, "acme", auth.MaxShare); err != nil {
 		t.Errorf("the longest share: %v", err)
 	}
-	lost := auth.NewShares(lostShares{}, rand.Reader)
-	if token, _, err := lost.Make(t.Context(), noon(), k, "acme", time.Hour); !errors.Is(err, link.ErrUnavailable) || token != "" {
+	lost := auth.NewShares(lostShares{}, authtest.NewMemory(), rand.Reader)
+	if token, _, err := lost.Make(t.Context(), noon(), theAdmin(), k, "acme", time.Hour); !errors.Is(err, link.ErrUnavailable) || token != "" {
 		t.Errorf("make: %q, %v", token, err)
 	}
 	if who, err := lost.Open(t.Context(), noon(), k, token); !errors.Is(err, link.ErrUnavailable) || errors.Is(err, auth.ErrUnauthenticated) || len(who.Scopes) > 0 {
@@ -176,8 +176,8 @@ func TestSharesOfAStoreThatIsAway(t *testing.T) {
 	if err := lost.End(t.Context(), k); !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("end: %v", err)
 	}
-	dark := auth.NewShares(authtest.NewMemoryShares(), failingReader{})
-	if token, _, err := dark.Make(t.Context(), noon(), k, "acme", time.Hour); err == nil || token != "" {
+	dark := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), failingReader{})
+	if token, _, err := dark.Make(t.Context(), noon(), theAdmin(), k, "acme", time.Hour); err == nil || token != "" {
 		t.Errorf("make without random bits: %q, %v", token, err)
 	}
 }

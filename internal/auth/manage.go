@@ -98,13 +98,14 @@ func (k *Keys) List(ctx context.Context, who Caller, f KeyFilter, p KeyPage) (ke
 }
 
 // Revoke ends a key for good: no request that this process answers afterwards is
-// its, and none of another process a second later. A key may revoke itself.
-func (k *Keys) Revoke(ctx context.Context, who Caller, id link.ID) error {
+// its, and none of another process a second later. The shares that it made end with it,
+// everywhere at once, unless keepShares asks for them to go on. A key may revoke itself.
+func (k *Keys) Revoke(ctx context.Context, who Caller, id link.ID, keepShares bool) error {
 	if err := mayManage(who); err != nil {
 		return err
 	}
 	defer k.finder.forget()
-	return k.finder.store.Revoke(ctx, id)
+	return k.finder.store.Revoke(ctx, id, keepShares)
 }
 
 // Rotate gives a key another secret and returns it, this once. The one before works

@@ -20,8 +20,15 @@ const MaxShare = 366 * 24 * time.Hour
 // shareMAC is how many bytes of the HMAC a token carries: 128 bits are not guessed.
 const shareMAC = 16
 
-// shareSize is a token before base64: the seconds of its end, and the MAC.
-const shareSize = 8 + shareMAC
+// A token before base64 is the seconds of its end, the id of the key that made it, which
+// is zero for the admin key, and the MAC of both. Tokens of releases that did not know who
+// made them lack the id, and go on to their end.
+const (
+	shareEnd       = 8
+	shareSaid      = shareEnd + len(link.ID{})
+	shareSize      = shareSaid + shareMAC
+	shareOldestLen = shareEnd + shareMAC
+)
 
 // shareID is the KeyID of who shows a share.
 const shareID = "share"
@@ -52,18 +59,24 @@ type ShareStore interface {
 
 // Shares makes and reads tokens that let whoever holds one read the statistics of one
 // link, until an instant. Each link has a secret of its own, so that all its tokens end
-// with it and no other link's do. It is safe for many goroutines.
+// with it and no other link's do. A token also ends with the key that made it, unless that
+// was revoked so that its shares go on. It is safe for many goroutines.
 type Shares struct {
 	store  ShareStore
+	keys   Store // of those who made them
 	random io.Reader
 }
 
-// NewShares returns Shares over a store; random is normally crypto/rand.Reader.
-func NewShares(store ShareStore, random io.Reader) *Shares { return &Shares{store, random} }
+// NewShares returns Shares over a store, made by the keys of another; random is normally
+// crypto/rand.Reader.
+func NewShares(store ShareStore, keys Store, random io.Reader) *Shares {
+	return &Shares{store, keys, random}
+}
 
-// Make returns a token for k that ends with the second of its end. The caller has made
-// sure that who asks may share the link, which belongs to the workspace.
-func (s *Shares) Make(ctx context.Context, now time.Time, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
+// Make returns a token for k that ends with the second of its end, or before it with who
+// asks. The caller has made sure that who asks may share the link, which belongs to the
+// workspace.
+func (s *Shares) Make(ctx context.Context, now time.Time, who Caller, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
 	if lasts < time.Second || lasts > MaxShare {
 		return "", ends, invalid("expires_in", "want 1 to %d seconds", int(MaxShare.Seconds()))
 	}
@@ -76,8 +89,11 @@ func (s *Shares) Make(ctx context.Context, now time.Time, k link.Key, w link.Wor
 	}
 	ends = now.Add(lasts).UTC().Truncate(time.Second)
 	var b [shareSize]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(ends.Unix()))
-	secret.sign(b[8:], k, b[:8])
+	binary.BigEndian.PutUint64(b[:shareEnd], uint64(ends.Unix()))
+	if id, err := link.ParseID(who.KeyID); err == nil { // the admin key has no id, and is not revoked
+		copy(b[shareEnd:], id[:])
+	}
+	secret.sign(b[shareSaid:], k, b[:shareSaid])
 	return base64.RawURLEncoding.EncodeToString(b[:]), ends, nil
 }
 
@@ -97,14 +113,19 @@ func (s *ShareSecret) sign(mac []byte, k link.Key, said []byte) {
 // ErrUnauthenticated.
 func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token string) (Caller, error) {
 	refused := fmt.Errorf("%w: no share of this link", ErrUnauthenticated)
-	if len(token) != base64.RawURLEncoding.EncodedLen(shareSize) { // the decoder would skip line ends
+	said := shareSaid
+	switch len(token) { // the decoder would skip line ends
+	case base64.RawURLEncoding.EncodedLen(shareSize):
+	case base64.RawURLEncoding.EncodedLen(shareOldestLen):
+		said = shareEnd
+	default:
 		return Caller{}, refused
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) != shareSize {
+	if err != nil || len(b) != said+shareMAC {
 		return Caller{}, refused
 	}
-	ends := binary.BigEndian.Uint64(b[:8])
+	ends := binary.BigEndian.Uint64(b[:shareEnd])
 	if now.Unix() < 0 || uint64(now.Unix()) >= ends {
 		return Caller{}, refused
 	}
@@ -116,9 +137,18 @@ func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token stri
 		return Caller{}, fmt.Errorf("read the share of %s: %w", k, err)
 	}
 	var mac [shareMAC]byte
-	secret.sign(mac[:], k, b[:8])
-	if !hmac.Equal(mac[:], b[8:]) {
+	secret.sign(mac[:], k, b[:said])
+	if !hmac.Equal(mac[:], b[said:]) {
 		return Caller{}, refused
+	}
+	var maker link.ID
+	if copy(maker[:], b[shareEnd:said]); !maker.IsZero() {
+		switch stands, err := s.keys.Vouches(ctx, maker); {
+		case err != nil:
+			return Caller{}, fmt.Errorf("ask who shared %s: %w", k, err)
+		case !stands:
+			return Caller{}, refused
+		}
 	}
 	return Caller{KeyID: shareID, Workspace: secret.Workspace, Scopes: []Scope{StatsRead}}, nil
 }

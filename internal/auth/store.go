@@ -54,8 +54,13 @@ type Store interface {
 	// are made or revoked. Fewer than the limit = the end.
 	List(ctx context.Context, f KeyFilter, p KeyPage) ([]Key, error)
 
-	// Revoke forgets the key and all of its secrets, for good.
-	Revoke(ctx context.Context, id link.ID) error
+	// Revoke forgets the key and all of its secrets, for good. With keepShares what it
+	// shared stands; that is as durable as the rest, and in the same step.
+	Revoke(ctx context.Context, id link.ID, keepShares bool) error
+
+	// Vouches reports whether what a key shared stands: the key is there, be it expired,
+	// or was revoked with keepShares. Of an ID that never was a key's it is false.
+	Vouches(ctx context.Context, id link.ID) (bool, error)
 
 	// Rotate gives the key another secret. The one that was current works until the
 	// given time, and no more when that is zero; all before it stop at once.

@@ -120,17 +120,17 @@ func TestRevokedAndRotatedAtOnceHere(t *testing.T) {
 	r.accepts(t, "during the overlap", second, noon().Add(time.Minute-time.Millisecond))
 	r.refuses(t, "after the overlap", second, noon().Add(time.Minute))
 	r.accepts(t, "the third", third, noon().Add(time.Minute))
-	if err := r.Revoke(t.Context(), theAdmin(), k.ID); err != nil {
+	if err := r.Revoke(t.Context(), theAdmin(), k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	r.refuses(t, "revoked", third, noon())
-	if err := r.Revoke(t.Context(), theAdmin(), k.ID); !errors.Is(err, auth.ErrNoKey) {
+	if err := r.Revoke(t.Context(), theAdmin(), k.ID, false); !errors.Is(err, auth.ErrNoKey) {
 		t.Errorf("revoked again: %v", err)
 	}
 	// Another process would notice a second later.
 	other, secret := r.make(t)
 	r.accepts(t, "fresh", secret, noon())
-	if err := r.store.Revoke(t.Context(), other.ID); err != nil {
+	if err := r.store.Revoke(t.Context(), other.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	r.refuses(t, "revoked elsewhere", secret, noon().Add(time.Second))
@@ -168,7 +168,7 @@ func TestWhatWasReadBeforeARevocationIsNotRemembered(t *testing.T) {
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = r.show(t, secret, noon()) })
 	<-store.found
-	if err := r.Revoke(t.Context(), theAdmin(), k.ID); err != nil {
+	if err := r.Revoke(t.Context(), theAdmin(), k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	store.goOn <- struct{}{}
@@ -322,7 +322,7 @@ func TestOnlyAdminsManageKeys(t *testing.T) {
 		_, _, list := r.List(t.Context(), tt.who, auth.KeyFilter{Workspace: "acme"}, auth.KeyPage{Limit: 1})
 		_, _, create := r.Create(t.Context(), noon(), tt.who, auth.NewKeyRequest{})
 		_, _, rotate := r.Rotate(t.Context(), noon(), tt.who, k.ID, 0)
-		for _, err := range []error{get, list, create, rotate, r.Revoke(t.Context(), tt.who, k.ID)} {
+		for _, err := range []error{get, list, create, rotate, r.Revoke(t.Context(), tt.who, k.ID, false)} {
 			if !errors.Is(err, tt.want) {
 				t.Errorf("%+v: got %v, want %v", tt.who, err, tt.want)
 			}

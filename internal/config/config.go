@@ -47,8 +47,10 @@ type Config struct {
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
 	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
 	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener; above it those that are idle longest are closed, with the lane and without it. The limit of descriptors may lower it."`
-	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listener speaks TLS."`
+	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listeners of links and of the API speak TLS."`
 	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
+	HSTS           Days          `name:"hsts" default:"0s" env:"CURT_HSTS" help:"How long browsers shall ask this server's hosts by https only (Strict-Transport-Security), as 365d; it cannot be taken back sooner. 0s: nothing is said."`
+	Contacts       []string      `name:"security-contact" env:"CURT_SECURITY_CONTACT" help:"Whom to tell about holes in this installation, as mailto:security@example.com or https://…, separated by commas; shown at /.well-known/security.txt. Unset: there is none." empty:"none"`
 	DrainDelay     time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz says no before a stopping server closes its listener."`
 	DrainLimit     time.Duration `default:"5s" env:"CURT_DRAIN_LIMIT" help:"How long a stopping server waits for its connections."`
 	Fold           string        `default:"on" env:"CURT_FOLD" help:"on, or pause: clicks wait in the click log."`

@@ -49,6 +49,11 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--code-length=11", "CURT_CODE_LENGTH", "11"},
 		{"--trusted-proxies=10.0.0.0/8,everybody", "CURT_TRUSTED_PROXIES", "everybody"},
 		{"--tls-cert=/x.pem", "CURT_TLS_CERT", "/x.pem"},
+		{"--hsts=365d", "CURT_HSTS", "8760h"},
+		{"--security-contact=security@example.com", "CURT_SECURITY_CONTACT", "example.com"},
+		{"--security-contact=http://example.com/", "CURT_SECURITY_CONTACT", "http:"},
+		{"--security-contact=https://x/\r\nExpires:", "CURT_SECURITY_CONTACT", "https:"},
+		{"--security-contact=mailto:x", "CURT_SECURITY_CONTACT", "mailto:x"},
 		{"--drain-limit=-1s", "CURT_DRAIN_LIMIT", "-1s"},
 		{"--api-listen=8081", "CURT_API_LISTEN", "8081"},
 		{"--lane=yes", "CURT_LANE", "yes"},
@@ -184,6 +189,18 @@ func TestPrintedSettingsShowNoPassword(t *testing.T) {
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("not printed: %s\n%s", line, text)
+		}
+	}
+}
+
+func TestHowLongBrowsersMayBeHeldToHTTPS(t *testing.T) {
+	for lasts, want := range map[string]int{"731d": 1, "1ms": 1, "730d": 0, "1s": 0, "0s": 0} {
+		cfg, err := parse(t, "--base-url=https://x", "--hsts="+lasts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := cfg.Validate(); len(errs) != want {
+			t.Errorf("%s: %v", lasts, errs)
 		}
 	}
 }

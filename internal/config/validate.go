@@ -197,6 +197,31 @@ func (c Config) names(p *problems) {
 	}
 }
 
+// mostHSTS is what lists of browsers ask of those who never go back.
+const mostHSTS = Days(2 * 365 * 24 * time.Hour)
+
+// isContact reports whether RFC 9116 takes it for a Contact: a URI, on the web by https
+// only. It stands in a line of a file, so that nothing may end that.
+func isContact(text string) bool {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return false
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "https":
+		return u.Host != "" && u.User == nil
+	case "mailto":
+		name, host, ok := strings.Cut(u.Opaque, "@")
+		return ok && name != "" && host != ""
+	case "tel":
+		return u.Opaque != ""
+	}
+	return false
+}
+
 // isPort reports whether a URL has no port or a possible one.
 func isPort(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
@@ -211,6 +236,9 @@ func (c Config) together(p *problems) {
 	if c.AdminKey != "" && c.AdminKeyFile != "" {
 		p.add("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
 	}
+	if c.HSTS > 0 && c.TLSCert == "" && !strings.HasPrefix(c.BaseURL, "https://") {
+		p.add("CURT_HSTS", time.Duration(c.HSTS), "browsers heed it over https alone; set CURT_BASE_URL=https://… or CURT_TLS_CERT too")
+	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey == "":
 		p.add("CURT_TLS_CERT", c.TLSCert, "certificate and key go together; set CURT_TLS_KEY too")
@@ -223,6 +251,15 @@ func (c Config) together(p *problems) {
 func (c Config) numbers(p *problems) {
 	if len(c.Data) > maxPath {
 		p.add("CURT_DATA", c.Data, fmt.Sprintf("want a path of at most %d bytes, this one has %d", maxPath, len(c.Data)))
+	}
+	if c.HSTS < 0 || c.HSTS > mostHSTS || c.HSTS > 0 && c.HSTS < Days(time.Second) {
+		p.add("CURT_HSTS", time.Duration(c.HSTS), "want 0s to 730d")
+	}
+	p.distinct("CURT_SECURITY_CONTACT", c.Contacts)
+	for _, contact := range c.Contacts {
+		if contact != "" && !isContact(contact) {
+			p.add("CURT_SECURITY_CONTACT", contact, "want mailto:somebody@host, https://host/path or tel:+number, without spaces")
+		}
 	}
 	if c.CodeLength < 4 || c.CodeLength > 10 {
 		p.add("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")

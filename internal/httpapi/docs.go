@@ -29,7 +29,7 @@ type docsGroup struct {
 
 type docsOperation struct {
 	ID, Method, Path, Summary, Description string
-	Scope                                  string
+	Scope, Instead                         string
 	Anonymous                              bool
 	Parameters                             []docsParameter
 	Bodies                                 []docsBody
@@ -97,7 +97,7 @@ func docsOf(described *huma.OpenAPI, operations []*operation, problems []problem
 func operationDocs(op *operation) docsOperation {
 	d := docsOperation{
 		ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
-		Scope: string(op.scope), Anonymous: op.anonymous, Examples: docsExamples(op),
+		Scope: string(op.scope), Instead: string(op.instead), Anonymous: op.anonymous, Examples: docsExamples(op),
 	}
 	for _, p := range op.Parameters {
 		d.Parameters = append(d.Parameters, docsParameter{p.Name, p.In, p.Description, p.Required, typeOf(p.Schema)})

@@ -18,6 +18,7 @@ func IfMatch(lines ...string) (shorten.Match, error) { return ifMatch(http.Heade
 type Route struct {
 	Method, Path string
 	Scope        auth.Scope
+	Instead      auth.Scope
 	Anonymous    bool
 	Open, Owned  bool
 	HasBody      bool
@@ -28,7 +29,7 @@ type Route struct {
 func Routes() []Route {
 	var routes []Route
 	for _, op := range new(api).operations(describe(http.NewServeMux(), "").OpenAPI().Components.Schemas) {
-		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
+		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Instead: op.instead, Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
 			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {
 				r.Success = n

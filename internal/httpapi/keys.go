@@ -91,7 +91,9 @@ func (a *api) keyOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodDelete, Path: keysPath + "/{id}", OperationID: "revoke-key", Summary: "Revoke an API key for good",
-				Parameters: []*huma.Param{id}, Responses: d.answers(204, "The key is revoked.", nil, nil, 404, 507),
+				Description: "Requests with it are refused from now on, its streams end within 5 s, and so do the shares that it made, unless they are to be kept. Its links stay.",
+				Parameters:  []*huma.Param{id, queryParam("keep_shares", "true lets the shares that the key made go on to their own ends.", &huma.Schema{Type: huma.TypeBoolean, Default: false})},
+				Responses:   d.answers(204, "The key is revoked.", nil, nil, 404, 507),
 			},
 			scope: auth.Admin, serve: (*call).revokeKey,
 		},
@@ -176,7 +178,11 @@ func (c *call) revokeKey() error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.keys.Revoke(c.r.Context(), c.who, id); err != nil {
+	keep, err := c.flag("keep_shares")
+	if err != nil {
+		return err
+	}
+	if err := c.api.keys.Revoke(c.r.Context(), c.who, id, keep); err != nil {
 		return err
 	}
 	commonHeaders(c.w.Header())

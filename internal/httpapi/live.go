@@ -21,9 +21,11 @@ const (
 	// livePath ends the paths of answers that go on until one of both sides ends them.
 	livePath = "/clicks/live"
 
-	// heartbeat keeps proxies from taking a silent stream for a dead one, and tells us
-	// of clients that have gone.
-	heartbeat = 15 * time.Second
+	// heartbeat keeps proxies from taking a silent stream for a dead one, tells us of
+	// clients that have gone, and is when their rights are asked about again. A key that
+	// another server revoked is known here for a second more (auth.Keys), so that its
+	// streams end within five.
+	heartbeat = 3 * time.Second
 
 	// liveWrite is how long a client may take to read what is waiting for it.
 	liveWrite = 10 * time.Second
@@ -42,8 +44,8 @@ func liveDescription() string {
 }
 
 func liveAnswers(d describer) map[string]*huma.Response {
-	answers := d.answers(200, "Server-sent events: `event: clicks` with data of the schema LiveClicks at once and whenever the count moved, at most 2 s after the click, and a comment every 15 s. "+
-		"The server ends the stream when it stops; ask again then.", nil, nil, 404, 429)
+	answers := d.answers(200, "Server-sent events: `event: clicks` with data of the schema LiveClicks at once and whenever the count moved, at most 2 s after the click, and a comment every 3 s. "+
+		"The server ends the stream when it stops, and within 5 s when the key is revoked, expires, is rotated away or lacks the scope, or the link is deleted; ask again then.", nil, nil, 404, 429)
 	// No type: tools that read a stream event by event would take it for that of an event.
 	answers["200"].Content = map[string]*huma.MediaType{mediaEvents: {Schema: &huma.Schema{}}}
 	d.schema(LiveClicks{})
@@ -68,12 +70,20 @@ func (c *call) liveClicks() error {
 	if err := c.api.links.Exists(c.r.Context(), c.who, k); err != nil {
 		return err
 	}
-	return c.watch(k)
+	return c.watch(k, func(who auth.Caller) error { return c.api.links.Exists(c.r.Context(), who, k) })
 }
 
-// watch answers with what the clicks of a key come to, until the client goes or the
-// server ends.
-func (c *call) watch(k link.Key) error {
+// entitled reports whether who asked could ask again now: an answer that goes on may not
+// outlive the right to it. When nobody can say, it ends, too: whoever still may begins
+// another. may is what else the operation asks of a caller.
+func (c *call) entitled(may func(auth.Caller) error) bool {
+	who, err := c.api.auth.Authenticate(c.r, c.who.Addr, c.api.now())
+	return err == nil && who.KeyID == c.who.KeyID && who.Has(c.op.scope) && may(who) == nil
+}
+
+// watch answers with what the clicks of a key come to, until the client goes, its right
+// ends or the server does.
+func (c *call) watch(k link.Key, may func(auth.Caller) error) error {
 	w, err := c.api.live.Watch(k, c.who.KeyID)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", k, err)
@@ -97,7 +107,7 @@ func (c *call) watch(k link.Key) error {
 		case <-w.Ended():
 			return nil
 		case <-beat.C:
-			alive = s.write(":\n\n")
+			alive = c.entitled(may) && s.write(":\n\n")
 		case now := <-w.Counts():
 			if now != last {
 				last, alive = now, s.tell(now)

@@ -24,6 +24,7 @@ type operation struct {
 	huma.Operation
 
 	scope     auth.Scope     // what the caller must carry; "" = nothing
+	instead   auth.Scope     // what serves as well as scope; "" = nothing
 	anonymous bool           // a caller without a key may carry the scope
 	open      bool           // callers without a key may, and those with one whatever it carries
 	owned     bool           // of an open one: what the body names is asked for the scope
@@ -38,6 +39,9 @@ func (op *operation) secured() []map[string][]string {
 	secured := []map[string][]string{{keyScheme: {}}}
 	if op.scope != "" {
 		secured = []map[string][]string{{keyScheme: {string(op.scope)}}}
+	}
+	if op.instead != "" {
+		secured = append(secured, map[string][]string{keyScheme: {string(op.instead)}})
 	}
 	if op.anonymous || op.open {
 		secured = append(secured, map[string][]string{})
@@ -101,7 +105,7 @@ func (c *call) admit() error {
 		return fmt.Errorf("authenticate: %w", err)
 	}
 	c.who = who
-	switch may := c.op.open || who.Has(c.op.scope); {
+	switch may := c.op.open || who.Has(c.op.scope) || c.op.instead != "" && who.Has(c.op.instead); {
 	case who.IsAnonymous() && (!may || !c.op.anonymous && !c.op.open):
 		return auth.ErrUnauthenticated
 	case !may:

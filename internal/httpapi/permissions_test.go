@@ -82,7 +82,7 @@ func verdict(r httpapi.Route, p persona) int {
 		return r.Success
 	case len(p.scopes) == 0:
 		return http.StatusUnauthorized
-	case !slices.Contains(p.scopes, r.Scope) && !slices.Contains(p.scopes, auth.Admin):
+	case !slices.Contains(p.scopes, r.Scope) && (r.Instead == "" || !slices.Contains(p.scopes, r.Instead)) && !slices.Contains(p.scopes, auth.Admin):
 		return http.StatusForbidden
 	case p.foreign && strings.ContainsAny(strings.ReplaceAll(r.Path, "{alias}", ""), "{"): // an alias is nobody's
 		return http.StatusNotFound
@@ -171,6 +171,9 @@ func TestPermissions(t *testing.T) {
 		scope := "–"
 		if r.Scope != "" {
 			scope = "`" + string(r.Scope) + "`"
+		}
+		if r.Instead != "" {
+			scope += " or `" + string(r.Instead) + "`"
 		}
 		fmt.Fprintf(&page, "| `%s %s` | %s |", r.Method, r.Path, scope)
 		for _, p := range personas() {

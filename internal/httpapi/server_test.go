@@ -63,6 +63,8 @@ type parts struct {
 	callers authtest.Callers
 	limit   *ratelimit.Limit // of reports and of appeals; nil = none
 	plans   shorten.Plans
+
+	authenticator auth.Authenticator // nil = the callers
 }
 
 func newService(tb testing.TB, change ...func(*parts)) service {
@@ -82,7 +84,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
 	}}
-	p.Shares = auth.NewShares(authtest.NewMemoryShares(), zeros{}) // examples show a share
+	p.Shares = auth.NewShares(authtest.NewMemoryShares(), s.keys, zeros{}) // examples show a share
 	for _, f := range change {
 		f(&p)
 	}
@@ -91,6 +93,9 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		tb.Fatal(err)
 	}
 	p.Auth, s.callers = p.callers, p.callers
+	if p.authenticator != nil {
+		p.Auth = p.authenticator
+	}
 	if p.Live == nil {
 		p.Live = analytics.NewLive(p.Stats)
 	}

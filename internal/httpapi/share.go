@@ -32,7 +32,7 @@ func (a *api) shareOperations(d describer) []*operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: linksPath + "/{code}/share", OperationID: "share-stats", Summary: "Share the statistics of a link",
 				Description: "Makes an address at which anybody may read the statistics until it ends, and nothing else. " +
-					"A link may have any number of them. They go on when the key that made them ends.",
+					"A link may have any number of them. They end when the key that made them is revoked, unless that is told to keep them, and go on when it is rotated or expires.",
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(ShareCreate{}, "application/json"),
 				Parameters: params, Responses: d.answers(201, "The address.", Share{}, nil, 404, 408, 413, 415, 507),
 			},
@@ -42,10 +42,10 @@ func (a *api) shareOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodDelete, Path: linksPath + "/{code}/share", OperationID: "unshare-stats", Summary: "End every share of a link",
-				Description: "All addresses that were made for the link stop at once, and for good; later ones are not theirs.",
+				Description: "All addresses that were made for the link stop at once, and for good; later ones are not theirs. Whoever may make one may end them, and whoever may change the link.",
 				Parameters:  params, Responses: d.answers(204, "Nothing of the link is shared.", nil, nil, 404, 507),
 			},
-			scope: auth.LinksWrite, serve: (*call).unshareStats,
+			scope: auth.StatsRead, instead: auth.LinksWrite, serve: (*call).unshareStats,
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (c *call) shareStats() error {
 	if err != nil {
 		return err
 	}
-	token, ends, err := c.api.shares.Make(c.r.Context(), c.now, k, owner, lasts)
+	token, ends, err := c.api.shares.Make(c.r.Context(), c.now, c.who, k, owner, lasts)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,11 @@ func (c *call) unshareStats() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.api.links.Owner(c.r.Context(), c.who, c.op.scope, k); err != nil {
+	scope := c.op.scope
+	if !c.who.Has(scope) {
+		scope = c.op.instead
+	}
+	if _, err := c.api.links.Owner(c.r.Context(), c.who, scope, k); err != nil {
 		return err
 	}
 	if err := c.api.shares.End(c.r.Context(), k); err != nil {

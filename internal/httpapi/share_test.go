@@ -19,7 +19,8 @@ const shared = "/api/v1/links/abc/share"
 // shareService has a link abc, and lets a test open what is shared.
 func shareService(t *testing.T) (service, *auth.Shares) {
 	t.Helper()
-	shares := auth.NewShares(authtest.NewMemoryShares(), rand.Reader)
+	keys := authtest.NewMemory()
+	shares := auth.NewShares(authtest.NewMemoryShares(), keys, rand.Reader)
 	s := newService(t, func(p *parts) {
 		p.Shares = shares
 		p.callers["writer"] = auth.Caller{KeyID: "writer", Workspace: "acme", Scopes: []auth.Scope{auth.LinksWrite}}
@@ -55,10 +56,10 @@ func TestStatisticsAreSharedUntilTheyEnd(t *testing.T) {
 	s.do(t, "acme", http.MethodDelete, shared, "").want(t, http.StatusNoContent)
 }
 
-func TestWhoMayReadSharesAndWhoMayChangeEndsIt(t *testing.T) {
+func TestWhoMayReadSharesAndWhoMayReadOrChangeEndsIt(t *testing.T) {
 	s, _ := shareService(t)
 	for key, want := range map[string]struct{ post, end int }{
-		"": {401, 401}, "wrong": {401, 401}, "reader": {403, 403}, "writer": {403, 204}, "counter": {201, 403},
+		"": {401, 401}, "wrong": {401, 401}, "reader": {403, 403}, "writer": {403, 204}, "counter": {201, 204},
 		"other": {404, 404}, "acme": {201, 204}, "admin": {201, 204},
 	} {
 		s.do(t, key, http.MethodPost, shared, `{}`).want(t, want.post)
@@ -69,4 +70,25 @@ func TestWhoMayReadSharesAndWhoMayChangeEndsIt(t *testing.T) {
 		s.do(t, "acme", http.MethodPost, shared, body).want(t, http.StatusBadRequest)
 	}
 	s.do(t, "acme", http.MethodPost, shared, `{"expires_in":null}`).want(t, http.StatusCreated)
+}
+
+// Revoking a key ends what it shared, unless keep_shares says otherwise.
+func TestRevokingAKeyEndsItsShares(t *testing.T) {
+	for query, want := range map[string]bool{"": false, "?keep_shares=false": false, "?keep_shares=true": true} {
+		s := newService(t)
+		shares := auth.NewShares(authtest.NewMemoryShares(), s.keys, rand.Reader)
+		id, _ := s.makeKey(t, `{"name":"counter","scopes":["stats:read"],"workspace_id":"acme"}`)
+		k := link.Key{Code: "abc"}
+		token, _, err := shares.Make(t.Context(), noon(), auth.Caller{KeyID: id}, k, "acme", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range []string{"?keep_shares=1", "?keep_shares=", "?keep_shares=true&keep_shares=true", "?keep=true"} {
+			s.do(t, "admin", http.MethodDelete, keysPath+"/"+id+wrong, "").want(t, http.StatusBadRequest)
+		}
+		s.do(t, "admin", http.MethodDelete, keysPath+"/"+id+query, "").want(t, http.StatusNoContent)
+		if _, err := shares.Open(t.Context(), noon(), k, token); (err == nil) != want {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
 }

@@ -93,5 +93,10 @@ func (c *call) liveWorkspace() error {
 	if err != nil {
 		return err
 	}
-	return c.watch(clicks.GroupKey(string(w)))
+	return c.watch(clicks.GroupKey(string(w)), func(who auth.Caller) error {
+		if !who.Sees(w) {
+			return auth.ErrForbidden
+		}
+		return nil
+	})
 }

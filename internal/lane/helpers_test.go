@@ -105,7 +105,7 @@ func hosts() map[string]link.Domain {
 // visitors builds what both servers share: a cache, and the handler of links.
 func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, rec redirect.Recorder, passes *redirect.Passes) (*redirect.Handler, *cache.Tiered) {
 	tb.Helper()
-	c, err := cache.New(cache.Config{Prepare: redirect.NewPreparer()}, s)
+	c, err := cache.New(cache.Config{Prepare: redirect.NewPreparer(cfg.Transport)}, s)
 	if err != nil {
 		tb.Fatal(err)
 	}

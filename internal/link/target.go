@@ -94,7 +94,7 @@ func (t Target) At(now time.Time) State {
 		return StateBlocked
 	case t.Status == Disabled:
 		return StateDisabled
-	case t.Starts != 0 && ms < t.Starts:
+	case t.Upcoming(now):
 		return StateNotYet
 	case t.Expires != 0 && ms >= t.Expires:
 		return StateExpired
@@ -104,6 +104,12 @@ func (t Target) At(now time.Time) State {
 		return StateWarning
 	}
 	return StateLive
+}
+
+// Upcoming reports whether the target's start lies ahead. Visitors are then told what they
+// are told of a code that no link has, whatever state At names to the owner.
+func (t Target) Upcoming(now time.Time) bool {
+	return t.Starts != 0 && now.UnixMilli() < t.Starts
 }
 
 // Plain reports whether every live answer of the target is the same bytes but for

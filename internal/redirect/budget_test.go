@@ -52,7 +52,7 @@ func TestWhoTriesCodesIsToldToWait(t *testing.T) {
 			t.Errorf("guess %d: Retry-After %q", i, retry)
 		}
 	}
-	for path, want := range map[string]int{"/live": 302, "/dead": 410, "/soon": 404, "/favicon.ico": 404, "/": 404, "/a/b": 404} {
+	for path, want := range map[string]int{"/live": 302, "/dead": 410, "/soon": 429, "/favicon.ico": 404, "/": 404, "/a/b": 404} {
 		for range 5 {
 			if got := serve(h, "GET", "http://x"+path, from("2001:db8::1")); got.Code != want {
 				t.Errorf("%s: %d, want %d", path, got.Code, want)
@@ -67,8 +67,8 @@ func TestWhoTriesCodesIsToldToWait(t *testing.T) {
 			t.Errorf("another network: %d", got.Code)
 		}
 	}
-	if b.Refused() != 8 {
-		t.Errorf("%d refused, want 8", b.Refused())
+	if b.Refused() != 13 {
+		t.Errorf("%d refused, want 13", b.Refused())
 	}
 	orphans := 0
 	for _, c := range rec.all() {

@@ -9,14 +9,16 @@
 // # What is answered
 //
 // The states are those of link.Target.At, in its order; the first that holds
-// decides. Every answer that is no redirect is "no-store" and "noindex", and is an
-// HTML page when Accept names text/html, else problem+json with one of the types of
-// problem.go. What the pages look like is given (Pages).
+// decides. Before its start a link, whatever else it is, is answered as an unknown code
+// is, byte for byte, and costs what that costs: who tries codes learns neither that there
+// is one nor when it begins. Every answer that is no redirect is "no-store" and "noindex",
+// and is an HTML page when Accept names text/html, else problem+json with one of the
+// types of problem.go. What the pages look like is given (Pages).
 //
 //	live                          the link's own 301, 302, 307, 308
-//	unknown, no code at all       404 not-found
+//	unknown, no code at all,      404 not-found
+//	  before its start
 //	  too often from one network  429 rate-limited, Retry-After
-//	not yet                       404 not-yet-active, Retry-After
 //	expired, exhausted            302 to the fallback, else 410 expired, exhausted
 //	  warn or quarantined         to the fallback only by the warning, as below
 //	disabled, deleted             410 disabled, deleted

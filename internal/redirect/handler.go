@@ -30,6 +30,9 @@ type HandlerConfig struct {
 
 	Pictures *Pictures // answer "/{code}/qr"; nil = that is no path
 
+	// Transport is the value of Strict-Transport-Security; "" = none.
+	Transport string
+
 	Clients clientaddr.Rule // whose X-Forwarded-For is believed
 	Unknown *Budget         // of unknown codes; nil = no bound
 	Log     *slog.Logger    // nil = discard
@@ -69,7 +72,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	}
 	return &Handler{
 		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
-		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(cfg.Pages.Policy()),
+		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(cfg.Pages.Policy(), cfg.Transport),
 		visits: sync.Pool{New: func() any { return new(visit) }},
 	}, nil
 }

@@ -222,11 +222,10 @@ func TestHosts(t *testing.T) {
 
 func TestHeadersOfEveryProblem(t *testing.T) {
 	s := cachetest.NewSource()
-	s.Put(key("soon"), link.Target{Destination: dest, Starts: time.Now().Add(time.Hour).UnixMilli()})
 	s.Put(key("live"), link.Target{Destination: dest})
 	h := newHandler(t, redirect.HandlerConfig{}, s, &recorder{})
 	for _, c := range []struct{ method, path, header, value string }{
-		{"GET", "/soon", "Retry-After", "3600"},
+		{"GET", "/none", "Retry-After", ""},
 		{"POST", "/live", "Allow", "GET, HEAD"},
 	} {
 		for _, accept := range []string{browser, program} {

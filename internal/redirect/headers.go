@@ -11,9 +11,13 @@ type values struct {
 	cache                                  map[string][]string
 	noIndex, accept, none, html, json, csp []string
 	nosniff, noReferrer, allow             []string
+	transport                              []string // nil = nothing is said
 }
 
-func newValues(csp string) values {
+// transportField is Strict-Transport-Security (RFC 6797).
+const transportField = "Strict-Transport-Security"
+
+func newValues(csp, transport string) values {
 	v := values{
 		cache:   map[string][]string{},
 		noIndex: []string{"noindex"}, accept: []string{"Accept"}, none: []string{"0"},
@@ -22,6 +26,9 @@ func newValues(csp string) values {
 	}
 	for _, c := range []string{noStore, askAgain, keepShort, keepPublic} {
 		v.cache[c] = []string{c}
+	}
+	if transport != "" {
+		v.transport = []string{transport}
 	}
 	return v
 }
@@ -33,6 +40,9 @@ func (v *values) fill(header http.Header, out Outcome) {
 		cache = []string{out.CacheControl}
 	}
 	header["Cache-Control"] = cache
+	if v.transport != nil {
+		header[transportField] = v.transport
+	}
 	if out.NoIndex {
 		header["X-Robots-Tag"] = v.noIndex
 	}

@@ -56,7 +56,7 @@ func TestALinkThatLeadsHomeLeadsNowhere(t *testing.T) {
 	} {
 		target := guard(t)(link.Target{Destination: "https://go.example/b", Redirect: 302, Status: link.Active, Safety: link.Clean})
 		change(&target)
-		if prepared := redirect.NewPreparer()(key("abc"), target); prepared.Head != "" || prepared.Tail != "" {
+		if prepared := redirect.NewPreparer("")(key("abc"), target); prepared.Head != "" || prepared.Tail != "" {
 			t.Errorf("prepared %+v", prepared)
 		}
 		s := cachetest.NewSource()

@@ -24,7 +24,6 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 		}
 		s.Put(key(code), t)
 	}
-	put("soon", link.Target{Starts: time.Now().Add(time.Hour).UnixMilli()})
 	put("late", link.Target{Expires: 1})
 	put("used", link.Target{Limited: true, Exhausted: true})
 	put("off", link.Target{Status: link.Disabled})
@@ -37,7 +36,7 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 	put("junk", link.Target{Destination: "javascript:alert(1)"})
 	put("loop", link.Target{Loops: true})
 	return s, map[redirect.Problem][2]string{
-		redirect.NotFound: {"GET", "/none"}, redirect.NotYetActive: {"GET", "/soon"}, redirect.Expired: {"GET", "/late"},
+		redirect.NotFound: {"GET", "/none"}, redirect.Expired: {"GET", "/late"},
 		redirect.Exhausted: {"GET", "/used"}, redirect.Disabled: {"GET", "/off"}, redirect.Deleted: {"GET", "/dead"},
 		redirect.Warning: {"GET", "/warn"}, redirect.Blocked: {"GET", "/evil"}, redirect.Legal: {"GET", "/law"},
 		redirect.MethodNotAllowed: {"POST", "/live"}, redirect.URITooLong: {"GET", "/long?x=123456789"},

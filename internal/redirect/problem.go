@@ -15,7 +15,6 @@ type Problem uint8
 const (
 	NoProblem Problem = iota
 	NotFound
-	NotYetActive
 	Expired
 	Exhausted
 	Disabled
@@ -46,8 +45,6 @@ func (p Problem) describe() description {
 	switch p {
 	case NotFound:
 		return description{404, "not-found", "No such link", "This address leads nowhere. It may be mistyped: capital and small letters matter."}
-	case NotYetActive:
-		return description{404, "not-yet-active", "Not active yet", "This link does not work yet. Try again later."}
 	case Expired:
 		return description{410, "expired", "Link expired", "The time of this link is over."}
 	case Exhausted:
@@ -115,7 +112,7 @@ func problemOf(s link.State) Problem {
 	case link.StateDisabled:
 		return Disabled
 	case link.StateNotYet:
-		return NotYetActive
+		return NotFound
 	case link.StateExpired:
 		return Expired
 	case link.StateExhausted:

@@ -39,7 +39,7 @@ func standings() map[string]struct {
 		"live":          {link.Target{Destination: dest}, 200, ""},
 		"kept308":       {link.Target{Destination: dest, Redirect: 308}, 200, ""},
 		"limited":       {link.Target{Destination: dest, Limited: true}, 200, ""},
-		"not-yet":       {link.Target{Destination: dest, Starts: future}, 404, "not-yet-active"},
+		"not-yet":       {link.Target{Destination: dest, Starts: future}, 404, "not-found"},
 		"expired":       {link.Target{Destination: dest, Expires: past}, 410, "expired"},
 		"exhausted":     {link.Target{Destination: dest, Limited: true, Exhausted: true}, 410, "exhausted"},
 		"disabled":      {link.Target{Destination: dest, Status: link.Disabled}, 410, "disabled"},

@@ -72,15 +72,17 @@ func unavailable(q Request) Outcome {
 	return out
 }
 
-// decide is the table of answers.
+// decide is the table of answers. A link before its start is asked about first, and
+// whatever else it is: that it was switched off or blocked would say that it is there.
 func (r *Resolver) decide(ctx context.Context, k link.Key, t link.Target, q Request, now time.Time) (Outcome, error) {
+	if t.Upcoming(now) {
+		return Unknown(q), nil
+	}
 	switch state := t.At(now); state {
 	case link.StateLive:
 		return r.live(ctx, k, t, q, now)
 	case link.StateNotYet:
-		out := refuse(NotYetActive, q)
-		out.RetryAfter = int((t.Starts - now.UnixMilli() + 999) / 1000)
-		return out, nil
+		return Unknown(q), nil
 	case link.StateExpired, link.StateExhausted:
 		return r.over(k, t, problemOf(state), q, now), nil
 	case link.StateWarning:

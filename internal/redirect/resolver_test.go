@@ -43,6 +43,7 @@ func TestTableOfAnswers(t *testing.T) {
 	past, future := now().Add(-time.Hour).UnixMilli(), now().Add(time.Hour).UnixMilli()
 	live := want{302, dest, redirect.NoProblem, clicks.Redirected}
 	fell := want{302, back, redirect.NoProblem, clicks.FellBack}
+	unknown := want{404, "", redirect.NotFound, clicks.Orphan}
 	refused := func(status int, p redirect.Problem) want { return want{status, "", p, clicks.Refused} }
 	notAllowed := refused(405, redirect.MethodNotAllowed)
 
@@ -54,7 +55,7 @@ func TestTableOfAnswers(t *testing.T) {
 		post   want // any other method, where it differs
 	}{
 		{name: "live", get: live, post: notAllowed},
-		{name: "not yet", target: link.Target{Starts: future}, get: refused(404, redirect.NotYetActive)},
+		{name: "not yet", target: link.Target{Starts: future}, get: unknown},
 		{name: "started", target: link.Target{Starts: past}, get: live, post: notAllowed},
 		{name: "expired", target: link.Target{Expires: past}, get: refused(410, redirect.Expired)},
 		{name: "expires later", target: link.Target{Expires: future}, get: live, post: notAllowed},
@@ -79,8 +80,13 @@ func TestTableOfAnswers(t *testing.T) {
 		{name: "deleted before legal", target: link.Target{Status: link.Deleted, Safety: link.Legal}, get: refused(410, redirect.Deleted)},
 		{name: "legal before disabled", target: link.Target{Status: link.Disabled, Safety: link.Legal}, get: refused(451, redirect.Legal)},
 		{name: "blocked before disabled", target: link.Target{Status: link.Disabled, Safety: link.Blocked}, get: refused(403, redirect.Blocked)},
-		{name: "disabled before not yet", target: link.Target{Status: link.Disabled, Starts: future}, get: refused(410, redirect.Disabled)},
-		{name: "not yet before expired", target: link.Target{Starts: future, Expires: past}, get: refused(404, redirect.NotYetActive)},
+		{name: "not yet before deleted", target: link.Target{Status: link.Deleted, Starts: future}, get: unknown},
+		{name: "not yet before disabled", target: link.Target{Status: link.Disabled, Starts: future}, get: unknown},
+		{name: "not yet before blocked", target: link.Target{Safety: link.Blocked, Starts: future}, get: unknown},
+		{name: "not yet before legal", target: link.Target{Safety: link.Legal, Starts: future}, get: unknown},
+		{name: "not yet before warn", target: link.Target{Safety: link.Warn, Starts: future}, get: unknown},
+		{name: "not yet before exhausted", target: link.Target{Limited: true, Exhausted: true, Starts: future}, get: unknown},
+		{name: "not yet before expired", target: link.Target{Starts: future, Expires: past}, get: unknown},
 		{name: "expired before exhausted", target: link.Target{Expires: past, Limited: true, Exhausted: true}, get: refused(410, redirect.Expired)},
 		{name: "exhausted before warn", target: link.Target{Limited: true, Exhausted: true, Safety: link.Warn}, get: refused(410, redirect.Exhausted)},
 		{name: "expired before quarantined", target: link.Target{Expires: past, Safety: link.Quarantined}, get: refused(410, redirect.Expired)},
@@ -127,7 +133,7 @@ func checkOutcome(t *testing.T, out redirect.Outcome, html bool) {
 	if !out.NoIndex || out.CacheControl != "no-store" || out.HTML != html || out.Location != "" {
 		t.Errorf("a problem with %+v", out)
 	}
-	if (out.Allow != "") != (out.Status == 405) || (out.RetryAfter != 0) != (out.Problem == redirect.NotYetActive) {
+	if (out.Allow != "") != (out.Status == 405) || out.RetryAfter != 0 {
 		t.Errorf("headers of %+v", out)
 	}
 	if (out.Destination != "") != (out.Status == 200) {
@@ -204,9 +210,6 @@ func TestExpiryAndStartAreExactToTheMillisecond(t *testing.T) {
 		if out := resolve(t, s, redirect.Request{Method: "GET"}, at.Add(after)); out.Status != wanted {
 			t.Errorf("%v after the start: %d, want %d", after, out.Status, wanted)
 		}
-	}
-	if out := resolve(t, s, redirect.Request{Method: "GET"}, at.Add(-1001*time.Millisecond)); out.RetryAfter != 2 {
-		t.Errorf("Retry-After %d, want 2: 1.001 s rounded up", out.RetryAfter)
 	}
 }
 

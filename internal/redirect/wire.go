@@ -88,7 +88,7 @@ func (h *Handler) AppendAnswer(dst []byte, out Outcome, w Wire) []byte {
 	dst = appendStatus(dst, out.Status)
 	for _, name := range [...]string{
 		"Allow", "Cache-Control", "Content-Length", "Content-Security-Policy", "Content-Type", "Location",
-		"Referrer-Policy", "Retry-After", "Vary", "X-Content-Type-Options", "X-Robots-Tag",
+		"Referrer-Policy", "Retry-After", transportField, "Vary", "X-Content-Type-Options", "X-Robots-Tag",
 	} {
 		if v := header[name]; v != nil {
 			dst = appendField(dst, name, v[0])
@@ -122,7 +122,9 @@ func appendField(dst []byte, name, value string) []byte {
 // as the bytes before and after the value of Date. Heads are shared between links,
 // so an entry pays for its Location only. A link that is not plain, or whose
 // destination is no safe Location, has no prepared answer.
-func NewPreparer() func(link.Key, link.Target) cache.Prepared {
+//
+// transport is that of HandlerConfig.
+func NewPreparer(transport string) func(link.Key, link.Target) cache.Prepared {
 	type kind struct {
 		redirect link.Redirect
 		cache    string
@@ -136,6 +138,9 @@ func NewPreparer() func(link.Key, link.Target) cache.Prepared {
 				b = appendField(b, "Content-Length", "0")
 				if n {
 					b = appendField(b, "X-Robots-Tag", "noindex")
+				}
+				if transport != "" {
+					b = appendField(b, transportField, transport)
 				}
 				heads[kind{r, c, n}] = string(append(b, "Date: "...))
 			}

@@ -334,6 +334,9 @@ func Held(folder string) (bool, error) {
 // listeners binds each address for a moment. One that is taken is right when a
 // server runs on the folder: it is taken to be that server's.
 func (c *checker) listeners(ctx context.Context, cfg config.Config, held bool) {
+	if setting, address := keysInClear(cfg); setting != "" && !c.told(setting) {
+		c.doubt(aboutAddresses, setting+"="+address+": "+clearKeys, clearAdvice)
+	}
 	for _, l := range []struct{ setting, address string }{
 		{"CURT_LISTEN", cfg.Listen}, {"CURT_API_LISTEN", cfg.APIListen}, {"CURT_ADMIN_LISTEN", cfg.AdminListen},
 	} {

@@ -105,6 +105,7 @@ func (s *Server) stand(ctx context.Context, certs *tls.Config, f faces) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfClearKeys(ctx)
 	var links http.Handler = f.visitors
 	if !s.roles.redirects {
 		links = http.NotFoundHandler()
@@ -121,7 +122,7 @@ func (s *Server) stand(ctx context.Context, certs *tls.Config, f faces) error {
 		if shown, err = s.shown(f, true, false); err != nil {
 			return err
 		}
-		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(f.programs, shown), s.log, nil), s.bound.api})
+		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(f.programs, shown), s.log, certs), s.bound.api})
 	}
 	s.standAlone()
 	return nil

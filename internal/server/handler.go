@@ -24,8 +24,14 @@ type pages interface {
 // links redirect. Without an API its paths are links that nobody has.
 func (s *Server) routes(api http.Handler, people pages, links http.Handler) http.Handler {
 	shown := s.processors.during(s.counted(people))
+	said, contact := transport(s.config), newSecurityText(s.config.Contacts, s.origin.base)
 	return s.health.closeWhileDraining(untilAnswered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if said != "" {
+			w.Header().Set("Strict-Transport-Security", said)
+		}
 		switch p := r.URL.Path; {
+		case p == securityPath && contact != nil:
+			contact.ServeHTTP(w, r)
 		case api != nil && httpapi.Serves(r):
 			api.ServeHTTP(w, r)
 		case p == "/healthz" && isRead(r):

@@ -214,7 +214,7 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 	}
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log,
+		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log, Transport: transport(s.config),
 		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }
@@ -257,7 +257,9 @@ func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *red
 }
 
 // shares are what lets others read the statistics of a link.
-func (s *Server) shares() *auth.Shares { return auth.NewShares(s.accounts.shares, rand.Reader) }
+func (s *Server) shares() *auth.Shares {
+	return auth.NewShares(s.accounts.shares, s.accounts.keys, rand.Reader)
+}
 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

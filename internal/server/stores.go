@@ -68,7 +68,7 @@ func (s *Server) newCache(context.Context) error {
 		cfg.Lag = s.config.LinksReplicaLag + time.Second // for the question that is under way
 	}
 	if s.config.Lane == "on" {
-		cfg.Prepare = redirect.NewPreparer()
+		cfg.Prepare = redirect.NewPreparer(transport(s.config))
 	}
 	s.share(&cfg)
 	var err error

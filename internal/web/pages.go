@@ -143,7 +143,7 @@ func strangersMay(p redirect.Problem) (report, appeal bool) {
 		return true, true
 	case redirect.Blocked, redirect.Legal:
 		return false, true
-	case redirect.NotYetActive, redirect.Expired, redirect.Exhausted, redirect.Disabled:
+	case redirect.Expired, redirect.Exhausted, redirect.Disabled:
 		return true, false
 	default:
 		return false, false

@@ -87,7 +87,7 @@ func (n nobody) Record(c *clicks.Raw) bool {
 
 func newSite(t testing.TB, change ...func(*parts)) site {
 	t.Helper()
-	s := site{store: linktest.NewMemory(), log: &bytes.Buffer{}, stats: &counts{}, shares: auth.NewShares(authtest.NewMemoryShares(), rand.Reader)}
+	s := site{store: linktest.NewMemory(), log: &bytes.Buffer{}, stats: &counts{}, shares: auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader)}
 	pages, err := web.NewPages()
 	if err != nil {
 		t.Fatal(err)

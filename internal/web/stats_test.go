@@ -73,7 +73,7 @@ func (s site) enter(t *testing.T, path, key string) string {
 
 func (s site) share(t *testing.T, code string, lasts time.Duration) string {
 	t.Helper()
-	token, _, err := s.shares.Make(t.Context(), time.Now(), link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
+	token, _, err := s.shares.Make(t.Context(), time.Now(), auth.Caller{KeyID: auth.AdminKeyID}, link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestARevokedKeyShowsNothingMore(t *testing.T) {
 	cookie := s.enter(t, "/abc/stats", secret)
 	s.page(t, 200, "GET", "/abc/stats", "", cookie)
 	admin := auth.Caller{KeyID: "admin", Scopes: []auth.Scope{auth.Admin}}
-	if err := s.keys.Revoke(t.Context(), admin, k.ID); err != nil {
+	if err := s.keys.Revoke(t.Context(), admin, k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	s.page(t, 401, "GET", "/abc/stats", "", cookie)

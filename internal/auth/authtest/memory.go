@@ -19,6 +19,7 @@ type Memory struct {
 	keys    map[link.ID]auth.Key           // guarded by mu, as all below
 	secrets map[auth.Sum]secret            // of the keys
 	plans   map[link.WorkspaceID]auth.Plan // of every workspace
+	kept    map[link.ID]bool               // revoked keys whose shares go on
 	finds   int
 }
 
@@ -30,7 +31,7 @@ type secret struct {
 // NewMemory returns a store with the two workspaces that every store begins with.
 func NewMemory() *Memory {
 	return &Memory{
-		keys: map[link.ID]auth.Key{}, secrets: map[auth.Sum]secret{},
+		keys: map[link.ID]auth.Key{}, secrets: map[auth.Sum]secret{}, kept: map[link.ID]bool{},
 		plans: map[link.WorkspaceID]auth.Plan{
 			link.WorkspaceDefault: auth.PlanDefault, link.WorkspaceAnonymous: auth.PlanAnonymous,
 		},
@@ -138,7 +139,7 @@ func (m *Memory) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) ([]
 }
 
 // Revoke implements auth.Store.
-func (m *Memory) Revoke(ctx context.Context, id link.ID) error {
+func (m *Memory) Revoke(ctx context.Context, id link.ID, keepShares bool) error {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return err
@@ -148,12 +149,26 @@ func (m *Memory) Revoke(ctx context.Context, id link.ID) error {
 		return auth.ErrNoKey
 	}
 	delete(m.keys, id)
+	if keepShares {
+		m.kept[id] = true
+	}
 	for sum, s := range m.secrets {
 		if s.key == id {
 			delete(m.secrets, sum)
 		}
 	}
 	return nil
+}
+
+// Vouches implements auth.Store.
+func (m *Memory) Vouches(ctx context.Context, id link.ID) (bool, error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	_, there := m.keys[id]
+	return there || m.kept[id], nil
 }
 
 // Rotate implements auth.Store.

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) auth.Store, again func(t *testing
 		"a revoked key is gone with all its secrets": revokes,
 		"rotation keeps one old secret for a while":  rotates,
 		"a touch never goes back":                    touches,
+		"what a key shared stands with it":           vouches,
 		"many callers at once":                       races,
 		"a cancelled caller gets an error":           cancelled,
 	} {
@@ -153,7 +154,7 @@ func unknown(t *testing.T, s auth.Store) {
 	}
 	_, err := s.Get(t.Context(), link.ID{1})
 	wantNone(t, "Get", err)
-	wantNone(t, "Revoke", s.Revoke(t.Context(), link.ID{1}))
+	wantNone(t, "Revoke", s.Revoke(t.Context(), link.ID{1}, false))
 	_, err = s.Rotate(t.Context(), link.ID{1}, auth.Sum{1}, time.Time{})
 	wantNone(t, "Rotate", err)
 }
@@ -240,7 +241,7 @@ func stable(t *testing.T, s auth.Store) {
 		k, sum := newKey(t, "acme", n)
 		mustCreate(t, s, k, "", sum)
 		n++
-		if err := s.Revoke(t.Context(), doomed[0]); err != nil {
+		if err := s.Revoke(t.Context(), doomed[0], false); err != nil {
 			t.Fatal(err)
 		}
 		doomed = doomed[1:]
@@ -262,7 +263,7 @@ func revokes(t *testing.T, s auth.Store) {
 	if _, err := s.Rotate(t.Context(), k.ID, auth.Sum{7}, noon().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Revoke(t.Context(), k.ID); err != nil {
+	if err := s.Revoke(t.Context(), k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	for what, sum := range map[string]auth.Sum{"the old secret": sum, "the new secret": {7}} {
@@ -271,11 +272,43 @@ func revokes(t *testing.T, s auth.Store) {
 	}
 	_, err := s.Get(t.Context(), k.ID)
 	wantNone(t, "Get", err)
-	wantNone(t, "Revoke again", s.Revoke(t.Context(), k.ID))
+	wantNone(t, "Revoke again", s.Revoke(t.Context(), k.ID, false))
 	if err := s.Touch(t.Context(), map[link.ID]time.Time{k.ID: noon()}); err != nil {
 		t.Errorf("touch of a key that is gone: %v", err)
 	}
 	same(t, "keys that are left", walk(t, s, auth.KeyFilter{}, 10, nil), []auth.Key{other})
+}
+
+// wantVouched checks whether what a key shared stands.
+func wantVouched(t *testing.T, what string, s auth.Store, id link.ID, want bool) {
+	t.Helper()
+	if got, err := s.Vouches(t.Context(), id); err != nil || got != want {
+		t.Errorf("%s: stands %v, %v; want %v", what, got, err, want)
+	}
+}
+
+func vouches(t *testing.T, s auth.Store) {
+	wantVouched(t, "an id that is no key's", s, link.ID{1}, false)
+	wantVouched(t, "the zero id", s, link.ID{}, false)
+	for _, keep := range []bool{false, true} {
+		k, sum := newKey(t, "acme", 1)
+		k.Expires = noon() // long past: it vouches all the same
+		mustCreate(t, s, k, "", sum)
+		wantVouched(t, "a key", s, k.ID, true)
+		if _, err := s.Rotate(t.Context(), k.ID, auth.SumOf(k.ID.String()+"new"), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		wantVouched(t, "a key that was rotated", s, k.ID, true)
+		if err := s.Revoke(t.Context(), k.ID, keep); err != nil {
+			t.Fatal(err)
+		}
+		wantVouched(t, fmt.Sprintf("revoked, kept %v", keep), s, k.ID, keep)
+		// What was refused changes nothing, and the first word about a key is the last.
+		wantNone(t, "Revoke again", s.Revoke(t.Context(), k.ID, true))
+		wantVouched(t, fmt.Sprintf("revoked twice, kept %v", keep), s, k.ID, keep)
+	}
+	wantNone(t, "Revoke of nothing", s.Revoke(t.Context(), link.ID{2}, true))
+	wantVouched(t, "what never was a key's", s, link.ID{2}, false)
 }
 
 func rotates(t *testing.T, s auth.Store) {
@@ -346,7 +379,7 @@ func races(t *testing.T, s auth.Store) {
 			if _, err := s.Rotate(t.Context(), own.ID, auth.SumOf(own.Name+"new"), time.Time{}); err != nil {
 				t.Errorf("Rotate: %v", err)
 			}
-			switch err := s.Revoke(t.Context(), k.ID); {
+			switch err := s.Revoke(t.Context(), k.ID, false); {
 			case err == nil:
 				revoked.Add(1)
 			case !errors.Is(err, auth.ErrNoKey):
@@ -372,8 +405,9 @@ func cancelled(t *testing.T, s auth.Store) {
 	_, find := s.Find(ctx, sum)
 	_, list := s.List(ctx, auth.KeyFilter{}, auth.KeyPage{Limit: 1})
 	_, rotate := s.Rotate(ctx, k.ID, auth.Sum{1}, time.Time{})
+	_, vouch := s.Vouches(ctx, k.ID)
 	for what, err := range map[string]error{
-		"Find": find, "List": list, "Rotate": rotate, "Revoke": s.Revoke(ctx, k.ID), "Touch": s.Touch(ctx, map[link.ID]time.Time{k.ID: noon()}),
+		"Find": find, "Vouches": vouch, "List": list, "Rotate": rotate, "Revoke": s.Revoke(ctx, k.ID, true), "Touch": s.Touch(ctx, map[link.ID]time.Time{k.ID: noon()}),
 	} {
 		if !errors.Is(err, cause) {
 			t.Errorf("%s: got %v, want what cancelled it", what, err)
@@ -392,9 +426,16 @@ func seen(t *testing.T, a, b auth.Store) {
 	}
 	_, err := a.Find(t.Context(), sum)
 	wantNone(t, "rotated through the other handle", err)
-	if err := a.Revoke(t.Context(), k.ID); err != nil {
+	if err := a.Revoke(t.Context(), k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	_, err = b.Find(t.Context(), auth.Sum{1})
 	wantNone(t, "revoked through the other handle", err)
+	wantVouched(t, "revoked through the other handle", b, k.ID, false)
+	kept, sum := newKey(t, "acme", 2)
+	mustCreate(t, a, kept, "", sum)
+	if err := a.Revoke(t.Context(), kept.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	wantVouched(t, "kept through the other handle", b, kept.ID, true)
 }

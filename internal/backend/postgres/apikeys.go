@@ -36,6 +36,8 @@ const (
 	sqlInsertKey = `INSERT INTO keys (id, workspace, name, scopes, created, created_by, expires, used)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
 	sqlInsertSum   = `INSERT INTO key_secrets (sum, key, until) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`
+	sqlKeepShares  = `INSERT INTO kept_shares (key) VALUES ($1)`
+	sqlVouches     = `SELECT 1 FROM keys WHERE id = $1 UNION ALL SELECT 1 FROM kept_shares WHERE key = $1 LIMIT 1`
 	sqlDropKey     = `DELETE FROM keys WHERE id = $1`
 	sqlDropSums    = `DELETE FROM key_secrets WHERE key = $1`
 	sqlDropRotated = `DELETE FROM key_secrets WHERE key = $1 AND until <> 0`
@@ -165,11 +167,14 @@ func (s *Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) (keys
 }
 
 // Revoke implements auth.Store.
-func (s *Keys) Revoke(ctx context.Context, id link.ID) error {
-	err := s.links.writing(ctx, func(ctx context.Context, q querier) error {
-		gone, err := changed(ctx, q, sqlDropKey, uuid(id))
+func (s *Keys) Revoke(ctx context.Context, id link.ID, keepShares bool) error {
+	err := s.links.transaction(ctx, func(ctx context.Context, t pgx.Tx) error {
+		gone, err := changed(ctx, t, sqlDropKey, uuid(id))
 		if err == nil && gone == 0 {
 			err = auth.ErrNoKey
+		}
+		if err == nil && keepShares {
+			_, err = t.Exec(ctx, sqlKeepShares, uuid(id))
 		}
 		return err
 	})
@@ -177,6 +182,19 @@ func (s *Keys) Revoke(ctx context.Context, id link.ID) error {
 		return fmt.Errorf("revoke key %s: %w", id, err)
 	}
 	return nil
+}
+
+// Vouches implements auth.Store.
+func (s *Keys) Vouches(ctx context.Context, id link.ID) (stands bool, err error) {
+	err = s.links.reading(ctx, func(ctx context.Context, q querier) error {
+		var there int
+		stands, err = one(ctx, q, func(row pgx.Row) error { return row.Scan(&there) }, sqlVouches, uuid(id))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask whether the shares of key %s stand: %w", id, err)
+	}
+	return stands, nil
 }
 
 // Rotate implements auth.Store.

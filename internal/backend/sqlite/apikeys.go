@@ -42,6 +42,8 @@ const (
 	sqlDropSums    = `DELETE FROM key_secrets WHERE key = ?`
 	sqlDropRotated = `DELETE FROM key_secrets WHERE key = ? AND until <> 0`
 	sqlEndSums     = `UPDATE key_secrets SET until = ? WHERE key = ?`
+	sqlKeepShares  = `INSERT INTO kept_shares (key) VALUES (?)`
+	sqlVouches     = `SELECT 1 FROM keys WHERE id = ?1 UNION ALL SELECT 1 FROM kept_shares WHERE key = ?1 LIMIT 1`
 	sqlTouchKey    = `UPDATE keys SET used = ? WHERE id = ? AND used < ?`
 )
 
@@ -184,7 +186,7 @@ func (s *Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) ([]au
 }
 
 // Revoke implements auth.Store.
-func (s *Keys) Revoke(ctx context.Context, id link.ID) error {
+func (s *Keys) Revoke(ctx context.Context, id link.ID, keepShares bool) error {
 	err := s.links.writer.write(ctx, 1, func(t *tx) error {
 		changed, err := t.exec(sqlDropKey, id[:])
 		if err == nil && changed == 0 {
@@ -193,12 +195,27 @@ func (s *Keys) Revoke(ctx context.Context, id link.ID) error {
 		if err == nil {
 			_, err = t.exec(sqlDropSums, id[:])
 		}
+		if err == nil && keepShares {
+			_, err = t.exec(sqlKeepShares, id[:])
+		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("revoke key %s: %w", id, err)
 	}
 	return nil
+}
+
+// Vouches implements auth.Store.
+func (s *Keys) Vouches(ctx context.Context, id link.ID) (stands bool, err error) {
+	err = s.links.read(ctx, func(t *tx) error {
+		stands, err = t.one(sqlVouches, ignore, id[:])
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask whether the shares of key %s stand: %w", id, err)
+	}
+	return stands, nil
 }
 
 // Rotate implements auth.Store.

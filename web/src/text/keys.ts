@@ -22,7 +22,7 @@ export const apiKeys = {
   never: 'Never', neverUsed: 'Not yet', expired: (at: string) => `Expired ${at}`, created: (at: string) => `Made ${at}`, own: 'this key',
   rotate: 'Rotate', rotateTitle: (name: string) => `Rotate ${name}?`, rotateText: 'The key gets another secret. Name, scopes and statistics stay.',
   overlap: 'The secret before goes on for', overlaps: [[0, 'no time: it stops at once'], [3600, 'one hour'], [86400, 'one day'], [604800, '7 days']] as [number, string][], rotateButton: 'Make a new secret',
-  revoke: 'Revoke', revokeTitle: (name: string) => `Revoke ${name}?`, revokeText: 'Every request with it is refused from now on. Its links stay. This cannot be undone.', revokeOwn: 'It is the key that you are signed in with.', revokeSure: 'Revoke for good',
+  revoke: 'Revoke', revokeTitle: (name: string) => `Revoke ${name}?`, revokeText: 'Every request with it is refused from now on. Its links stay. Addresses of shared statistics that it made end. This cannot be undone.', keepShares: 'Keep the addresses that it shared', revokeOwn: 'It is the key that you are signed in with.', revokeSure: 'Revoke for good',
   revoked: (name: string) => `Revoked ${name}`, listed: (n: number, whole: boolean) => whole ? many(n, 'key', 'keys') : `${many(n, 'key', 'keys')} loaded`, more: 'Show more',
   all: 'All workspaces', filter: 'Only of workspace',
   emptyTitle: 'No keys yet', emptyText: 'The admin key, which is not in this list, is all there is. Make one for each program, so that each can be revoked alone.'
