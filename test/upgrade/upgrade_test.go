@@ -1,9 +1,11 @@
 package upgrade_test
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -133,7 +135,13 @@ func fixtures(t *testing.T) []string {
 
 func expected(t *testing.T, file string) (a answers) {
 	t.Helper()
-	if err := json.NewDecoder(readZipped(t, file)).Decode(&a); err != nil {
+	text, err := io.ReadAll(readZipped(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Since 0.2 a link before its start is unknown to visitors (docs/decisions/0043).
+	text = bytes.ReplaceAll(text, []byte("/problems/not-yet-active"), []byte("/problems/not-found"))
+	if err := json.Unmarshal(text, &a); err != nil {
 		t.Fatal(err)
 	}
 	if len(a.Links) < 250 || len(a.Callers) < 6 {
