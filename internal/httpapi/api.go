@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,13 +19,16 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/moderation"
 	"curt/internal/qr"
+	"curt/internal/redirect"
 	"curt/internal/review"
 	"curt/internal/shorten"
 )
 
-// Config is what [New] needs. Everything but Challenge, Drawer and Now is required.
+// Config is what [New] needs. Everything but Challenge, Bodies, Unknown, Aside, Drawer
+// and Now is required.
 type Config struct {
 	Links  *shorten.Creator
 	Stats  analytics.Reader
@@ -57,6 +61,15 @@ type Config struct {
 	// CursorKey signs the cursors of lists. It stays the same over restarts and
 	// processes, or walks end early. At least 16 bytes.
 	CursorKey []byte
+
+	// Bodies is the memory for bodies of requests; nil = one of its own.
+	Bodies *bodies.Budget
+
+	// Unknown bounds how many codes that are none a network may ask for; nil = no bound.
+	Unknown *redirect.Budget
+
+	// Aside runs parts of long work where they take nothing from visitors; nil = at once.
+	Aside func(ctx context.Context, part func(context.Context) error) error
 
 	// Drawer draws QR codes; nil = one of its own.
 	Drawer *qr.Drawer
@@ -92,6 +105,9 @@ type api struct {
 	mappings  []mapping
 	failures  failures
 	buffers   *sync.Pool
+	bodies    *bodies.Budget
+	unknown   *redirect.Budget // nil = no bound
+	aside     func(context.Context, func(context.Context) error) error
 	drawer    *qr.Drawer
 	schemas   huma.Registry // what the description says, by name
 	sifting   chan struct{} // a place for each question with a filter that is answered at once
@@ -116,6 +132,13 @@ func New(cfg Config) (http.Handler, error) {
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
+	}
+	a.bodies, a.unknown, a.aside = cfg.Bodies, cfg.Unknown, cfg.Aside
+	if a.bodies == nil {
+		a.bodies = bodies.New(bodies.Config{})
+	}
+	if a.aside == nil {
+		a.aside = func(ctx context.Context, part func(context.Context) error) error { return part(ctx) }
 	}
 	if a.drawer == nil {
 		a.drawer = qr.NewDrawer()
