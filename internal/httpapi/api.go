@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,8 +67,9 @@ type Config struct {
 	// Unknown bounds how many codes that are none a network may ask for; nil = no bound.
 	Unknown *redirect.Budget
 
-	// Aside runs parts of long work where they take nothing from visitors; nil = at once.
-	Aside func(ctx context.Context, part func(context.Context) error) error
+	// Aside runs long work where it takes nothing from visitors, and returns when it is done, or
+	// panics as it did; nil = where the caller is.
+	Aside func(work func())
 
 	// Drawer draws QR codes; nil = one of its own.
 	Drawer *qr.Drawer
@@ -107,7 +107,7 @@ type api struct {
 	buffers   *sync.Pool
 	bodies    *bodies.Budget
 	unknown   *redirect.Budget // nil = no bound
-	aside     func(context.Context, func(context.Context) error) error
+	aside     func(work func())
 	drawer    *qr.Drawer
 	schemas   huma.Registry // what the description says, by name
 	sifting   chan struct{} // a place for each question with a filter that is answered at once
@@ -138,7 +138,7 @@ func New(cfg Config) (http.Handler, error) {
 		a.bodies = bodies.New(bodies.Config{})
 	}
 	if a.aside == nil {
-		a.aside = func(ctx context.Context, part func(context.Context) error) error { return part(ctx) }
+		a.aside = func(work func()) { work() }
 	}
 	if a.drawer == nil {
 		a.drawer = qr.NewDrawer()

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten"
@@ -65,11 +67,29 @@ func (c *call) createLinks() error {
 	if err != nil {
 		return err
 	}
-	rows, body, err := c.readRows()
+	if err := c.admitRows(); err != nil {
+		return err
+	}
+	body := c.api.bodies.Request(c.w, c.r, maxBulkBody)
+	defer body.Close() // when the answer was sent: until then the links are in memory
+	first, all, err := readFirst(body)
+	switch {
+	case err != nil:
+		return err
+	case all:
+		return c.takeRows(key, body, first)
+	}
+	// A large list takes much time of the processors, to be read as well.
+	c.api.aside(func() { err = c.takeRows(key, body, io.MultiReader(first, body)) })
+	return err
+}
+
+// takeRows reads a list, makes its links and answers.
+func (c *call) takeRows(key string, body *bodies.Body, text io.Reader) error {
+	rows, err := c.readRows(text)
 	if err != nil {
 		return err
 	}
-	defer body.Close() // when the answer was sent: until then the links are in memory
 	done, err := body.Work()
 	if err != nil {
 		return held(err)

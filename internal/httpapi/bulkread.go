@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,143 +16,90 @@ import (
 	"curt/internal/telemetry"
 )
 
-// readRows reads a BulkCreate from the request, some links at a time: what is in memory is
-// the text of those and the requests read so far, within the budget of bodies, which the caller
-// closes. A link that is wrong becomes a row with an error; an error is returned for what is no
-// list of links, and nothing was done.
-func (c *call) readRows() (rows []shorten.Row, body *bodies.Body, err error) {
+// admitRows is what is asked before a byte of a BulkCreate is read.
+func (c *call) admitRows() error {
 	if err := c.checkMedia(); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if c.r.ContentLength > maxBulkBody {
-		return nil, nil, tooBig(maxBulkBody)
+		return tooBig(maxBulkBody)
 	}
-	if err := c.afford(); err != nil {
-		return nil, nil, err
+	return c.afford()
+}
+
+// readFirst reads a list while it is small. All = there is no more of it.
+func readFirst(body *bodies.Body) (first *bytes.Buffer, all bool, err error) {
+	first = &bytes.Buffer{}
+	n, err := io.CopyN(first, body, bodies.DefaultSmall)
+	if errors.Is(err, io.EOF) {
+		return first, true, nil
 	}
-	body = c.api.bodies.Request(c.w, c.r, maxBulkBody)
+	return first, n < bodies.DefaultSmall, bulkError(err)
+}
+
+// readRows reads a BulkCreate, a link at a time: what is in memory is one link's text and the
+// requests read so far. A link that is wrong becomes a row with an error; an error is returned
+// for what is no list of links, and nothing was done.
+func (c *call) readRows(text io.Reader) ([]shorten.Row, error) {
 	// net/http learns here to end the connection of a client that sends too much.
-	most := http.MaxBytesReader(telemetry.Bare(c.w), io.NopCloser(body), maxBulkBody)
+	most := http.MaxBytesReader(telemetry.Bare(c.w), io.NopCloser(text), maxBulkBody)
 	// Names given twice and broken UTF-8 within a link are the link's own fault, which
 	// decode finds; here it is only seen where one link ends.
-	r := rowReader{call: c, body: body}
-	r.Decoder = jsontext.NewDecoder(most, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	err = r.object()
+	dec := jsontext.NewDecoder(most, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	rows, err := readLinks(dec)
 	if err == nil {
-		err = atEnd(r.Decoder)
+		err = atEnd(dec)
 	}
-	if err == nil {
-		err = r.decode()
-	}
-	if err != nil {
-		body.Close()
-		return nil, nil, bulkError(err)
-	}
-	return r.rows, body, nil
+	return rows, bulkError(err)
 }
 
-// rowReader reads rows. Texts are gathered while the client sends, and made requests of in
-// parts, which takes time of the processor: of all that follow the first where that takes
-// nothing from visitors.
-type rowReader struct {
-	*jsontext.Decoder
-
-	call *call
-	body *bodies.Body
-	rows []shorten.Row
-
-	texts []byte // of the rows behind the last
-	ends  []int  // of each within texts; -1 = it was longer than a link may be
-}
-
-// partSize is how many bytes of links are made requests of at once: some 0.5 ms.
-const partSize = 64 << 10
-
-// add takes the text of one more row.
-func (r *rowReader) add(text []byte) error {
-	if len(text) > maxLinkBody {
-		r.ends = append(r.ends, -1)
-		return nil
-	}
-	r.texts = append(r.texts, text...)
-	r.ends = append(r.ends, len(r.texts))
-	if len(r.texts) < partSize {
-		return nil
-	}
-	return r.decode()
-}
-
-// decode makes rows of what was gathered.
-func (r *rowReader) decode() error {
-	part := func(context.Context) error {
-		begin := 0
-		for _, end := range r.ends {
-			if end < 0 {
-				r.rows = append(r.rows, shorten.Row{Err: tooBig(maxLinkBody)})
-				continue
-			}
-			r.rows = append(r.rows, readRow(r.texts[begin:end]))
-			begin = end
-		}
-		r.texts, r.ends = r.texts[:0], r.ends[:0]
-		return nil
-	}
-	if r.body.Small() {
-		return part(r.call.r.Context())
-	}
-	return r.call.api.aside(r.call.r.Context(), part)
-}
-
-// object reads the object around the list.
-func (r *rowReader) object() error {
-	dec := r.Decoder
+// readLinks reads the object around the list.
+func readLinks(dec *jsontext.Decoder) (rows []shorten.Row, err error) {
 	if err := open(dec, '{', "", "the body must be a JSON object"); err != nil {
-		return err
+		return nil, err
 	}
 	given := false
 	for dec.PeekKind() != '}' {
 		token, err := dec.ReadToken()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name := token.String()
 		switch {
 		case name != "links":
-			return badField(clip(name), "is no field of this request")
+			return nil, badField(clip(name), "is no field of this request")
 		case given:
-			return badField(name, "is given twice")
+			return nil, badField(name, "is given twice")
 		}
 		given = true
-		if err := r.list(); err != nil {
-			return err
+		if rows, err = readList(dec); err != nil {
+			return nil, err
 		}
 	}
 	if !given {
-		return badField("links", "is required")
+		return nil, badField("links", "is required")
 	}
-	_, err := dec.ReadToken()
-	return err
+	_, err = dec.ReadToken()
+	return rows, err
 }
 
-func (r *rowReader) list() error {
-	dec := r.Decoder
+func readList(dec *jsontext.Decoder) ([]shorten.Row, error) {
 	if err := open(dec, '[', "links", "want an array"); err != nil {
-		return err
+		return nil, err
 	}
+	rows := []shorten.Row{}
 	for dec.PeekKind() != ']' {
 		text, err := dec.ReadValue()
 		switch {
 		case err != nil:
-			return err
-		case len(r.rows)+len(r.ends) == shorten.MaxMany:
-			return badField("links", fmt.Sprintf("want at most %d", shorten.MaxMany))
+			return nil, err
+		case len(rows) == shorten.MaxMany:
+			return nil, badField("links", fmt.Sprintf("want at most %d", shorten.MaxMany))
 		}
-		if err := r.add(text); err != nil {
-			return err
-		}
+		rows = append(rows, readRow(text))
 	}
 	_, err := dec.ReadToken()
-	return err
+	return rows, err
 }
 
 // readRow reads one link as a request of its own would be read.

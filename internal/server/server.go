@@ -239,7 +239,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	return httpapi.New(httpapi.Config{
 		Links: creator, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
-		CursorKey: cursorKey, Drawer: s.drawer, Bodies: s.bodies, Unknown: s.unknown, Aside: s.questions.answer, Log: s.log,
+		CursorKey: cursorKey, Drawer: s.drawer, Bodies: s.bodies, Unknown: s.unknown, Aside: s.onceAside, Log: s.log,
 	})
 }
 
