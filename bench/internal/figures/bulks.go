@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"curt/bench/internal/bare"
 	"curt/bench/internal/process"
@@ -125,11 +122,8 @@ func (b *Bench) besideBulks(ctx context.Context, s *process.Server, body []byte,
 	return r, err
 }
 
-// sendBulk sends one list and waits for the answer, until ctx ends. Its thread stands aside:
-// clients have machines of their own.
+// sendBulk sends one list and waits for the answer, until ctx ends.
 func sendBulk(ctx context.Context, addr string, body []byte, announced int, answers *sync.Map) {
-	runtime.LockOSThread() // never undone: the thread ends with its goroutine
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19)
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return // refused connections are no load; the server's own log says more
