@@ -4,6 +4,7 @@ GO        ?= go
 TOOLS     := $(CURDIR)/bin/tools
 LINT      := $(TOOLS)/golangci-lint-v2.15.0
 TOXIPROXY := $(TOOLS)/toxiproxy-v2.5.0
+VULNCHECK := $(TOOLS)/govulncheck-v1.9.0
 RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Modules beside the server's: the Go client, which others require, and the benchmarks.
@@ -66,6 +67,9 @@ $(TOOLS)/goreleaser-v%:
 $(TOOLS)/syft-v%:
 	$(call go_install,github.com/anchore/syft/cmd/syft)
 
+$(VULNCHECK):
+	$(call go_install,golang.org/x/vuln/cmd/govulncheck)
+
 api: ## after the handlers changed: write examples, api/openapi.yaml and docs/permissions.md anew
 	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
 	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestPermissions' -update
@@ -79,7 +83,8 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## the figures of docs/benchmarks.md, paired in one run
 	scripts/bench
 
-release-check: $(RELEASE_TOOLS) ## a release that is published nowhere, in bin/dist, and the Helm chart
+release-check: $(RELEASE_TOOLS) $(VULNCHECK) ## a release that is published nowhere, in bin/dist, and the Helm chart; known vulnerabilities
+	scripts/vulncheck $(VULNCHECK)
 	for f in $(notdir $(RELEASE_TOOLS)); do ln -sf $$f $(TOOLS)/$${f%-v*}; done
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 

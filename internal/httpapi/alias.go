@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -35,8 +36,9 @@ func (a *api) aliasOperations(d describer) []*operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: aliasPath, OperationID: "check-alias", Summary: "Ask whether a link may have an alias",
-				Description: "For forms that say so while an alias is typed. The code of a deleted link stays taken; whose link has a code is not told.",
-				Parameters:  params, Responses: d.answers(200, "Whether it is available.", Alias{}, nil),
+				Description: "For forms that say so while an alias is typed. The code of a deleted link stays taken; whose link has a code is not told. " +
+					"A network that asks for many codes that no link has is answered 429 for a while, whether it asks here or as a visitor.",
+				Parameters: params, Responses: d.answers(200, "Whether it is available.", Alias{}, nil, 429),
 			},
 			scope: auth.LinksWrite, serve: (*call).checkAlias,
 		},
@@ -75,6 +77,9 @@ func (c *call) checkAlias() error {
 	k := link.Key{Domain: domain, Code: link.Code(c.r.PathValue("alias"))}
 	answer := Alias{Alias: strings.ToValidUTF8(string(k.Code), "\uFFFD"), Domain: c.api.sites.name(domain)}
 	err := c.api.links.Free(c.r.Context(), c.who, domain, string(k.Code))
+	if err := c.scanned(err); err != nil {
+		return err
+	}
 	if link.ValidCode(k.Code) {
 		short := c.api.sites.shortURL(k)
 		answer.ShortURL = &short
@@ -96,4 +101,30 @@ func (c *call) checkAlias() error {
 	}
 	answer.Reason, answer.Detail = &reason, &detail
 	return c.json(http.StatusOK, answer)
+}
+
+// scanError refuses a network that has asked for many codes that are none.
+type scanError struct{ wait time.Duration }
+
+func (*scanError) Error() string {
+	return "your network has asked for many codes that no link has, wait as long as Retry-After says"
+}
+
+// scanned charges an alias that no link has to the caller's network, as a visit to it is, and
+// refuses a network that has spent its budget. It learns nothing about aliases that are taken
+// either: unlike a visit, nobody loses anything by that.
+func (c *call) scanned(free error) error {
+	budget, client := c.api.unknown, c.api.addr(c.r)
+	var wait time.Duration
+	allowed := true
+	switch {
+	case free == nil:
+		wait, allowed = budget.Spend(c.r.Context(), c.now, client)
+	case errors.Is(free, shorten.ErrTaken):
+		wait, allowed = budget.Ask(c.r.Context(), c.now, client)
+	}
+	if !allowed {
+		return &scanError{wait: wait}
+	}
+	return nil
 }

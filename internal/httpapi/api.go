@@ -18,13 +18,16 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/moderation"
 	"curt/internal/qr"
+	"curt/internal/redirect"
 	"curt/internal/review"
 	"curt/internal/shorten"
 )
 
-// Config is what [New] needs. Everything but Challenge, Drawer and Now is required.
+// Config is what [New] needs. Everything but Challenge, Bodies, Unknown, Aside, Drawer
+// and Now is required.
 type Config struct {
 	Links  *shorten.Creator
 	Stats  analytics.Reader
@@ -57,6 +60,16 @@ type Config struct {
 	// CursorKey signs the cursors of lists. It stays the same over restarts and
 	// processes, or walks end early. At least 16 bytes.
 	CursorKey []byte
+
+	// Bodies is the memory for bodies of requests; nil = one of its own.
+	Bodies *bodies.Budget
+
+	// Unknown bounds how many codes that are none a network may ask for; nil = no bound.
+	Unknown *redirect.Budget
+
+	// Aside runs long work where it takes nothing from visitors, and returns when it is done, or
+	// panics as it did; nil = where the caller is.
+	Aside func(work func())
 
 	// Drawer draws QR codes; nil = one of its own.
 	Drawer *qr.Drawer
@@ -92,6 +105,9 @@ type api struct {
 	mappings  []mapping
 	failures  failures
 	buffers   *sync.Pool
+	bodies    *bodies.Budget
+	unknown   *redirect.Budget // nil = no bound
+	aside     func(work func())
 	drawer    *qr.Drawer
 	schemas   huma.Registry // what the description says, by name
 	sifting   chan struct{} // a place for each question with a filter that is answered at once
@@ -116,6 +132,13 @@ func New(cfg Config) (http.Handler, error) {
 		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
+	}
+	a.bodies, a.unknown, a.aside = cfg.Bodies, cfg.Unknown, cfg.Aside
+	if a.bodies == nil {
+		a.bodies = bodies.New(bodies.Config{})
+	}
+	if a.aside == nil {
+		a.aside = func(work func()) { work() }
 	}
 	if a.drawer == nil {
 		a.drawer = qr.NewDrawer()

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"curt/internal/bodies"
 )
 
 // maxLinkBody bounds the body of one link in bytes: two URLs of 8,192, 32 tags
@@ -36,6 +38,11 @@ func (c *call) withBody(f func(*call) error) error {
 	if c.r.ContentLength > limit {
 		return tooBig(limit)
 	}
+	if err := c.afford(); err != nil {
+		return err
+	}
+	body := c.api.bodies.Request(c.w, c.r, limit)
+	defer body.Close() // after the buffer went back
 	lent, ok := c.api.buffers.Get().(*[]byte)
 	if !ok {
 		return errors.New("the pool of buffers holds something else")
@@ -46,11 +53,42 @@ func (c *call) withBody(f func(*call) error) error {
 		}
 	}()
 	var err error
-	if *lent, err = readAll(c.r.Body, (*lent)[:0], limit); err != nil {
+	if *lent, err = readAll(body, (*lent)[:0], limit); err != nil {
 		return err
 	}
 	c.body = *lent
 	return f(c)
+}
+
+// afford asks for the limits of the operation.
+func (c *call) afford() error {
+	if c.op.affords == nil {
+		return nil
+	}
+	return c.op.affords(c)
+}
+
+func (c *call) affordCreate() error {
+	key, err := idempotencyKey(c.r.Header)
+	if err != nil {
+		return err
+	}
+	return c.api.links.Afford(c.r.Context(), c.now, c.who, key)
+}
+
+func (c *call) affordReport() error { return c.api.review.MayReport(c.r.Context(), c.now, c.who) }
+
+func (c *call) affordAppeal() error { return c.api.review.MayAppeal(c.r.Context(), c.now, c.who) }
+
+// held is what an error of a body's budget is to the client; else the error.
+func held(err error) error {
+	switch {
+	case errors.Is(err, bodies.ErrFull):
+		return &refusal{kind: kindCrowded(), detail: "other requests send as much as the server can hold, try again as Retry-After says"}
+	case errors.Is(err, bodies.ErrSlow):
+		return &refusal{kind: kindSlow(), detail: "the body came slowly, and others waited for its room"}
+	}
+	return err
 }
 
 func tooBig(limit int64) error {
@@ -76,6 +114,8 @@ func readAll(body io.Reader, buf []byte, limit int64) ([]byte, error) {
 			return buf, &refusal{kind: kindSlow(), detail: "the body did not arrive in time"}
 		case isTooLarge(err):
 			return buf, tooBig(limit)
+		case errors.Is(err, bodies.ErrFull), errors.Is(err, bodies.ErrSlow):
+			return buf, held(err)
 		default:
 			return buf, badField("", "the body ended early or is badly framed")
 		}

@@ -1,11 +1,16 @@
 package httpapi
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten"
@@ -50,7 +55,7 @@ func (a *api) bulkOperations(d describer) []*operation {
 				"since is 409. " + idempotencyKeys)},
 			Responses: d.answers(207, "A result for each link.", BulkResults{}, withLimits(map[string]*huma.Param{}), 408, 413, 415, 422, 429, 507),
 		},
-		scope: auth.LinksWrite, streams: true, serve: (*call).createLinks,
+		scope: auth.LinksWrite, streams: true, affords: (*call).affordCreate, serve: (*call).createLinks,
 		examples: []example{
 			{name: "two", summary: "One is made, one refused", body: `{"links":[{"long_url":"https://example.com/a"},{"long_url":"https://example.com/b","custom_alias":"api"}]}`},
 		},
@@ -62,49 +67,124 @@ func (c *call) createLinks() error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.readRows()
-	if err != nil {
+	if err := c.admitRows(); err != nil {
 		return err
 	}
-	var verdict *ratelimit.Verdict
-	if key != "" {
-		verdict, err = c.api.links.MakeManyOnce(c.r.Context(), c.now, c.who, key, rows)
-	} else {
-		verdict, err = c.api.links.MakeMany(c.r.Context(), c.now, c.who, rows)
-	}
-	if err != nil {
+	body := c.api.bodies.Request(c.w, c.r, maxBulkBody)
+	defer body.Close() // when the answer was sent: until then the links are in memory
+	first, all, err := readFirst(body)
+	switch {
+	case err != nil:
 		return err
+	case all:
+		return c.takeRows(key, body, first)
 	}
-	limitState(c.w.Header(), verdict)
-	return c.json(http.StatusMultiStatus, BulkResults{Results: c.results(rows)})
+	// A large list takes much time of the processors, to be read as well.
+	c.api.aside(func() { err = c.takeRows(key, body, io.MultiReader(first, body)) })
+	return err
 }
 
-func (c *call) results(rows []shorten.Row) []BulkResult {
-	var asked []link.Key // whose clicks are to be looked up
+// takeRows reads a list, makes its links and answers.
+func (c *call) takeRows(key string, body *bodies.Body, text io.Reader) error {
+	rows, err := c.readRows(text)
+	if err != nil {
+		return err
+	}
+	done, err := body.Work()
+	if err != nil {
+		return held(err)
+	}
+	verdict, err := c.makeRows(key, rows)
+	if err != nil {
+		return err
+	}
+	clicks := c.clicksOf(rows)
+	done() // a client that reads slowly keeps nobody else's from being worked on
+	limitState(c.w.Header(), verdict)
+	return c.answerRows(rows, clicks)
+}
+
+func (c *call) makeRows(key string, rows []shorten.Row) (*ratelimit.Verdict, error) {
+	if key != "" {
+		return c.api.links.MakeManyOnce(c.r.Context(), c.now, c.who, key, rows)
+	}
+	return c.api.links.MakeMany(c.r.Context(), c.now, c.who, rows)
+}
+
+// clicksOf looks up the clicks of the rows that are not answered as they were made, in order.
+func (c *call) clicksOf(rows []shorten.Row) []*uint64 {
+	var asked []link.Key
 	for i := range rows {
 		if rows[i].Err == nil && !asMade(&rows[i].Made) {
 			asked = append(asked, rows[i].Made.Link.Key)
 		}
 	}
-	clicks := c.clicks(c.r.Context(), asked...)
-	results := make([]BulkResult, len(rows))
+	return c.clicks(c.r.Context(), asked...)
+}
+
+// answerSize is from how many bytes on an answer is sent while it is written, without a
+// Content-Length: one of 1,000 long links has as many megabytes as the question.
+const answerSize = 256 << 10
+
+// answerRows is json of BulkResults, a row at a time.
+func (c *call) answerRows(rows []shorten.Row, clicks []*uint64) error {
+	text := []byte(`{"results":[`)
+	began := false
+	h := c.w.Header()
+	h["Content-Type"] = []string{"application/json"}
 	for i := range rows {
-		made, result := &rows[i].Made, &results[i]
-		if rows[i].Err != nil {
-			p := c.api.explain(c.r, rows[i].Err)
-			result.Status, result.Problem = p.Status, &p
+		var result BulkResult
+		result, clicks = c.result(&rows[i], clicks)
+		row, err := json.Marshal(result)
+		if err != nil {
+			if began { // what was sent is no answer
+				panic(http.ErrAbortHandler)
+			}
+			return fmt.Errorf("encode an answer: %w", err)
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, row...)
+		if len(text) < answerSize {
 			continue
 		}
-		var shown Link
-		if asMade(made) {
-			shown = c.made(&made.Link)
-		} else {
-			shown, clicks = c.api.sites.resource(&made.Link, c.now, clicks[0]), clicks[1:]
+		if !began {
+			began = true
+			commonHeaders(h)
+			c.w.WriteHeader(http.StatusMultiStatus)
 		}
-		result.Status, result.Link = http.StatusCreated, &shown
-		if made.Found {
-			result.Status = http.StatusOK
+		if _, err := c.w.Write(text); err != nil {
+			return nil //nolint:nilerr // the client is gone: nobody is left to tell
 		}
+		text = text[:0]
 	}
-	return results
+	text = append(text, "]}"...)
+	if !began {
+		h["Content-Length"] = []string{strconv.Itoa(len(text))}
+		commonHeaders(h)
+		c.w.WriteHeader(http.StatusMultiStatus)
+	}
+	_, _ = c.w.Write(text)
+	return nil
+}
+
+// result says what became of a row, and returns the clicks of the rows behind it.
+func (c *call) result(row *shorten.Row, clicks []*uint64) (BulkResult, []*uint64) {
+	made := &row.Made
+	if row.Err != nil {
+		p := c.api.explain(c.r, row.Err)
+		return BulkResult{Status: p.Status, Problem: &p}, clicks
+	}
+	var shown Link
+	if asMade(made) {
+		shown = c.made(&made.Link)
+	} else {
+		shown, clicks = c.api.sites.resource(&made.Link, c.now, clicks[0]), clicks[1:]
+	}
+	status := http.StatusCreated
+	if made.Found {
+		status = http.StatusOK
+	}
+	return BulkResult{Status: status, Link: &shown}, clicks
 }

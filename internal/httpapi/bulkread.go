@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,24 +11,41 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"curt/internal/bodies"
 	"curt/internal/shorten"
 	"curt/internal/telemetry"
 )
 
-// readRows reads a BulkCreate from the request, a link at a time: what is in memory is
-// one link's text and the requests read so far. A link that is wrong becomes a row with
-// an error; an error is returned for what is no list of links, and nothing was done.
-func (c *call) readRows() ([]shorten.Row, error) {
+// admitRows is what is asked before a byte of a BulkCreate is read.
+func (c *call) admitRows() error {
 	if err := c.checkMedia(); err != nil {
-		return nil, err
+		return err
 	}
 	if c.r.ContentLength > maxBulkBody {
-		return nil, tooBig(maxBulkBody)
+		return tooBig(maxBulkBody)
 	}
+	return c.afford()
+}
+
+// readFirst reads a list while it is small. All = there is no more of it.
+func readFirst(body *bodies.Body) (first *bytes.Buffer, all bool, err error) {
+	first = &bytes.Buffer{}
+	n, err := io.CopyN(first, body, bodies.DefaultSmall)
+	if errors.Is(err, io.EOF) {
+		return first, true, nil
+	}
+	return first, n < bodies.DefaultSmall, bulkError(err)
+}
+
+// readRows reads a BulkCreate, a link at a time: what is in memory is one link's text and the
+// requests read so far. A link that is wrong becomes a row with an error; an error is returned
+// for what is no list of links, and nothing was done.
+func (c *call) readRows(text io.Reader) ([]shorten.Row, error) {
+	// net/http learns here to end the connection of a client that sends too much.
+	most := http.MaxBytesReader(telemetry.Bare(c.w), io.NopCloser(text), maxBulkBody)
 	// Names given twice and broken UTF-8 within a link are the link's own fault, which
 	// decode finds; here it is only seen where one link ends.
-	dec := jsontext.NewDecoder(http.MaxBytesReader(telemetry.Bare(c.w), c.r.Body, maxBulkBody),
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(most, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	rows, err := readLinks(dec)
 	if err == nil {
 		err = atEnd(dec)
@@ -123,6 +142,8 @@ func bulkError(err error) error {
 	switch {
 	case isTooLarge(err):
 		return tooBig(maxBulkBody)
+	case errors.Is(err, bodies.ErrFull), errors.Is(err, bodies.ErrSlow), errors.Is(err, context.Canceled):
+		return held(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &refusal{kind: kindSlow(), detail: "the body did not arrive in time"}
 	}

@@ -97,7 +97,7 @@ func (s spelling) operations(d describer) []*operation {
 				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
 				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, s.created),
 			},
-			scope: auth.LinksWrite, anonymous: true, examples: s.examples, serve: s.create,
+			scope: auth.LinksWrite, anonymous: true, affords: (*call).affordCreate, examples: s.examples, serve: s.create,
 		},
 		{
 			Operation: huma.Operation{

@@ -74,7 +74,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
 				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, d.schema(Link{})),
 			},
-			scope: auth.LinksWrite, anonymous: true, serve: (*call).createLink,
+			scope: auth.LinksWrite, anonymous: true, affords: (*call).affordCreate, serve: (*call).createLink,
 			examples: []example{
 				{name: "plain", summary: "Only an address", body: `{"long_url":"https://example.com/a/long/path?q=1"}`},
 				{name: "all", summary: "With a code of its own, for a day, 100 clicks", body: `{"long_url":"https://example.com/sale","custom_alias":"spring-sale",` +

@@ -23,14 +23,15 @@ import (
 type operation struct {
 	huma.Operation
 
-	scope     auth.Scope     // what the caller must carry; "" = nothing
-	instead   auth.Scope     // what serves as well as scope; "" = nothing
-	anonymous bool           // a caller without a key may carry the scope
-	open      bool           // callers without a key may, and those with one whatever it carries
-	owned     bool           // of an open one: what the body names is asked for the scope
-	streams   bool           // serve reads the body itself
-	examples  []example      // at least one where there is a body
-	answered  map[string]int // statuses of the examples, by name
+	scope     auth.Scope        // what the caller must carry; "" = nothing
+	instead   auth.Scope        // what serves as well as scope; "" = nothing
+	anonymous bool              // a caller without a key may carry the scope
+	open      bool              // callers without a key may, and those with one whatever it carries
+	owned     bool              // of an open one: what the body names is asked for the scope
+	streams   bool              // serve reads the body itself
+	affords   func(*call) error // refuses, before the body is read, who is over a limit; nil = none applies
+	examples  []example         // at least one where there is a body
+	answered  map[string]int    // statuses of the examples, by name
 	serve     func(*call) error
 }
 

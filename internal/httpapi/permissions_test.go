@@ -18,9 +18,9 @@ import (
 
 const permissions = "../../docs/permissions.md"
 
-// bodies are requests that succeed, by route. A new route that changes something
+// sentBodies are requests that succeed, by route. A new route that changes something
 // needs one here; all else about it is derived from what its operation says.
-func bodies() map[string]string {
+func sentBodies() map[string]string {
 	const snake, camel = `{"long_url":"https://example.com/"}`, `{"longUrl":"https://example.com/"}`
 	return map[string]string{
 		"POST /api/v1/links":              snake,
@@ -111,9 +111,9 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	id, _ := s.makeKey(t, `{"name":"victim","scopes":["links:read"],"workspace_id":"acme"}`)
 	s.do(t, "admin", http.MethodPost, bansPath, `{"kind":"workspace","name":"victim","reason":"secret"}`).want(t, http.StatusCreated)
 	route := r.Method + " " + r.Path
-	body, known := bodies()[route]
+	body, known := sentBodies()[route]
 	if r.HasBody && !known {
-		t.Fatalf("%s: name a body in bodies()", route)
+		t.Fatalf("%s: name a body in sentBodies()", route)
 	}
 	s.suspect(t, route != "POST "+appeals)
 	before := s.state(t)

@@ -13,6 +13,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/moderation"
@@ -52,6 +53,7 @@ func kindOrigin() kind  { return kind{"cross-site", 403, "Cross-site requests ma
 func kindHost() kind    { return kind{"misdirected", 421, "This host is another's"} }
 func kindLimited() kind { return kind{"rate-limited", 429, "Too many requests"} }
 func kindBroken() kind  { return kind{"journal-broken", 409, "The journal is not as it was written"} }
+func kindCrowded() kind { return kind{"server-busy", 503, "The server holds as much as it can"} }
 func kindServer() kind  { return kind{"internal", 500, "The server failed"} }
 
 // mapping says which problem an error is. detail is for the public; errors with a
@@ -138,6 +140,11 @@ func (a *api) problem(err error) (p Problem, known bool) {
 		p.Detail = "your network has sent many of these, wait as long as Retry-After says"
 		return p, true
 	}
+	if scanned, ok := errors.AsType[*scanError](err); ok {
+		p = kindLimited().problem()
+		p.Detail = scanned.Error()
+		return p, true
+	}
 	if bad, ok := qr.AsError(err); ok {
 		return kindInvalid().problem().about(bad.Field, bad.Reason), true
 	}
@@ -196,7 +203,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", auth.Challenge)
 	case http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", retryAfter(err))
 	case http.StatusTooManyRequests:
 		limitHeaders(h, err)
 	}
@@ -232,9 +239,21 @@ func (a *api) explain(r *http.Request, err error) Problem {
 	return p
 }
 
+// retryAfter is for what the server cannot do now.
+func retryAfter(err error) string {
+	if r, ok := errors.AsType[*refusal](err); ok && r.kind == kindCrowded() {
+		return strconv.Itoa(seconds(bodies.RetryAfter))
+	}
+	return "1"
+}
+
 func limitHeaders(h http.Header, err error) {
 	if limited, ok := errors.AsType[*review.LimitedError](err); ok {
 		h.Set("Retry-After", strconv.Itoa(max(1, seconds(limited.Verdict.RetryAfter))))
+		return
+	}
+	if scanned, ok := errors.AsType[*scanError](err); ok {
+		h.Set("Retry-After", strconv.Itoa(max(1, seconds(scanned.wait))))
 		return
 	}
 	limited, ok := errors.AsType[*shorten.LimitedError](err)

@@ -70,6 +70,7 @@ func ownKinds() []explained {
 		{kindOrigin(), "A page of another site sent this. Send it from a program, or from this service's own pages."},
 		{kindBroken(), "Somebody changed the journal behind the server's back; detail says where, and curt doctor says more."},
 		{kindServer(), "A fault of the server. It was logged under the request_id."},
+		{kindCrowded(), "Bodies of other requests take all the memory that there is for them. Nothing was done; send it again after Retry-After."},
 		{kindHost(), "Without a key the API answers only under the names of this server, so that no page elsewhere can reach it through a name of its own."},
 		{kindLimited(), "Retry-After says how long to wait, X-RateLimit-* how much is allowed."},
 	}

@@ -43,7 +43,7 @@ func (a *api) reportOperations(d describer) []*operation {
 			MaxBodyBytes: maxReportBody, RequestBody: d.body(ReportCreate{}, "application/json"),
 			Responses: d.answers(202, "The report was taken.", nil, nil, 408, 413, 415, 429, 507),
 		},
-		open: true, serve: (*call).reportLink,
+		open: true, affords: (*call).affordReport, serve: (*call).reportLink,
 		examples: []example{
 			{name: "phishing", summary: "A page that asks for passwords", body: `{"short_url":"https://curt.test/manual","category":"phishing","text":"It looks like my bank."}`},
 		},

@@ -63,6 +63,7 @@ type parts struct {
 	callers authtest.Callers
 	limit   *ratelimit.Limit // of reports and of appeals; nil = none
 	plans   shorten.Plans
+	limits  ratelimit.Store // of creates; nil = ten of each
 
 	authenticator auth.Authenticator // nil = the callers
 }
@@ -106,9 +107,12 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if p.limits == nil {
+		p.limits = &tenEach{}
+	}
 	p.Links = shorten.New(shorten.Config{
 		Moderator: p.Moderator, Journal: s.journal,
-		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: &tenEach{}, Plans: p.plans, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
+		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: p.limits, Plans: p.plans, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
 		Host: "curt.test", Domains: []link.Domain{"go.example"},
 	})
 	cases := moderationtest.NewMemoryCases()
@@ -170,11 +174,18 @@ func (l *tenEach) Spend(_ context.Context, _ time.Time, charges []ratelimit.Char
 	if l.spent == nil {
 		l.spent = map[string]int{}
 	}
-	l.spent[charges[0].Bucket]++
-	if l.spent[charges[0].Bucket] > 10 {
-		return []ratelimit.Verdict{{Limit: 10, RetryAfter: 5500 * time.Millisecond, ResetAfter: time.Minute}}, nil
+	last := &charges[len(charges)-1]
+	peek := last.Cost > last.Limit.Burst // never allowed: nothing is spent
+	verdicts := make([]ratelimit.Verdict, len(charges))
+	if l.spent[charges[0].Bucket] >= 10 {
+		verdicts[0] = ratelimit.Verdict{Limit: 10, RetryAfter: 5500 * time.Millisecond, ResetAfter: time.Minute}
+		return verdicts, nil
 	}
-	return []ratelimit.Verdict{{Allowed: true}}, nil
+	if !peek {
+		l.spent[charges[0].Bucket]++
+	}
+	verdicts[0].Allowed = true
+	return verdicts, nil
 }
 
 // stats is an analytics.Reader that says what it is told.

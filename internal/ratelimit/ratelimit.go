@@ -7,6 +7,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -49,4 +50,15 @@ type Verdict struct {
 // else a Store that cannot be asked.
 type Store interface {
 	Spend(ctx context.Context, now time.Time, charges []Charge) ([]Verdict, error)
+}
+
+// Peek returns what s would answer to charges, and spends nothing: with them it is asked for
+// one that is never allowed.
+func Peek(ctx context.Context, s Store, now time.Time, charges []Charge) ([]Verdict, error) {
+	never := Charge{Bucket: "never", Limit: Limit{Count: 1, Period: time.Second, Burst: 1}, Cost: 2}
+	verdicts, err := s.Spend(ctx, now, append(slices.Clone(charges), never))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the Store's own
+	}
+	return verdicts[:len(charges)], nil
 }

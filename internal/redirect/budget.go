@@ -39,15 +39,42 @@ func (h *Handler) Metered(out Outcome, code link.Code) bool {
 // Meter charges a Metered answer to the client's network and returns it, or the 429 in
 // its place, which counts as no click. A store that cannot be asked refuses nobody.
 func (h *Handler) Meter(ctx context.Context, out Outcome, client netip.Addr) Outcome {
-	v, err := h.budget.store.Spend(ctx, time.Now(), []ratelimit.Charge{
-		{Bucket: "unknown:" + ratelimit.ClientBucket(client), Limit: h.budget.limit, Cost: 1},
-	})
-	if err != nil || v[0].Allowed {
+	wait, allowed := h.budget.Spend(ctx, time.Now(), client)
+	if allowed {
 		return out
 	}
-	h.budget.refused.Add(1)
 	return Outcome{
 		Status: http.StatusTooManyRequests, Problem: TooMany, CacheControl: noStore, NoIndex: true, HTML: out.HTML,
-		RetryAfter: max(1, int((v[0].RetryAfter+time.Second-1)/time.Second)),
+		RetryAfter: max(1, int((wait+time.Second-1)/time.Second)),
 	}
+}
+
+// Spend takes an unknown code off what the client's network may ask for, or says when it may
+// again. A nil Budget allows everything.
+func (b *Budget) Spend(ctx context.Context, now time.Time, client netip.Addr) (wait time.Duration, allowed bool) {
+	if b == nil {
+		return 0, true
+	}
+	return b.answer(b.store.Spend(ctx, now, b.charge(client)))
+}
+
+// Ask is Spend that takes nothing off: for answers that would tell a known code from the 429 of
+// an unknown one.
+func (b *Budget) Ask(ctx context.Context, now time.Time, client netip.Addr) (wait time.Duration, allowed bool) {
+	if b == nil {
+		return 0, true
+	}
+	return b.answer(ratelimit.Peek(ctx, b.store, now, b.charge(client)))
+}
+
+func (b *Budget) charge(client netip.Addr) []ratelimit.Charge {
+	return []ratelimit.Charge{{Bucket: "unknown:" + ratelimit.ClientBucket(client), Limit: b.limit, Cost: 1}}
+}
+
+func (b *Budget) answer(v []ratelimit.Verdict, err error) (wait time.Duration, allowed bool) {
+	if err != nil || v[0].Allowed {
+		return 0, true
+	}
+	b.refused.Add(1)
+	return v[0].RetryAfter, false
 }

@@ -113,9 +113,31 @@ func New(cfg Config) (*Desk, error) {
 // Run counted them last, at most some seconds ago.
 func (d *Desk) Waiting() (open, overdue int) { return int(d.waiting.Load()), int(d.overdue.Load()) }
 
+// MayReport refuses a caller whose network is banned, or has sent as many reports as it may, and
+// spends nothing: it is asked before a report is read.
+func (d *Desk) MayReport(ctx context.Context, now time.Time, who auth.Caller) error {
+	return d.may(ctx, now, who, "report", d.config.ReportLimit, ratelimit.Peek)
+}
+
+// MayAppeal is MayReport for appeals.
+func (d *Desk) MayAppeal(ctx context.Context, now time.Time, who auth.Caller) error {
+	return d.may(ctx, now, who, "appeal", d.config.AppealLimit, ratelimit.Peek)
+}
+
 // admit refuses a network that is banned, and takes one from what the network of a caller
 // may send.
 func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Caller, what string, l *ratelimit.Limit) error {
+	return d.may(ctx, now, who, what, l, spend)
+}
+
+// spend and ratelimit.Peek ask a limit.
+func spend(ctx context.Context, s ratelimit.Store, now time.Time, charges []ratelimit.Charge) ([]ratelimit.Verdict, error) {
+	return s.Spend(ctx, now, charges)
+}
+
+func (d *Desk) may(ctx context.Context, now time.Time, who auth.Caller, what string, l *ratelimit.Limit,
+	ask func(context.Context, ratelimit.Store, time.Time, []ratelimit.Charge) ([]ratelimit.Verdict, error),
+) error {
 	if who.IsAdmin() {
 		return nil
 	}
@@ -126,7 +148,7 @@ func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Caller, what s
 		return nil
 	}
 	bucket := what + ":" + ratelimit.ClientBucket(who.Addr)
-	verdicts, err := d.config.Limits.Spend(ctx, now, []ratelimit.Charge{{Bucket: bucket, Limit: *l, Cost: 1}})
+	verdicts, err := ask(ctx, d.config.Limits, now, []ratelimit.Charge{{Bucket: bucket, Limit: *l, Cost: 1}})
 	if err != nil {
 		return fmt.Errorf("ask the rate limit: %w", err)
 	}

@@ -125,6 +125,20 @@ func (s *Server) aside(run func(context.Context) error) func(context.Context) er
 	}
 }
 
+// onceAside runs work on a thread of its own that stands back for all others, and returns when
+// it is done. A panic of it is the caller's.
+func (s *Server) onceAside(work func()) {
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		s.standAside()
+		work()
+	}()
+	if p := <-ended; p != nil {
+		panic(p) // where somebody answers for it
+	}
+}
+
 // standAside makes the kernel prefer all other threads to the calling goroutine's,
 // for the rest of that goroutine's life. It is for what computes for long and that
 // nobody waits for.

@@ -22,6 +22,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/backend/redis"
 	"curt/internal/backup"
+	"curt/internal/bodies"
 	"curt/internal/cache"
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
@@ -89,6 +90,8 @@ type Server struct {
 	finder   finder
 	live     *analytics.Live                 // whoever watches clicks arrive
 	counted  func(http.Handler) http.Handler // has answers in metrics and traces
+	bodies   *bodies.Budget                  // likewise
+	unknown  *redirect.Budget                // nil = no bound, or not yet composed
 	drawer   *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
 	began       time.Time
@@ -206,6 +209,7 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 	if err != nil {
 		return nil, err
 	}
+	s.unknown = s.newBudget()
 	resolver, err := redirect.NewResolver(redirect.ResolverConfig{
 		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot, Passes: passes,
 	})
@@ -214,7 +218,7 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 	}
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.newBudget(), Log: s.log, Transport: transport(s.config),
+		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.unknown, Log: s.log, Transport: transport(s.config),
 		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }
@@ -230,11 +234,12 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 		return nil, err
 	}
 	stats := s.clicks.stats()
+	s.bodies = bodies.New(bodies.Config{Metrics: s.metrics.Registerer()})
 	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
 		Links: creator, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
-		CursorKey: cursorKey, Drawer: s.drawer, Log: s.log,
+		CursorKey: cursorKey, Drawer: s.drawer, Bodies: s.bodies, Unknown: s.unknown, Aside: s.onceAside, Log: s.log,
 	})
 }
 
@@ -249,7 +254,7 @@ func addressOf(clients clientaddr.Rule) func(*http.Request) netip.Addr {
 func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, creator *shorten.Creator) (web.Config, error) {
 	key, err := s.derive("curt statistics pages")
 	return web.Config{
-		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk,
+		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk, Bodies: s.bodies,
 		Stats: s.clicks.stats(), Drawer: s.drawer, EntryKey: key, Log: s.log,
 		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
 		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),

@@ -3,6 +3,7 @@ package shorten
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"curt/internal/auth"
+	"curt/internal/idempotency"
+	"curt/internal/link"
 	"curt/internal/ratelimit"
 )
 
@@ -103,6 +106,38 @@ func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Caller, n 
 		return nil, &LimitedError{Verdict: *tightest}
 	}
 	return tightest, nil
+}
+
+// Afford refuses a caller whose limits allow no create now, with a LimitedError, and spends
+// nothing: it is asked before a body is read, so that who may make nothing takes no memory for
+// what he would. What the body says is charged by Make, which may still refuse it. A request
+// with an idempotency key that was used before costs nothing, and is never refused here.
+func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, key string) error {
+	charges := c.charges(who, 1)
+	if len(charges) == 0 {
+		return nil
+	}
+	verdicts, err := ratelimit.Peek(ctx, c.limits, now, charges)
+	if err != nil {
+		return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+	}
+	refused := &verdicts[0]
+	for i := range verdicts {
+		if v := &verdicts[i]; tighter(v, refused) {
+			refused = v
+		}
+	}
+	if refused.Allowed {
+		return nil
+	}
+	if key != "" && c.claims != nil && !who.IsAnonymous() {
+		rec, err := c.claims.Find(ctx, idempotency.Name{Caller: who.KeyID, Key: key})
+		again := err == nil && !rec.Created.Before(now.Add(-idempotency.Keep))
+		if again || err != nil && !errors.Is(err, link.ErrNotFound) {
+			return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+		}
+	}
+	return &LimitedError{Verdict: *refused}
 }
 
 // tighter reports whether a says more about what its caller may still do than b.

@@ -49,6 +49,12 @@ func (h *Handler) appeal(w http.ResponseWriter, r *http.Request) {
 
 // makeAppeal takes the form.
 func (h *Handler) makeAppeal(w http.ResponseWriter, r *http.Request, page appealPage) {
+	if err := h.Review.MayAppeal(r.Context(), h.Now(), h.stranger(r)); err != nil {
+		status := h.blameStranger(w, r, err, &page.Problem, nil)
+		page.Title = "Error: " + page.Title
+		h.write(w, r, status, "appeal", page)
+		return
+	}
 	values, ok := h.sent(w, r, appealPath)
 	if !ok {
 		return

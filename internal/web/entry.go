@@ -105,7 +105,7 @@ func (h *Handler) enter(w http.ResponseWriter, r *http.Request, k link.Key) {
 		h.write(w, r, http.StatusForbidden, "key", h.ask(r, k, ""))
 		return
 	}
-	values, status := readForm(w, r)
+	values, status := h.readForm(w, r)
 	if status != http.StatusOK {
 		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", here)
 		return

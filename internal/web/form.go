@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/shorten"
@@ -20,19 +22,25 @@ import (
 // maxForm bounds a form in bytes: a URL of 8,192 fits twice when each byte is escaped.
 const maxForm = 64 << 10
 
-// readForm reads a form as browsers send one, each field once.
-func readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status int) {
+// readForm reads a form as browsers send one, each field once, within the budget of bodies. A
+// form that finds no room is told when to come again.
+func (h *Handler) readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status int) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" {
 		return nil, http.StatusUnsupportedMediaType
 	}
-	r.Body = http.MaxBytesReader(telemetry.Bare(w), r.Body, maxForm)
+	body := h.Bodies.Request(w, r, maxForm)
+	defer body.Close()
+	r.Body = http.MaxBytesReader(telemetry.Bare(w), io.NopCloser(body), maxForm)
 	err = r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, http.StatusRequestEntityTooLarge
 	}
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, bodies.ErrFull):
+		w.Header().Set("Retry-After", strconv.Itoa(int(bodies.RetryAfter/time.Second)))
+		return nil, http.StatusServiceUnavailable
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, bodies.ErrSlow):
 		return nil, http.StatusRequestTimeout
 	case err != nil:
 		return nil, http.StatusBadRequest

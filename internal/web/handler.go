@@ -12,6 +12,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/bodies"
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/redirect"
@@ -19,7 +20,7 @@ import (
 	"curt/internal/shorten"
 )
 
-// Config is what [New] needs. Everything but Challenge and Now is required.
+// Config is what [New] needs. Everything but Bodies, Challenge and Now is required.
 type Config struct {
 	Pages     *Pages
 	Dashboard *Dashboard
@@ -55,6 +56,9 @@ type Config struct {
 	// Public says that the listener serves links: then names have the pages that are theirs.
 	Public bool
 
+	// Bodies is the memory for bodies of requests; nil = one of its own.
+	Bodies *bodies.Budget
+
 	// Challenge is what strangers who report or appeal have to pass; nil = nothing.
 	Challenge review.Challenge
 
@@ -82,6 +86,9 @@ func New(cfg Config) (*Handler, error) {
 	}
 	if cfg.Challenge == nil {
 		cfg.Challenge = review.NoChallenge{}
+	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = bodies.New(bodies.Config{})
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -118,7 +118,12 @@ func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
 		h.write(w, r, status, "home", page)
 		return
 	}
-	values, status := readForm(w, r)
+	if err := h.Links.Afford(r.Context(), h.Now(), who, ""); err != nil {
+		status := h.explain(w, r, &page, err)
+		h.again(w, r, status, page)
+		return
+	}
+	values, status := h.readForm(w, r)
 	if status != http.StatusOK {
 		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", "/")
 		return

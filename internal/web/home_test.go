@@ -167,6 +167,7 @@ func TestOnlyTheDefaultDomainHasAHome(t *testing.T) {
 	apart.page(t, 200, "GET", "/", "", "Host: 10.0.0.1:8081")
 }
 
+// The limit is asked before the form is read.
 func TestLimitsHoldForTheForm(t *testing.T) {
 	s := newSite(t, func(p *parts) {
 		p.create.Plans = shorten.Plans{auth.PlanAnonymous: {ratelimit.Per(2, time.Minute)}}
@@ -175,7 +176,7 @@ func TestLimitsHoldForTheForm(t *testing.T) {
 	s.page(t, 201, "POST", "/", body)
 	s.page(t, 201, "POST", "/", body)
 	d := s.page(t, 429, "POST", "/", body)
-	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Wait ") || attr(d.byID("url"), "value") != "https://example.com/" {
+	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Wait ") {
 		t.Errorf("%v %s", d.Header(), text(d.root))
 	}
 }

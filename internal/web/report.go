@@ -63,6 +63,12 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	case isRead(r):
 		h.write(w, r, http.StatusOK, "report", page)
 	default:
+		if err := h.Review.MayReport(r.Context(), h.Now(), h.stranger(r)); err != nil {
+			status := h.blameStranger(w, r, err, &page.Problem, nil)
+			page.Title = "Error: " + page.Title
+			h.write(w, r, status, "report", page)
+			return
+		}
 		values, ok := h.sent(w, r, reportPath)
 		if !ok {
 			return
@@ -120,7 +126,7 @@ func (h *Handler) sent(w http.ResponseWriter, r *http.Request, path string) (url
 		h.say(w, r, http.StatusForbidden, "Sent from another site", "This form was sent from a page of another site, so nothing was done.", path)
 		return nil, false
 	}
-	values, status := readForm(w, r)
+	values, status := h.readForm(w, r)
 	if status != http.StatusOK {
 		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", path)
 		return nil, false

@@ -73,6 +73,14 @@ func apiCommand(ctx context.Context, args []string, out, progress io.Writer) err
 	return measure(ctx, s, args, (*figures.Bench).API, out, progress)
 }
 
+func bulksCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("bulks", 5, time.Second, 10*time.Second, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, (*figures.Bench).Bulks, out, progress)
+}
+
 func postgresCommand(ctx context.Context, args []string, out, progress io.Writer) error {
 	s, err := parse("postgres", 3, time.Second, 5*time.Second, args, progress)
 	if err != nil {
