@@ -3,6 +3,8 @@ package lane
 import (
 	"context"
 	"time"
+
+	"curt/internal/connlimit"
 )
 
 // The limits of a connection's phases.
@@ -24,8 +26,23 @@ const (
 	resolving              // the resolver has limits of its own
 	writing                // the client does not take the answer
 	parting                // had its last answer, and lingers
-	handing                // at net/http, or about to be, and busy there
+	handing                // at net/http, or about to be, and with a request there; conn.progress tells more
 )
+
+// kind is what a phase means to who makes room. A connection at net/http that is busy has
+// a progress that tells more.
+func (p phase) kind() connlimit.Kind {
+	switch p {
+	case greeting, fresh, heading, writing:
+		return connlimit.Unfinished
+	case idle, unsure:
+		return connlimit.Idle
+	case parting:
+		return connlimit.Leaving
+	case resolving, handing:
+	}
+	return connlimit.Working
+}
 
 // limit returns how long a phase may last; 0 = as long as it likes.
 func (p phase) limit() time.Duration {
