@@ -18,10 +18,10 @@ type Gate struct {
 
 const (
 	// requestShare is the part of the connections that may be requests at net/http which are
-	// not over. Each takes some 20 KB there, five times what a connection takes without one,
+	// not over. Each takes some 35 KB there, seven times what a connection takes without one,
 	// and one connection of HTTP/2 can hold 250.
-	requestShare = 2
-	// leastRequests is for low limits: 20 MB.
+	requestShare = 4
+	// leastRequests is for low limits: 35 MB.
 	leastRequests = 1000
 )
 

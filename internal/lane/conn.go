@@ -93,7 +93,10 @@ func (c *conn) enter(p phase) {
 }
 
 func (c *conn) phase() (p phase, since int64) {
-	state := c.state.Load()
+	return phaseOf(c.state.Load())
+}
+
+func phaseOf(state uint64) (p phase, since int64) {
 	return phase(state >> phaseShift), int64(state & (1<<phaseShift - 1))
 }
 
