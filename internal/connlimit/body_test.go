@@ -78,7 +78,7 @@ func TestABodyMustKeepUp(t *testing.T) {
 	}{
 		"at once":                 {1 << 20, 0, 1 << 20, 0, true, time.Second},
 		"slow and honest":         {5 << 10, time.Second, 1 << 20, 0, true, 4 * time.Minute},
-		"in bursts":               {64 << 10, 15 * time.Second, 1 << 20, 0, true, 5 * time.Minute},
+		"in bursts":               {64 << 10, 9 * time.Second, 1 << 20, 0, true, 5 * time.Minute},
 		"a server that is slow":   {4 << 10, time.Second, 64 << 10, 20 * time.Second, true, 10 * time.Minute},
 		"silent":                  {0, time.Hour, 60_000, 0, false, 11 * time.Second},
 		"a byte each second":      {1, time.Second, 60_000, 0, false, 12 * time.Second},

@@ -171,14 +171,14 @@ type guest struct {
 }
 
 func (g *guest) enter(state uint64) {
-	g.state.Store(state<<stateShift | uint64(g.of.now())) //nolint:gosec // not negative
+	g.state.Store(state<<stateShift | uint64(g.of.now()))
 }
 
 func (g *guest) busy() bool { return g.state.Load()>>stateShift == guestBusy }
 
 func (g *guest) candidate() Candidate[*guest] {
 	state := g.state.Load()
-	c := Candidate[*guest]{Conn: g, Kind: Unfinished, Since: int64(state & (1<<stateShift - 1)), Network: g.progress.Network()} //nolint:gosec // 56 bits
+	c := Candidate[*guest]{Conn: g, Kind: Unfinished, Since: int64(state & (1<<stateShift - 1)), Network: g.progress.Network()}
 	switch state >> stateShift {
 	case guestIdle:
 		c.Kind = Idle

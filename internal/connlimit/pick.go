@@ -68,7 +68,7 @@ func (p *Picker[C]) Pick(n, limit int) []C {
 			p.held[c.Network] = c.held
 		}
 	}
-	share := int32(max(limit/networkShare, min(leastShare, (limit+1)/2))) //nolint:gosec // at most a million
+	share := int32(max(limit/networkShare, min(leastShare, (limit+1)/2)))
 	for _, wanted := range []func(*Candidate[C]) bool{
 		func(c *Candidate[C]) bool { return c.Kind == Leaving },
 		func(c *Candidate[C]) bool { return c.Kind == Unfinished && c.held > share },

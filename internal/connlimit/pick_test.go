@@ -11,8 +11,10 @@ import (
 
 func TestNetworkOf(t *testing.T) {
 	same := [][2]string{
-		{"192.0.2.1", "192.0.2.254"}, {"192.0.2.1", "::ffff:192.0.2.9"},
-		{"2001:db8:1::1", "2001:db8:1:ffff::1"}, {"fe80::1%eth0", "fe80::2"},
+		{"192.0.2.1", "192.0.2.254"},
+		{"192.0.2.1", "::ffff:192.0.2.9"},
+		{"2001:db8:1::1", "2001:db8:1:ffff::1"},
+		{"fe80::1%eth0", "fe80::2"},
 	}
 	for _, c := range same {
 		if a, b := connlimit.NetworkOf(netip.MustParseAddr(c[0])), connlimit.NetworkOf(netip.MustParseAddr(c[1])); a != b || a == 0 {

@@ -143,7 +143,7 @@ func dial(ctx context.Context, k kind, c config) net.Conn {
 	if k.proto == "" {
 		return nc
 	}
-	secure := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{k.proto}})
+	secure := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{k.proto}}) //nolint:gosec // a certificate of our own
 	if secure.HandshakeContext(ctx) != nil {
 		_ = nc.Close()
 		return nil
@@ -176,7 +176,7 @@ func (c config) attack(ctx context.Context, s *site, k kind) (end func(), err er
 		}
 	}
 	for left := c.held; left > 0; left -= heldEach {
-		cmd := exec.CommandContext(ctx, self, "-hold", k.name, "-held", strconv.Itoa(min(left, heldEach)), "-address", s.address, "-from", c.from)
+		cmd := exec.CommandContext(ctx, self, "-hold", k.name, "-held", strconv.Itoa(min(left, heldEach)), "-address", s.address, "-from", c.from) //nolint:gosec // ourselves
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.StdoutPipe()
