@@ -24,7 +24,7 @@ func layers() [][]string {
 		{"internal/backup", "internal/worker"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review"},
-		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation"},
+		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation", "internal/connlimit"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}

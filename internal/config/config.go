@@ -46,7 +46,7 @@ type Config struct {
 	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`
 	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
 	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
-	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener; above it those that are idle longest are closed, with the lane and without it. The limit of descriptors may lower it."`
+	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener, with the lane and without it; above it those that are unfinished or idle are closed to make room. CURT_API_LISTEN has a quarter as many of its own. The limit of descriptors may lower both."`
 	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listeners of links and of the API speak TLS."`
 	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
 	HSTS           Days          `name:"hsts" default:"0s" env:"CURT_HSTS" help:"How long browsers shall ask this server's hosts by https only (Strict-Transport-Security), as 365d; it cannot be taken back sooner. 0s: nothing is said."`

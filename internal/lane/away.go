@@ -8,8 +8,9 @@ import (
 
 // A connection at net/http counts against Config.MaxConns, so it has a phase there too:
 // idle between two requests, heading while a head of HTTP/1.1 is under way, and handing
-// while it is busy. Who is idle or heading makes room in the same order as the lane's
-// own. The sweeper leaves it alone: its time-outs are net/http's.
+// with a request, of which its progress knows whether it waits for the client. It makes
+// room in the same order as the lane's own. The sweeper leaves it alone: its time-outs are
+// net/http's, and those of a body internal/connlimit's.
 
 // ConnState is for the http.Server that accepts from Listener. Without it connections
 // at net/http are never closed to make room.
@@ -20,10 +21,14 @@ func (l *Lane) ConnState(nc net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateIdle:
+		c.progress.Over()
 		c.enter(idle)
 	case http.StateActive:
+		c.progress.Begin()
 		c.enter(handing)
-	case http.StateNew, http.StateClosed, http.StateHijacked: // as it was
+	case http.StateClosed, http.StateHijacked:
+		c.progress.Over()
+	case http.StateNew: // as it was
 	}
 }
 

@@ -1,8 +1,10 @@
 package lane_test
 
 import (
+	"bufio"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -40,48 +42,54 @@ func TestWhoIsIdleAtNetHTTPMakesRoom(t *testing.T) {
 	}
 }
 
-// TestWhoIsBusyAtNetHTTPStays: a body under way is a request under way. A head under
-// way goes, but after those that are idle.
-func TestWhoIsBusyAtNetHTTPStays(t *testing.T) {
-	r := start(t, true, still, func(s *setup) { s.lane.MaxConns = 3 })
-	body, head, idle := r.dial(t), r.dial(t), r.dial(t)
-	roundTrip(t, idle, page)
-	r.lane.At(time.Second)
-	roundTrip(t, head, page)
-	if _, err := io.WriteString(body, "POST /api/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"); err != nil {
+// body is a request whose body does not come.
+const body = "POST /api/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"
+
+// TestWhoIsWorkedForStays: a request that the server has whole is never closed, and only when
+// all are such, who comes is refused. One whose body does not come makes room, and so
+// does a head under way, but after those that are idle.
+func TestWhoIsWorkedForStays(t *testing.T) {
+	release := make(chan struct{})
+	r := start(t, true, still, func(s *setup) {
+		s.lane.MaxConns = 3
+		s.server.Handler = http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+			if q.URL.Path == "/api/work" {
+				<-release
+			}
+		})
+	})
+	uploads, head, idle := r.dial(t), r.dial(t), r.dial(t)
+	if _, err := io.WriteString(uploads, body); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two are idle, one is busy", func() bool { p := r.lane.Away(); return p["idle"] == 2 && p["handing"] == 1 })
+	eventually(t, "its body is waited for", func() bool { return r.lane.Owing() == 1 })
+	r.lane.At(time.Second)
+	roundTrip(t, head, page)
+	roundTrip(t, idle, page)
+	eventually(t, "two are idle", func() bool { return r.lane.Away()["idle"] == 2 })
 	if _, err := io.WriteString(head, "GET"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a head is under way", func() bool { return r.lane.Away()["heading"] == 1 })
-	if a := roundTrip(t, idle, page); a.StatusCode != 200 {
-		t.Fatal(a.StatusCode)
+	var works []net.Conn
+	for n, leaves := range []net.Conn{idle, uploads, head} {
+		nc := r.dial(t)
+		works = append(works, nc)
+		if _, err := io.WriteString(nc, "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, leaves) // ends, or the test's time does
+		eventually(t, "it is worked for", func() bool { return r.lane.Away()["handing"]-r.lane.Owing() == n+1 && r.lane.Stats().Foreign <= 3 })
 	}
-	eventually(t, "the idle one is younger than the head", func() bool { return r.lane.Away()["idle"] == 1 })
-
-	first := r.dial(t)
-	roundTrip(t, first, live)
-	ended(t, idle)
-	eventually(t, "it is idle", func() bool { return r.lane.Phases()["idle"] == 1 && r.lane.Stats().Foreign == 2 })
-	second := r.dial(t)
-	if _, err := io.WriteString(second, "POST /api/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"); err != nil {
-		t.Fatal(err)
-	}
-	ended(t, first)
-	eventually(t, "a second body", func() bool { return r.lane.Away()["handing"] == 2 })
-	third := r.dial(t)
-	if _, err := io.WriteString(third, "POST /api/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"); err != nil {
-		t.Fatal(err)
-	}
-	ended(t, head)
-	eventually(t, "bodies alone", func() bool { return r.lane.Away()["handing"] == 3 })
-
 	ended(t, r.dial(t)) // nobody can go
-	for _, nc := range []net.Conn{body, second, third} {
-		if a := roundTrip(t, nc, "llo"); a.StatusCode != 200 {
-			t.Error(a.StatusCode)
+	close(release)
+	for _, nc := range works {
+		a, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = a.Body.Close(); a.StatusCode != http.StatusOK {
+			t.Error(a.Status)
 		}
 	}
 	if s := r.lane.Stats(); s.Evicted != 3 || s.Refused != 1 {

@@ -41,6 +41,9 @@ func (c *clock) set(now time.Time) {
 // now returns milliseconds since the clock was first set, at most a tick old.
 func (c *clock) now() int64 { return c.millis.Load() }
 
+// micros is now in connlimit's unit.
+func micros(millis int64) int64 { return millis * 1000 }
+
 // dateValue returns the value of Date; nobody may change it.
 func (c *clock) dateValue() []byte { return c.date.Load()[:] }
 

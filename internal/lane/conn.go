@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/connlimit"
 	"curt/internal/redirect"
 )
 
@@ -38,6 +39,10 @@ type conn struct {
 	gone  atomic.Bool   // cut off; set by whoever closes it first
 	in    *set          // guarded by connections.mu: those among whom it is; nil = none
 	slot  int           // guarded by connections.mu: its place there
+
+	network  atomic.Uint64       // the peer's connlimit.Network
+	progress *connlimit.Progress // of its requests at net/http; set before it is in phase handing
+	evicted  bool                // guarded by connections.mu; closed to make room
 
 	waking        sync.Mutex // guards the read deadline, which only wakes
 	asleepForGood bool       // guarded by waking; nobody may wake it any more
@@ -73,6 +78,7 @@ func (c *conn) setPeer(a net.Addr) {
 	} else {
 		c.peer = netip.Addr{}
 	}
+	c.network.Store(uint64(connlimit.NetworkOf(c.peer)))
 	c.trusted = c.peer.IsValid() && c.lane.cfg.Clients.Trusts(c.peer)
 }
 
@@ -87,7 +93,10 @@ func (c *conn) enter(p phase) {
 }
 
 func (c *conn) phase() (p phase, since int64) {
-	state := c.state.Load()
+	return phaseOf(c.state.Load())
+}
+
+func phaseOf(state uint64) (p phase, since int64) {
 	return phase(state >> phaseShift), int64(state & (1<<phaseShift - 1))
 }
 

@@ -1,9 +1,9 @@
 package lane
 
 import (
-	"cmp"
-	"slices"
 	"sync"
+
+	"curt/internal/connlimit"
 )
 
 // connections are those that the lane owns, and those that it gave away.
@@ -14,6 +14,9 @@ type connections struct {
 	foreign set  // guarded by mu; at net/http, not yet closed
 	ended   bool // guarded by mu; nobody is taken in any more
 	settled bool // guarded by mu; nobody is taken back any more
+
+	going  int                     // guarded by mu; those that were evicted and have not left yet
+	picker connlimit.Picker[*conn] // guarded by mu
 }
 
 // set is some connections. Who holds connections.mu may use it.
@@ -34,6 +37,15 @@ func (s *set) drop(c *conn) {
 	s.all[last], c.in = nil, nil
 	s.all = s.all[:last]
 	s.report()
+}
+
+// drop takes c out of its set; mu is held.
+func (s *connections) drop(c *conn) {
+	c.in.drop(c)
+	if c.evicted {
+		c.evicted = false
+		s.going--
+	}
 }
 
 // none returns a channel that is closed once the set is empty.
@@ -65,52 +77,88 @@ func (s *connections) init() {
 // sets are all that count against the cap. mu is held.
 func (s *connections) sets() [3][]*conn { return [...][]*conn{s.open.all, s.parted.all, s.foreign.all} }
 
-// evictShare is the part of the connections that is closed when there is no room:
-// the oldest are found by looking at all, so one look should make room for many.
-const evictShare = 128
-
-// add takes c in, and makes room by closing those that had their last answer, failing
-// that those that are idle longest, or whose head is under way longest, here or at net/http. It reports
-// false when nobody can go.
+// add takes c in, and makes room by closing others, here or at net/http: internal/connlimit
+// says whom. It reports false when nobody can go.
 func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := len(s.open.all) + len(s.parted.all) + len(s.foreign.all)
-	if s.ended || all >= limit && !s.evict(1+limit/evictShare, stats) {
-		stats.refused.Add(1)
-		return false
+	var leave []*conn
+	full := len(s.open.all)+len(s.parted.all)+len(s.foreign.all)-s.going >= limit
+	if full && !s.ended {
+		leave = s.evict(connlimit.Batch(limit), limit, false)
 	}
-	s.open.put(c)
-	return true
+	refused := s.ended || full && len(leave) == 0
+	if !refused {
+		s.open.put(c)
+	}
+	s.mu.Unlock()
+	if refused {
+		stats.refused.Add(1)
+	}
+	cut(leave, stats)
+	return !refused
 }
 
-// evict closes up to n connections; mu is held.
-func (s *connections) evict(n int, stats *counters) bool {
-	for _, wanted := range [][]phase{{parting}, {idle, unsure}, {fresh}, {heading}} {
-		type aged struct {
-			c     *conn
-			since int64
-		}
-		var found []aged
-		for _, some := range s.sets() {
-			for _, c := range some {
-				if p, since := c.phase(); slices.Contains(wanted, p) && !c.gone.Load() {
-					found = append(found, aged{c, since})
-				}
-			}
-		}
-		if len(found) == 0 {
-			continue
-		}
-		slices.SortFunc(found, func(a, b aged) int { return cmp.Compare(a.since, b.since) })
-		for _, a := range found[:min(n, len(found))] {
-			if a.c.late() {
-				stats.evicted.Add(1)
-			}
-		}
-		return true
+// crowded closes connections whose requests take too much room at net/http: gate says how
+// many there are too many.
+func (s *connections) crowded(gate *connlimit.Gate, limit int, stats *counters) {
+	s.mu.Lock()
+	var leave []*conn
+	if n := gate.Crowd() - s.going; n > 0 {
+		leave = s.evict(n+connlimit.Batch(limit), limit, true)
 	}
-	return false
+	s.mu.Unlock()
+	cut(leave, stats)
+}
+
+// evict returns up to n connections that are to be closed; mu is held. requests asks for
+// requests at net/http alone.
+func (s *connections) evict(n, limit int, requests bool) []*conn {
+	for _, some := range s.sets() {
+		for _, c := range some {
+			if !c.gone.Load() && (!requests || c.owes()) {
+				s.picker.Add(c.candidate())
+			}
+		}
+	}
+	leave := s.picker.Pick(n, limit)
+	for _, c := range leave {
+		c.evicted = true
+	}
+	s.going += len(leave)
+	return leave
+}
+
+// cut closes whoever was evicted. It waits for readers to let go, so nobody holds the lock.
+func cut(leave []*conn, stats *counters) {
+	for _, c := range leave {
+		if c.late() {
+			stats.evicted.Add(1)
+		}
+	}
+}
+
+// candidate is c as it is judged. Another goroutine may call it.
+func (c *conn) candidate() connlimit.Candidate[*conn] {
+	p, since := c.phase()
+	found := connlimit.Candidate[*conn]{Conn: c, Kind: p.kind(), Since: micros(since), Network: connlimit.Network(c.network.Load())}
+	if p != handing {
+		return found
+	}
+	var owes bool
+	if found.Since, found.Weight, owes = c.progress.Owes(); owes {
+		found.Kind = connlimit.Unfinished
+	}
+	found.Network = c.progress.Network()
+	return found
+}
+
+// owes reports whether c has a request at net/http that waits for its client.
+func (c *conn) owes() bool {
+	if p, _ := c.phase(); p != handing {
+		return false
+	}
+	_, _, owes := c.progress.Owes()
+	return owes
 }
 
 // remove forgets c; foreign says that net/http has it now, and may have closed it.
@@ -120,7 +168,7 @@ func (s *connections) remove(c *conn, foreign bool) {
 	if c.in == nil {
 		return
 	}
-	c.in.drop(c)
+	s.drop(c)
 	if foreign {
 		s.foreign.put(c)
 	}
@@ -130,7 +178,7 @@ func (s *connections) remove(c *conn, foreign bool) {
 func (s *connections) leave(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.in.drop(c)
+	s.drop(c)
 }
 
 // back is called once for each other one that net/http closed, which was away. It takes
@@ -139,7 +187,7 @@ func (s *connections) leave(c *conn) {
 func (s *connections) back(away, c *conn, lingers bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	away.in.drop(away)
+	s.drop(away)
 	if !lingers || s.settled {
 		return false
 	}
@@ -151,7 +199,7 @@ func (s *connections) back(away, c *conn, lingers bool) bool {
 func (s *connections) home(away, c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	away.in.drop(away)
+	s.drop(away)
 	if s.ended || away.gone.Load() {
 		return false
 	}
@@ -163,7 +211,7 @@ func (s *connections) home(away, c *conn) bool {
 func (s *connections) gone(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parted.drop(c)
+	s.drop(c)
 }
 
 // none returns a channel that is closed once all connections of the lane have ended or

@@ -64,7 +64,8 @@
 // # Who owns what
 //
 // A connection belongs to its goroutine. The sweeper, one for all connections,
-// reads their phase (an atomic word) and closes those that are late: closing is the
+// reads their phase (an atomic word) and closes those that are late; who makes room closes
+// others as internal/connlimit says, those at net/http included: closing is the
 // only thing that it does to them, and the goroutine then finds its reads and
 // writes failing. Limits: 10 s for PROXY header, handshake and head together each,
 // 75 s idle, 30 s for a client that does not take its answer, 1 s to linger; all are up to a tick

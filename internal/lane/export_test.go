@@ -58,6 +58,18 @@ func (l *Lane) Away() map[string]int {
 	return n
 }
 
+// Owing counts the connections whose request at net/http waits for its client.
+func (l *Lane) Owing() (n int) {
+	l.conns.mu.Lock()
+	defer l.conns.mu.Unlock()
+	for _, c := range l.conns.foreign.all {
+		if c.owes() {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *conn) phaseName() string {
 	p, _ := c.phase()
 	return [...]string{"greeting", "fresh", "heading", "idle", "unsure", "resolving", "writing", "parting", "handing"}[p]

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -49,7 +50,9 @@ func (b *below) Close() error {
 func (c *conn) shakeHands() (early net.Conn, ok bool) {
 	under := &below{Conn: c.nc}
 	t := tls.Server(under, c.lane.cfg.TLS)
-	if err := t.HandshakeContext(c.lane.base); err != nil {
+	// Whoever cuts the connection off closes it. A context that ends would cost a goroutine
+	// for each handshake that does not advance.
+	if err := t.HandshakeContext(context.Background()); err != nil {
 		// A browser that was sent to the wrong port should see why.
 		if re, ok := errors.AsType[tls.RecordHeaderError](err); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
 			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")

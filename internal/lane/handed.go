@@ -40,7 +40,9 @@ func (h *handed) Read(p []byte) (int, error) {
 	if h.home.Load() != nil {
 		return 0, io.EOF
 	}
+	h.away.progress.Reads()
 	n, err := h.replay.Read(p)
+	h.away.progress.HasRead()
 	if n > 0 {
 		h.away.stir()
 	}
@@ -55,7 +57,9 @@ func (h *handed) Read(p []byte) (int, error) {
 
 // Write writes, and remembers when.
 func (h *handed) Write(p []byte) (int, error) {
+	h.away.progress.Writes()
 	n, err := h.Conn.Write(p)
+	h.away.progress.Resume()
 	if err == nil {
 		h.wrote.Store(h.lane.clock.now())
 	}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"curt/internal/connlimit"
 )
 
 // handover is the listener that an http.Server accepts from. A connection is always
@@ -41,6 +43,7 @@ func (h *handover) close() { h.once.Do(func() { close(h.done) }) }
 // give offers the connection to net/http and reports whether it was taken. Before
 // that it leaves the sweeper, so that nothing but net/http's own limits ends it.
 func (c *conn) give(nc net.Conn) bool {
+	c.progress = c.lane.gate.Progress(connlimit.Network(c.network.Load()))
 	c.enter(handing)
 	if c.surrender() != nil {
 		return false // it was closed meanwhile
@@ -109,6 +112,9 @@ type connKey struct{}
 
 // ConnContext is for the http.Server that accepts from Listener.
 func (l *Lane) ConnContext(ctx context.Context, nc net.Conn) context.Context {
+	if away := awayOf(nc); away != nil {
+		ctx = connlimit.With(ctx, away.progress)
+	}
 	switch c := nc.(type) {
 	case *handed:
 		return context.WithValue(ctx, connKey{}, c)
@@ -122,6 +128,7 @@ func (l *Lane) ConnContext(ctx context.Context, nc net.Conn) context.Context {
 // they know when they are between two. It is the outermost handler of that
 // http.Server.
 func (l *Lane) Handler(next http.Handler) http.Handler {
+	next = l.gate.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(*handed)
 		if ok {

@@ -13,6 +13,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/clientaddr"
+	"curt/internal/connlimit"
 	"curt/internal/redirect"
 )
 
@@ -46,6 +47,7 @@ type Lane struct {
 	// Set once in New.
 	cfg    Config
 	handed *handover
+	gate   *connlimit.Gate // of requests at net/http
 
 	clock   clock
 	conns   connections
@@ -71,6 +73,8 @@ func New(cfg Config) (*Lane, error) {
 		cfg.MaxConns = DefaultMaxConns
 	}
 	l := &Lane{cfg: cfg, handed: newHandover()}
+	l.gate = connlimit.NewGate(cfg.MaxConns, cfg.Clients, func() int64 { return micros(l.clock.now()) },
+		func() { l.conns.crowded(l.gate, l.cfg.MaxConns, &l.stats) })
 	l.base, l.cancel = context.WithCancel(context.Background())
 	l.conns.init()
 	l.clock.set(time.Now())

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"curt/internal/clientaddr"
@@ -183,9 +184,10 @@ func (l *proxyListener) Accept() (net.Conn, error) {
 type lazyProxied struct {
 	net.Conn // the peer's; replaced by nothing, so that Close never waits
 	once     sync.Once
-	read     replay   // set by once
-	remote   net.Addr // set by once
-	err      error    // set by once
+	read     replay      // set by once
+	remote   net.Addr    // set by once
+	err      error       // set by once
+	named    atomic.Bool // remote is the client's
 }
 
 func (p *lazyProxied) greet() {
@@ -200,8 +202,17 @@ func (p *lazyProxied) greet() {
 		}
 		p.remote = named.RemoteAddr()
 		p.read = replay{Conn: p.Conn, rest: named.take()}
+		p.named.Store(true)
 		p.err = p.SetReadDeadline(time.Time{})
 	})
+}
+
+// KnownAddr returns the client's address, or the peer's while the header has not come.
+func (p *lazyProxied) KnownAddr() net.Addr {
+	if p.named.Load() {
+		return p.remote
+	}
+	return p.Conn.RemoteAddr()
 }
 
 // RemoteAddr returns the client's address.

@@ -13,8 +13,8 @@ type Stats struct {
 	Accepted uint64 // connections
 	Handed   uint64 // given to net/http
 	Returned uint64 // of them taken back
-	Refused  uint64 // not taken: no descriptors, or as many as MaxConns allows and none idle
-	Evicted  uint64 // closed while idle to make room
+	Refused  uint64 // not taken: no descriptors, or as many as MaxConns allows and all worked for
+	Evicted  uint64 // closed to make room
 	Late     uint64 // closed by the sweeper: too slow, or idle for too long
 	Panics   uint64 // answers that failed by a fault of ours; always 0
 }

@@ -3,6 +3,8 @@ package lane
 import (
 	"context"
 	"time"
+
+	"curt/internal/connlimit"
 )
 
 // The limits of a connection's phases.
@@ -24,8 +26,23 @@ const (
 	resolving              // the resolver has limits of its own
 	writing                // the client does not take the answer
 	parting                // had its last answer, and lingers
-	handing                // at net/http, or about to be, and busy there
+	handing                // at net/http, or about to be, and with a request there; conn.progress tells more
 )
+
+// kind is what a phase means to who makes room. A connection at net/http that is busy has
+// a progress that tells more.
+func (p phase) kind() connlimit.Kind {
+	switch p {
+	case greeting, fresh, heading, writing:
+		return connlimit.Unfinished
+	case idle, unsure:
+		return connlimit.Idle
+	case parting:
+		return connlimit.Leaving
+	case resolving, handing:
+	}
+	return connlimit.Working
+}
 
 // limit returns how long a phase may last; 0 = as long as it likes.
 func (p phase) limit() time.Duration {
@@ -63,21 +80,34 @@ func (l *Lane) Run(ctx context.Context) error {
 	}
 }
 
-// sweep closes what is late.
+// sweep closes what is late. Thousands may be late at once, and a close waits for a reader
+// to let go: so nobody holds the lock meanwhile, and who did something since is left alone.
 func (l *Lane) sweep() {
+	type found struct {
+		c     *conn
+		state uint64
+	}
+	var late []found
 	now := l.clock.now()
 	leaving, left := l.leaving.Load(), l.left.Load()
 	l.conns.each(func(c *conn) {
-		p, since := c.phase()
+		state := c.state.Load()
+		p, since := phaseOf(state)
 		limit := p.limit()
 		if leaving && (p == idle || p == unsure || p == fresh) {
 			limit, since = Silence, max(since, left)
 		}
-		if limit > 0 && now-since > limit.Milliseconds() && c.late() {
-			l.stats.late.Add(1)
+		if limit > 0 && now-since > limit.Milliseconds() {
+			late = append(late, found{c, state})
+			return
 		}
 		if p == unsure && now-since > 2*tick.Milliseconds() {
 			c.wake()
 		}
 	})
+	for _, f := range late {
+		if f.c.state.Load() == f.state && f.c.late() {
+			l.stats.late.Add(1)
+		}
+	}
 }

@@ -122,7 +122,10 @@ func (s *Server) stand(ctx context.Context, certs *tls.Config, f faces) error {
 		if shown, err = s.shown(f, true, false); err != nil {
 			return err
 		}
-		s.fronts = append(s.fronts, front{httpServer(s.apiRoutes(f.programs, shown), s.log, certs), s.bound.api})
+		_, room := s.rooms()
+		api, l := bounded(httpServer(s.apiRoutes(f.programs, shown), s.log, certs), s.bound.api, room, f.clients)
+		s.fronts = append(s.fronts, api)
+		s.countAPI(l.Stats)
 	}
 	s.standAlone()
 	return nil
@@ -140,7 +143,8 @@ func (s *Server) shown(f faces, api, public bool) (pages, error) {
 // standAlone adds what the operator is shown.
 func (s *Server) standAlone() {
 	if s.bound.admin != nil {
-		s.fronts = append(s.fronts, front{httpServer(s.adminRoutes(), s.log, nil), s.bound.admin})
+		admin, _ := bounded(httpServer(s.adminRoutes(), s.log, nil), s.bound.admin, adminConns, clientaddr.Rule{})
+		s.fronts = append(s.fronts, admin)
 	}
 }
 
@@ -172,20 +176,11 @@ func (s *Server) expose(ctx context.Context, certs *tls.Config, clients clientad
 	if s.config.ProxyProtocol {
 		l = lane.ProxyListener(l, clients)
 	}
-	bounded := &capped{Listener: l, limit: s.room(ctx)}
 	alone := httpServer(public, s.log, certs)
-	alone.ConnState = s.watch(bounded.track)
-	s.fronts = []front{{alone, bounded}}
-	s.countLane(bounded.stats)
-}
-
-// room is how many connections the main listener may hold.
-func (s *Server) room(ctx context.Context) int {
-	connections := maxConns(s.config.MaxConnections)
-	if connections < s.config.MaxConnections {
-		s.log.InfoContext(ctx, "the descriptor limit lowers CURT_MAX_CONNECTIONS", slog.Int("connections", connections))
-	}
-	return connections
+	alone.ConnState = s.connections.track
+	visible, bound := bounded(alone, l, s.room(ctx), clients)
+	s.fronts = []front{visible}
+	s.countLane(asLane(bound))
 }
 
 // watch is the ConnState of the public http.Server: both the drain and who makes room

@@ -18,7 +18,7 @@ import (
 const (
 	headTimeout = 10 * time.Second
 	idleTimeout = 75 * time.Second
-	bodyTimeout = 60 * time.Second // for the whole request: the largest body is small
+	bodyTimeout = 60 * time.Second // where internal/connlimit does not bound the body itself
 	maxHead     = 12 << 10
 )
 

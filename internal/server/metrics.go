@@ -232,7 +232,7 @@ func (s *Server) countLane(stats func() lane.Stats) {
 	m.Counter("curt_lane_handed_over_total", "Connections given to net/http.", func() uint64 { return stats().Handed })
 	m.Counter("curt_lane_taken_back_total", "Connections taken back from net/http.", func() uint64 { return stats().Returned })
 	m.Counter("curt_lane_refused_total", "Connections for which there was no room.", func() uint64 { return stats().Refused })
-	m.Counter("curt_lane_evicted_total", "Idle connections closed to make room.", func() uint64 { return stats().Evicted })
+	m.Counter("curt_lane_evicted_total", "Connections closed to make room: unfinished or idle.", func() uint64 { return stats().Evicted })
 	m.Counter("curt_lane_late_total", "Connections closed because they were slow or idle.", func() uint64 { return stats().Late })
 	m.Counter("curt_lane_panics_total", "Answers that failed by a fault of the program.", func() uint64 { return stats().Panics })
 }

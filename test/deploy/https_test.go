@@ -55,8 +55,10 @@ func doors() []door {
 			t.Helper()
 			_, plain, _ := net.SplitHostPort(at.http)
 			_, secure, _ := net.SplitHostPort(at.https)
-			// A certificate of our own instead of one from an authority.
-			text := fill(t, root+"/deploy/caddy/Caddyfile", "127.0.0.1:8080", at.curt, "go.example.com {", "go.example.com {\n\ttls "+at.cert+" "+at.key)
+			// A certificate of our own instead of one from an authority, and the name that
+			// Caddy had for a setting before 2.6.4: Debian has an older one.
+			text := fill(t, root+"/deploy/caddy/Caddyfile", "127.0.0.1:8080", at.curt, "go.example.com {", "go.example.com {\n\ttls "+at.cert+" "+at.key,
+				"request_buffers 64KiB", "buffer_requests\n\t\tmax_buffer_size 64KiB")
 			config := filepath.Join(dir, "Caddyfile")
 			write(t, config, fmt.Sprintf("{\n\tadmin off\n\thttp_port %s\n\thttps_port %s\n\tdefault_bind 127.0.0.1\n}\n%s", plain, secure, text))
 			cmd := exec.Command(tool(t, "caddy", "scripts/unpack caddy"), "run", "--config", config)
