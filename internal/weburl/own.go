@@ -75,6 +75,15 @@ func (h *Hosts) refuses(a netip.Addr) bool {
 	return h.refusesAddr(a) || slices.ContainsFunc(appendCarried(carried[:0], a), h.refusesAddr)
 }
 
+// Has reports whether the host of a Host field, in lower case, without its port and final dot,
+// is one that Refuses refuses to lead to.
+func (h *Hosts) Has(name string) bool {
+	if a, ok := address(name); ok {
+		return h.refusesAddr(a)
+	}
+	return h.names[name] || h.loopback && isLocalhost(name)
+}
+
 func (h *Hosts) refusesAddr(a netip.Addr) bool {
 	return h.addrs[a] || (h.loopback && (a.IsLoopback() || a.IsUnspecified()))
 }
