@@ -2,8 +2,6 @@ package lane
 
 import (
 	"crypto/tls"
-	"errors"
-	"io"
 	"net"
 )
 
@@ -50,10 +48,7 @@ func (c *conn) shakeHands() (early net.Conn, ok bool) {
 	under := &below{Conn: c.nc}
 	t := tls.Server(under, c.lane.cfg.TLS)
 	if err := t.HandshakeContext(c.lane.base); err != nil {
-		// A browser that was sent to the wrong port should see why.
-		if re, ok := errors.AsType[tls.RecordHeaderError](err); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
-			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
-		}
+		tellPlain(err)
 		return nil, false
 	}
 	c.nc = t

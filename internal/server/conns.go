@@ -2,7 +2,6 @@ package server
 
 import (
 	"container/list"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -99,7 +98,7 @@ func (l *capped) move(g *guest, state int) {
 
 // track is the http.Server's ConnState.
 func (l *capped) track(nc net.Conn, state http.ConnState) {
-	if t, ok := nc.(*tls.Conn); ok {
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // of TLS, or strict
 		nc = t.NetConn()
 	}
 	g, ok := nc.(*guest)
