@@ -11,30 +11,30 @@ import (
 // nobody has heard of.
 func TestClassify(t *testing.T) {
 	const mit = "MIT License\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this software"
-	for text, want := range map[string]string{
-		mit: "MIT",
-		"Apache License\n                           Version 2.0, January 2004":                                                    "Apache-2.0",
-		"Mozilla Public License Version 2.0\n... \"Secondary License\" means either the GNU General Public License":               "MPL-2.0",
-		"Redistributions in binary form must reproduce the above\n * copyright notice\nNeither the name of Google":                "BSD-3-Clause",
-		"2. Redistributions in binary form must reproduce the above copyright notice":                                             "BSD-2-Clause",
-		"Permission to use, copy, modify, and/or distribute this software for any\npurpose with or without fee is hereby granted": "ISC",
-		"This is free and unencumbered software released into the public domain. ... commercial or non-commercial":                "Unlicense",
-		"GNU GENERAL PUBLIC LICENSE\nVersion 3":                                                                                   "",
-		"GNU AFFERO GENERAL PUBLIC LICENSE":                                                                                       "",
-		"GNU LESSER GENERAL PUBLIC LICENSE":                                                                                       "",
-		mit + "\nor, at your choice, the GNU General Public License":                                                              "",
-		mit + "\nThe \"Commons Clause\" License Condition v1.0":                                                                   "",
-		"Server Side Public License":                                                                                              "",
-		"Business Source License 1.1":                                                                                             "",
-		"Creative Commons Attribution-NonCommercial 4.0":                                                                          "",
-		"Creative Commons Attribution-ShareAlike 4.0":                                                                             "",
-		mit + "\nThe Software shall be used for Good, not Evil.":                                                                  "",
-		"Copyright (c) 2026 Somebody. All rights reserved.":                                                                       "",
-		"": "",
+	for _, c := range []struct{ text, want string }{
+		{mit, "MIT"},
+		{"Apache License\n                           Version 2.0, January 2004", "Apache-2.0"},
+		{"Mozilla Public License Version 2.0\n... \"Secondary License\" means either the GNU General Public License", "MPL-2.0"},
+		{"Redistributions in binary form must reproduce the above\n * copyright notice\nNeither the name of Google", "BSD-3-Clause"},
+		{"2. Redistributions in binary form must reproduce the above copyright notice", "BSD-2-Clause"},
+		{"Permission to use, copy, modify, and/or distribute this software for any\npurpose with or without fee is hereby granted", "ISC"},
+		{"This is free and unencumbered software released into the public domain. ... commercial or non-commercial", "Unlicense"},
+		{"GNU GENERAL PUBLIC LICENSE\nVersion 3", ""},
+		{"GNU AFFERO GENERAL PUBLIC LICENSE", ""},
+		{"GNU LESSER GENERAL PUBLIC LICENSE", ""},
+		{mit + "\nor, at your choice, the GNU General Public License", ""},
+		{mit + "\nThe \"Commons Clause\" License Condition v1.0", ""},
+		{"Server Side Public License", ""},
+		{"Business Source License 1.1", ""},
+		{"Creative Commons Attribution-NonCommercial 4.0", ""},
+		{"Creative Commons Attribution-ShareAlike 4.0", ""},
+		{mit + "\nThe Software shall be used for Good, not Evil.", ""},
+		{"Copyright (c) 2026 Somebody. All rights reserved.", ""},
+		{"", ""},
 	} {
-		got, err := classify(text)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%.60q: %q, %v, want %q", text, got, err, want)
+		got, err := classify(c.text)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%.60q: %q, %v, want %q", c.text, got, err, c.want)
 		}
 	}
 }
