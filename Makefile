@@ -18,6 +18,7 @@ run: build ## start a server on http://localhost:8080
 build: ## bin/curt, one static binary
 	@command -v $(GO) >/dev/null || { echo "curt needs Go 1.26 or newer: https://go.dev/dl"; exit 1; }
 	@scripts/web || [ -z "$$CI" ]
+	@scripts/licenses || [ -z "$$CI" ]
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
 
 screenshots: build ## pictures of every screen, into docs/screenshots
@@ -43,7 +44,8 @@ prepare-%:
 
 toxiproxy: $(TOXIPROXY)
 
-check: $(LINT) ## formatting, linters, tidy go.mod
+check: $(LINT) ## formatting, linters, tidy go.mod, licences of what is compiled in
+	@scripts/web && scripts/licenses -check
 	$(LINT) fmt --diff
 	$(LINT) run ./...
 	for m in $(MODULES); do (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done

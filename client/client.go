@@ -30,6 +30,12 @@ var ErrNoAnswer = errors.New("no answer")
 // sent.
 var ErrText = errors.New("want text in UTF-8")
 
+// ErrRedirect is wrapped by the error of a call that was answered with a redirect. None is
+// followed: the key would go with it to whatever address an answer names, in clear where
+// that begins with http. Nothing was changed; the client wants the address that the error
+// has.
+var ErrRedirect = errors.New("the server leads elsewhere")
+
 // maxAnswer bounds what the client reads of one answer, in bytes.
 const maxAnswer = 32 << 20
 
@@ -46,7 +52,8 @@ type Option func(*Client)
 // WithKey sends the API key with every call. An empty key sends none.
 func WithKey(key string) Option { return func(c *Client) { c.key = key } }
 
-// WithHTTPClient replaces the HTTP client; the default gives up after 30 s.
+// WithHTTPClient replaces the HTTP client; the default gives up after 30 s. Its
+// CheckRedirect is never asked: see [ErrRedirect].
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // New returns a client for the server at base, such as "https://go.example.com".
@@ -59,6 +66,9 @@ func New(base string, options ...Option) (*Client, error) {
 	for _, o := range options {
 		o(c)
 	}
+	own := *c.http // the caller's other calls may follow redirects
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &own
 	return c, nil
 }
 
@@ -176,6 +186,10 @@ func withoutURL(err error) error {
 }
 
 func problem(resp *http.Response, text []byte) error {
+	if to, err := resp.Location(); err == nil && resp.StatusCode < 400 {
+		asked := resp.Request
+		return fmt.Errorf("%s %s: %w, to %s (HTTP %d)", asked.Method, asked.URL.Redacted(), ErrRedirect, to.Redacted(), resp.StatusCode)
+	}
 	p := &Problem{}
 	if json.Unmarshal(text, p) != nil || p.Title == "" {
 		p = &Problem{Title: http.StatusText(resp.StatusCode)}

@@ -18,7 +18,7 @@ import (
 // packages of lower layers, and of its own layer only as beside allows.
 func layers() [][]string {
 	return [][]string{
-		{"cmd/curt"},
+		{"cmd/curt", "internal/licenses/gather"},
 		{"internal/doctor"},
 		{"internal/server"},
 		{"internal/backup", "internal/worker"},
@@ -26,7 +26,7 @@ func layers() [][]string {
 		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation", "internal/connlimit"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
-		{"internal/repeatlog", "internal/statefile", "internal/walfile"},
+		{"internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}
 }
 

@@ -103,7 +103,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, new(usageError)), errors.Is(err, client.ErrText):
 		return exitUsage
-	case isConfig(err):
+	case isConfig(err), errors.Is(err, client.ErrRedirect):
 		return exitConfig
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -129,6 +129,9 @@ func advice(err error) string {
 	}
 	if errors.Is(err, client.ErrNoAnswer) {
 		return "; is the server running? CURT_SERVER says where"
+	}
+	if errors.Is(err, client.ErrRedirect) {
+		return "; a key follows no redirect: CURT_SERVER must name the server itself"
 	}
 	problem, explained := errors.AsType[*client.Problem](err)
 	switch {

@@ -29,3 +29,21 @@ func TestAServerWithoutAnAPI(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestARedirectIsTold: the key goes nowhere else, and the line says where to.
+func TestARedirectIsTold(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer elsewhere.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusPermanentRedirect)
+	}))
+	defer s.Close()
+	for _, args := range [][]string{{"shorten", "https://example.com/"}, {"stats", "code"}} {
+		var out, wrong bytes.Buffer
+		code := run(t.Context(), append(args, "--server", s.URL), terminal{strings.NewReader(""), &out, &wrong})
+		told := wrong.String()
+		if code != exitConfig || !strings.Contains(told, elsewhere.URL) || !strings.Contains(told, "CURT_SERVER") || strings.Count(told, "\n") != 1 {
+			t.Errorf("%v: %d %q", args, code, told)
+		}
+	}
+}

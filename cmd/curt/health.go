@@ -50,7 +50,10 @@ func askReady(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
+	answer, err := (&http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // what leads elsewhere is not that server
+	}).Do(q)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotReady, errors.Unwrap(err))
 	}

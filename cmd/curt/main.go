@@ -39,6 +39,8 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Make the topic and the tables that clicks go through Kafka to."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
+	Licenses licensesCmd `cmd:"" help:"Print the licences of curt and of everything that is compiled into it."`
+
 	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
 	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands."`
 }

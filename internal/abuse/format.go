@@ -240,7 +240,7 @@ func (p *parser) url(raw string, k kind) verdict {
 	if err != nil {
 		return strange
 	}
-	var names [2]string
+	var names [weburl.MaxHosts]string
 	var x expression
 	x.of(u, u.AppendHosts(names[:0])[0])
 	if x.ends() > maxReach {

@@ -12,10 +12,19 @@ import (
 // question is a URL that lists are asked about.
 type question struct {
 	url   weburl.URL
-	hosts [2]string // the host, and the address for a translator inside it
-	n     int       // hosts
-	made  bool      // x is
-	x     [2]expression
+	hosts [weburl.MaxHosts]string // the host, and the addresses that it carries
+	n     int                     // hosts
+	made  bool                    // x is
+	x     expression              // of the first host
+	more  []expression            // of the others, which few have
+}
+
+// expression returns that of host i.
+func (q *question) expression(i int) *expression {
+	if i == 0 {
+		return &q.x
+	}
+	return &q.more[i-1]
 }
 
 func (q *question) about(u weburl.URL) {
@@ -76,12 +85,13 @@ func (q *question) among(e *edition, s *seeds, base kind) (string, bool) {
 	}
 	if !q.made {
 		q.made = true
+		q.more = make([]expression, q.n-1)
 		for i, host := range q.hosts[:q.n] {
-			q.x[i].of(q.url, host)
+			q.expression(i).of(q.url, host)
 		}
 	}
 	for i := range q.n {
-		x := &q.x[i]
+		x := q.expression(i)
 		if at, ok := x.longest(e, s, base+1, url, 0); ok {
 			return string(x.text()[:at]), true
 		}

@@ -155,6 +155,8 @@ func TestEntriesThatAreNoHosts(t *testing.T) {
 		"http://[::ffff:192.0.2.7]/i":                         "192.0.2.7/i",
 		"http://0xc0000207/i/j":                               "192.0.2.7/i",
 		"http://[64:ff9b::192.0.2.7]/i":                       "192.0.2.7/i",
+		"http://[2001:0:102:304::3fff:fdf8]/i":                "192.0.2.7/i", // Teredo: the last of three hosts
+		"http://[2001:0:c000:207::5efe:1.2.3.4]/i":            "192.0.2.7/i",
 		"http://192.0.2.7/":                                   "",
 		"https://github.io/x/y":                               "github.io/x",
 		"https://alice.github.io/x":                           "",

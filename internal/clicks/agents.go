@@ -114,7 +114,7 @@ func (a *agents) classify(ua string) (found told, sure bool) {
 	}
 	if found.Bot() {
 		found.device, found.browser = deviceBot, 0
-		found.name = plain(u.Name[:min(len(u.Name), maxBotName)])
+		found.name = Plain(u.Name[:min(len(u.Name), maxBotName)])
 		return found, sure
 	}
 	switch {

@@ -2,9 +2,7 @@ package clicks
 
 import (
 	"cmp"
-	"strings"
 	"time"
-	"unicode"
 )
 
 // Click is one event as people read it: what statistics are made of. Texts are
@@ -90,14 +88,14 @@ func (b *BotList) Click(e *Event) Click {
 	who, name := b.describe(e)
 	c := Click{
 		Time: e.When(), Outcome: e.Outcome, Preview: e.Preview(),
-		City: plain(string(e.City)), Network: plain(string(e.Network)),
+		City: Plain(string(e.City)), Network: Plain(string(e.Network)),
 		Device: who.Device(), Browser: who.Browser(), OS: who.OS(),
 		Language: languageName(primaryLanguage(e.Language)), Trigger: TriggerLink,
 		ReferrerHost: cmp.Or(string(referrerHost(e.Referrer, host[:])), Direct),
 		Bot:          who.Bot(), BotReason: who.Reason(), BotName: name, Visitor: e.Visitor,
 	}
 	if e.Country != [2]byte{} {
-		c.Country = plain(string(e.Country[:]))
+		c.Country = Plain(string(e.Country[:]))
 	}
 	switch {
 	case e.Flags&Warned != 0:
@@ -109,20 +107,10 @@ func (b *BotList) Click(e *Event) Click {
 	return c
 }
 
-// plain drops what no report may meet.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-}
-
 // describe returns what Fold counts an event's user agent as, and how a bot calls itself.
 func (b *BotList) describe(e *Event) (who Agent, name string) {
 	if e.Agent.Known() {
-		return e.Agent, plain(string(e.BotName))
+		return e.Agent, Plain(string(e.BotName))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -3,6 +3,7 @@ package clicks
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -18,7 +19,8 @@ const (
 	// DetailReferrerPath keeps the referrer's path, too, but not its query.
 	DetailReferrerPath
 	// DetailFull keeps user agent, referrer, languages and query as they were sent, and what
-	// was asked for when there is no such link.
+	// was asked for when there is no such link. The user agent and UTM fields lose what no
+	// text has: see Plain.
 	DetailFull
 )
 
@@ -58,10 +60,11 @@ func newReducer(d Detail) reducer {
 // agent tells.
 func (r *reducer) reduce(c *Raw) told {
 	who := r.agents.parse(c.UserAgent)
+	r.buf = r.buf[:0]
 	if r.detail == DetailFull {
+		c.UserAgent, c.Query = r.plain(c.UserAgent), r.plainQuery(c.Query)
 		return who
 	}
-	r.buf = r.buf[:0]
 	c.UserAgent = nil
 	if c.Outcome == Orphan { // strangers choose what they ask for
 		c.Domain, c.Code, c.Referrer, c.Language, c.Query = nil, nil, nil, nil, nil
@@ -79,6 +82,39 @@ func (r *reducer) reduce(c *Raw) told {
 		c.Query = r.buf[begin:]
 	}
 	return who
+}
+
+// plain is Plain of a header.
+func (r *reducer) plain(text []byte) []byte {
+	if isPlainASCII(text) {
+		return text
+	}
+	begin := len(r.buf)
+	r.buf = append(r.buf, Plain(string(text))...)
+	return r.buf[begin:]
+}
+
+// plainQuery leaves a query as it was sent but for UTM fields that have what Plain takes away,
+// whether it is escaped or not.
+func (r *reducer) plainQuery(query []byte) []byte {
+	if !bytes.Contains(query, []byte("utm_")) || isPlainASCII(query) && !bytes.Contains(query, []byte("%")) {
+		return query
+	}
+	begin := len(r.buf)
+	for pair := range bytes.SplitSeq(query, []byte("&")) {
+		if len(r.buf) > begin {
+			r.buf = append(r.buf, '&')
+		}
+		name, value, _ := bytes.Cut(pair, []byte("="))
+		sent := unescaped(string(value))
+		if plain := Plain(sent); plain != sent && bytes.HasPrefix(name, []byte("utm_")) {
+			r.buf = append(append(r.buf, Plain(string(name))...), '=')
+			r.buf = append(r.buf, url.QueryEscape(plain)...)
+			continue
+		}
+		r.buf = append(r.buf, pair...)
+	}
+	return r.buf[begin:]
 }
 
 // referrer returns scheme and host of a referrer, from which its host is read again, and its

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/url"
 	"strings"
-	"unicode"
 )
 
 // referrerHost returns the host of a Referer header, lower case, without "www."
@@ -111,23 +110,27 @@ func readUTM(query []byte) (fields utm, any bool) {
 }
 
 // cleanUTM decodes a value and drops what no campaign has but a report must not
-// meet: control characters, what turns the direction of writing, and parentheses, which mark
-// our own values. What it returns it leaves as it is.
+// meet: see Plain, and parentheses, which mark our own values. What it returns it leaves as it
+// is.
 func cleanUTM(value string) string {
-	text, err := url.QueryUnescape(value)
-	if err != nil {
-		text = value
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '(' || r == ')' || r == unicode.ReplacementChar {
+	text := strings.Map(func(r rune) rune {
+		if r == '(' || r == ')' {
 			return -1
 		}
 		return r
-	}, text)
+	}, Plain(unescaped(value)))
 	if text = strings.TrimSpace(text); len(text) > maxUTM {
 		text = strings.TrimSpace(strings.ToValidUTF8(text[:maxUTM], ""))
 	}
 	return text
+}
+
+// unescaped decodes a value of a query, or leaves it as it is.
+func unescaped(value string) string {
+	if text, err := url.QueryUnescape(value); err == nil {
+		return text
+	}
+	return value
 }
 
 // appendUTM appends the query of UTM fields, which readUTM reads as them.

@@ -25,7 +25,7 @@ type Config struct {
 	Data           string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder of the databases, the click log and the admin key."`
 	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT." empty:"none"`
 	Domains        []string      `env:"CURT_DOMAINS" help:"Further hosts that serve links, separated by commas." empty:"none"`
-	StrictHost     bool          `env:"CURT_STRICT_HOST" help:"Answer 404 to hosts that are not configured, instead of the default domain."`
+	StrictHost     *bool         `env:"CURT_STRICT_HOST" negatable:"" help:"Follow links at configured hosts only, those of CURT_BASE_URL and CURT_DOMAINS: others get 404 and not the default domain. Unset: where CURT_BASE_URL is set, and then localhost and the address that CURT_LISTEN names are followed, too."`
 	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, at least 27 characters that begin with curt_. Unset: made at the first start and written to DATA/admin.key." secret:""`
 	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
 	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`

@@ -61,7 +61,7 @@ base_url = ""
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{f.Listen, f.Domains, len(f.TrustedProxies), f.StrictHost, *f.Anonymous, f.CodeLength, f.DrainLimit.String(), f.ClickLogMax.String(), f.CacheSize.String(), f.RawRetention.String(), f.BaseURL, f.Lane}
+	got := []any{f.Listen, f.Domains, len(f.TrustedProxies), *f.StrictHost, *f.Anonymous, f.CodeLength, f.DrainLimit.String(), f.ClickLogMax.String(), f.CacheSize.String(), f.RawRetention.String(), f.BaseURL, f.Lane}
 	want := []any{"127.0.0.1:1", []string{"a.example", "b.example"}, 0, true, false, 9, "7s", "256MiB", "1MiB", "2d", "", "on"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

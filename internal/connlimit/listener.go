@@ -192,11 +192,16 @@ func (g *guest) candidate() Candidate[*guest] {
 }
 
 func guestOf(nc net.Conn) *guest {
-	if t, ok := nc.(*tls.Conn); ok {
-		nc = t.NetConn()
+	for { // below TLS, and what looks at requests
+		switch c := nc.(type) {
+		case *guest:
+			return c
+		case interface{ NetConn() net.Conn }:
+			nc = c.NetConn()
+		default:
+			return nil
+		}
 	}
-	g, _ := nc.(*guest)
-	return g
 }
 
 // track is the http.Server's ConnState.
@@ -207,7 +212,7 @@ func (l *Listener) track(nc net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateIdle:
-		if t, ok := nc.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
+		if t, ok := nc.(interface{ ConnectionState() tls.ConnectionState }); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
 			g.multiplexed.Store(true)
 		}
 		g.progress.Over()

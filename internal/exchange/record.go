@@ -127,8 +127,7 @@ func Columns() []string {
 	}
 }
 
-// Cells are the values of Columns. A cell that a spreadsheet would run begins with an
-// apostrophe, which reading takes away again.
+// Cells are the values of Columns, made harmless for spreadsheets, which reading takes back.
 func (r *Record) Cells() []string {
 	cells := []string{
 		r.ID, r.Domain, r.Code, r.LongURL, r.Title, strings.Join(r.Tags, ","), r.Workspace, r.CreatedBy, r.Status, r.Safety,
@@ -140,27 +139,6 @@ func (r *Record) Cells() []string {
 	}
 	return cells
 }
-
-// Harmless keeps spreadsheets from running a cell that a stranger wrote: it begins with
-// an apostrophe. One that begins with apostrophes and goes on so gets another, so that
-// whoever takes one away has what there was.
-func Harmless(cell string) string {
-	if formula(strings.TrimLeft(cell, "'")) {
-		return "'" + cell
-	}
-	return cell
-}
-
-// harmful takes back what Harmless did.
-func harmful(cell string) string {
-	if rest, ok := strings.CutPrefix(cell, "'"); ok && formula(strings.TrimLeft(rest, "'")) {
-		return rest
-	}
-	return cell
-}
-
-// formula reports whether a spreadsheet would run a cell.
-func formula(cell string) bool { return cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) }
 
 func stamp(t *time.Time) string {
 	if t == nil {

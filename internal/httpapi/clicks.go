@@ -141,12 +141,16 @@ func (c *call) clicksQuestion(k link.Key) (q clicks.HistoryQuery, err error) {
 }
 
 func (a *api) shownClick(k link.Key, c *clicks.Click) Click {
-	reason := string(c.BotReason)
+	reason, utm := string(c.BotReason), c.UTM
+	for i := range utm { // a store may have them from a release that kept more
+		utm[i] = clicks.Plain(utm[i])
+	}
+	name := clicks.Plain(c.BotName)
 	return Click{
-		Time: c.Time.Format(clickTime), Outcome: c.Outcome.String(), Preview: c.Preview, Bot: c.Bot, BotReason: text(&reason), BotName: text(&c.BotName),
+		Time: c.Time.Format(clickTime), Outcome: c.Outcome.String(), Preview: c.Preview, Bot: c.Bot, BotReason: text(&reason), BotName: text(&name),
 		Country: text(&c.Country), City: text(&c.City), Network: text(&c.Network), Device: c.Device, Browser: c.Browser, OS: c.OS,
 		Language: text(&c.Language), ReferrerHost: c.ReferrerHost, Trigger: c.Trigger,
-		UTMSource: text(&c.UTM[0]), UTMMedium: text(&c.UTM[1]), UTMCampaign: text(&c.UTM[2]), UTMTerm: text(&c.UTM[3]), UTMContent: text(&c.UTM[4]),
+		UTMSource: text(&utm[0]), UTMMedium: text(&utm[1]), UTMCampaign: text(&utm[2]), UTMTerm: text(&utm[3]), UTMContent: text(&utm[4]),
 		Visitor: a.pseudonym(k, c.Visitor),
 	}
 }

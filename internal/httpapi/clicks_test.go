@@ -99,20 +99,20 @@ func TestADamagedLogIsTold(t *testing.T) {
 	}
 }
 
-// A stranger writes what comes before a formula, too: the file loses carriage returns, a
-// spreadsheet takes tabs away and runs what is behind.
+// A stranger writes what comes before a formula, too: tabs, which are left out, and separators,
+// behind which spreadsheets find a cell.
 func TestNoCellOfAFileIsRun(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"a-_9"}`)
 	c := seen()
-	c.UTM = [5]string{"=1", "\t=1", "\r=1", "@1", " =1"}
+	c.UTM = [5]string{"=1", "\t=1", "x;=1", "＠1", "x; =1"}
 	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{c}}
 	got := s.do(t, "admin", http.MethodGet, collection+"/a-_9/clicks?format=csv", "").want(t, http.StatusOK)
 	rows, err := csv.NewReader(strings.NewReader(string(got.body))).ReadAll()
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	if diff := cmp.Diff([]string{"'=1", "'\t=1", "'=1", "'@1", " =1"}, rows[1][15:20]); diff != "" {
+	if diff := cmp.Diff([]string{"'=1", "'=1", "x;'=1", "'＠1", "x;' =1"}, rows[1][15:20]); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 }

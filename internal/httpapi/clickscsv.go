@@ -4,8 +4,8 @@ import (
 	"encoding/csv"
 	"net/http"
 	"strconv"
-	"strings"
 
+	"curt/internal/exchange"
 	"curt/internal/link"
 )
 
@@ -58,18 +58,10 @@ func (c *call) csv(k link.Key, list *ClickList) error {
 	for i := range list.Clicks {
 		row := list.Clicks[i].cells()
 		for j := range row {
-			row[j] = harmless(row[j])
+			row[j] = exchange.Harmless(row[j])
 		}
 		_ = w.Write(row) // an error is kept until Flush: the client is gone, and nobody is left to tell
 	}
 	w.Flush()
 	return nil
-}
-
-// harmless keeps spreadsheets from running a cell that a stranger wrote.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

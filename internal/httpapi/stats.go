@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,10 +194,22 @@ func shown(t analytics.Totals, series []analytics.Point, dimensions []clicks.Dim
 	return s
 }
 
+// shownRows are rows without what clicks kept of texts in releases of before: see clicks.Plain.
+// What is the same without it is one row, in the place of its first.
 func shownRows(rows []analytics.Row) []StatsValue {
-	values := make([]StatsValue, len(rows))
-	for i, r := range rows {
-		values[i] = StatsValue{r.Value, r.Clicks}
+	values, at := make([]StatsValue, 0, len(rows)), make(map[string]int, len(rows))
+	for _, r := range rows {
+		value := clicks.Plain(r.Value)
+		i, there := at[value]
+		switch {
+		case value == "" && r.Value != "": // of nothing else
+		case there:
+			values[i].Clicks += r.Clicks
+		default:
+			at[value] = len(values)
+			values = append(values, StatsValue{value, r.Clicks})
+		}
 	}
+	slices.SortStableFunc(values, func(a, b StatsValue) int { return cmp.Compare(b.Clicks, a.Clicks) })
 	return values
 }

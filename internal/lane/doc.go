@@ -24,17 +24,15 @@
 // read so far, and the connection with it. It comes back with the next request of the
 // lane's shape that comes alone (homeward.go).
 //
-// So what is said here holds for heads that the lane reads. What is pipelined behind a
-// request that went to net/http is read by net/http, as leniently as it does, and so is
-// all else until the connection comes back. A front proxy that shares connections among
-// clients must therefore not pipeline; of nginx, HAProxy and Varnish none does.
-//
 // # What is refused
 //
-// 400 and close, where net/http is lenient: a bare LF or a bare CR, a folded line,
+// 400 and close, in every request of a connection, be it pipelined or behind a body at
+// net/http, and on listeners that net/http serves alone, too (strict.go), where net/http is
+// lenient: a bare LF or a bare CR, a folded line,
 // a space before the colon, an empty name, a control byte in the head; no Host, two
 // or an empty one; two Content-Lengths, even if equal, one that is no number, one
-// beside a Transfer-Encoding; a Transfer-Encoding on HTTP/1.0. 431 and close: a head
+// beside a Transfer-Encoding; a Transfer-Encoding on HTTP/1.0; the same lines in a chunked
+// body. 431 and close: a head
 // that does not end within 16 KiB. A head that is cut off by the end of the stream
 // and a first line that is no request line of HTTP/1.x are net/http's to answer. That
 // includes an empty line before the request line, which RFC 9112, 2.2 asks servers to

@@ -89,3 +89,21 @@ func (l *Lane) Cut(ctx context.Context) error { return l.Drain(ctx) }
 
 // Wake wakes every connection, as the sweeper does with the unsure.
 func (l *Lane) Wake() { l.conns.each(func(c *conn) { c.wake() }) }
+
+// Follow has a follower read pieces, and returns how many bytes are sound, what it found, and
+// behind a zero where requests ended, as far as pieces show it.
+func Follow(pieces []string) (n int, found uint8, ends []int) {
+	var f follower
+	ends = []int{0}
+	for _, p := range pieces {
+		was := f.at
+		some, v := f.follow([]byte(p))
+		if n += some; v != sound {
+			return n, uint8(v), ends
+		}
+		if f.at == before && was != before && f.size == 0 {
+			ends = append(ends, n)
+		}
+	}
+	return n, 0, ends
+}

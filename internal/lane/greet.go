@@ -3,8 +3,6 @@ package lane
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"io"
 	"net"
 )
 
@@ -53,10 +51,7 @@ func (c *conn) shakeHands() (early net.Conn, ok bool) {
 	// Whoever cuts the connection off closes it. A context that ends would cost a goroutine
 	// for each handshake that does not advance.
 	if err := t.HandshakeContext(context.Background()); err != nil {
-		// A browser that was sent to the wrong port should see why.
-		if re, ok := errors.AsType[tls.RecordHeaderError](err); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
-			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
-		}
+		tellPlain(err)
 		return nil, false
 	}
 	c.nc = t

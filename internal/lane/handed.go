@@ -14,6 +14,7 @@ import (
 // handed is an HTTP/1.1 connection at net/http.
 type handed struct {
 	replay
+	strict  strict // guarded by reading
 	lane    *Lane
 	away    *conn // what the lane knew it as, and evicts it by
 	tcp     net.Conn
@@ -40,11 +41,21 @@ func (h *handed) Read(p []byte) (int, error) {
 	if h.home.Load() != nil {
 		return 0, io.EOF
 	}
+	if h.strict.over {
+		return h.strict.instead(p)
+	}
 	h.away.progress.Reads()
 	n, err := h.replay.Read(p)
 	h.away.progress.HasRead()
 	if n > 0 {
 		h.away.stir()
+		if n = h.strict.pass(p[:n]); h.strict.over {
+			h.alone = false
+			if n > 0 {
+				return n, nil
+			}
+			return h.strict.instead(p)
+		}
 	}
 	if n > 0 && h.homesick(p[:n]) {
 		return 0, io.EOF

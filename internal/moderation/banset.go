@@ -177,11 +177,18 @@ func (s *banSet) destination(u weburl.URL, meet func(Entry, bool)) {
 			meet(b, ok)
 		}
 	}
+	for _, a := range weburl.SpelledAddresses(strings.TrimSuffix(u.Host(), ".")) { // what is banned may be reached by such a name
+		b, ok := s.bans[Entity{KindHost, a.String()}]
+		meet(b, ok)
+	}
 }
 
 func (s *banSet) network(from netip.Prefix, meet func(Entry, bool)) {
 	if len(s.networks) == 0 || !from.IsValid() {
 		return
+	}
+	if b := from.Addr().As16(); from.Bits() >= 48 && b[0] == 0x20 && b[1] == 0x02 { // 6to4 (RFC 3056): whoever has it has that IPv4 address
+		s.network(netip.PrefixFrom(netip.AddrFrom4([4]byte(b[2:6])), 32), meet)
 	}
 	a := from.Addr().Unmap()
 	bits := from.Bits()

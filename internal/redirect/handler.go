@@ -27,6 +27,10 @@ type HandlerConfig struct {
 	// StrictHost answers 404 to hosts that Hosts does not name; otherwise they serve
 	// the default domain.
 	StrictHost bool
+	// Own are hosts that serve the default domain although StrictHost is set and Hosts does
+	// not name them, in lower case, without port and final dot; nil = none. No link may lead to
+	// one of them, or links could lead in circles.
+	Own func(host string) bool
 
 	Pictures *Pictures // answer "/{code}/qr"; nil = that is no path
 
@@ -55,7 +59,8 @@ type Handler struct {
 
 	visits sync.Pool // *visit
 
-	met [problems]atomic.Uint64 // answers that were no redirect
+	met     [problems]atomic.Uint64 // answers that were no redirect
+	strange atomic.Uint64           // requests for links at hosts that are not served
 }
 
 // NewHandler returns a Handler; Resolver, Recorder and Pages are required.
@@ -71,7 +76,7 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 		return nil, err
 	}
 	return &Handler{
-		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost),
+		resolver: cfg.Resolver, recorder: cfg.Recorder, hosts: newHosts(cfg.Hosts, cfg.StrictHost, cfg.Own),
 		clients: cfg.Clients, budget: cfg.Unknown, pictures: cfg.Pictures, log: cfg.Log, bodies: b, values: newValues(cfg.Pages.Policy(), cfg.Transport),
 		visits: sync.Pool{New: func() any { return new(visit) }},
 	}, nil

@@ -19,6 +19,7 @@ import (
 	"curt/internal/link"
 	"curt/internal/redirect"
 	"curt/internal/redirect/redirecttest"
+	"curt/internal/weburl"
 )
 
 func TestNewHandlerWantsResolverRecorderAndPages(t *testing.T) {
@@ -177,6 +178,39 @@ func TestAClickIsRecordedAfterItsAnswerLeft(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/abc", nil))
 	if got := len(rec.all()); got != 2 {
 		t.Errorf("%d clicks, want 2: the third answer never left", got)
+	}
+}
+
+// TestOwnHostsStayServed: where hosts are strict, those that no link may lead to are followed.
+func TestOwnHostsStayServed(t *testing.T) {
+	own, err := weburl.NewHosts("https://s.example", []string{"go.example:8443"}, []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("2001:db8::7")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := cachetest.NewSource()
+	s.Put(key("abc"), link.Target{Destination: dest})
+	h := newHandler(t, redirect.HandlerConfig{Hosts: map[string]link.Domain{"s.example": ""}, StrictHost: true, Own: own.Has}, s, &recorder{})
+	strange := uint64(0)
+	for host, want := range map[string]int{
+		"s.example": 302, "127.0.0.1:8080": 302, "LOCALHOST.": 302, "localhost:80": 302, "[2001:db8::7]": 302, "[::1]:8080": 302, "go.example": 302,
+		"evil.example": 404, "s.example.evil.example": 404, "192.0.2.1": 404, "[2001:db8::8]:80": 404, "": 404, ":": 404, "a": 404, "127.0.0.1.nip.io": 404, "127.1": 404,
+	} {
+		r := httptest.NewRequest("GET", "/abc", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%q: %d, want %d", host, w.Code, want)
+		}
+		if want == 404 {
+			strange++
+		}
+		if u, err := weburl.Parse("http://" + host + "/"); want == 302 && (err != nil || !own.Refuses(u)) {
+			t.Errorf("%q is served, and a link may lead there: %v", host, err)
+		}
+	}
+	if h.Strange() != strange {
+		t.Errorf("%d strange requests, want %d", h.Strange(), strange)
 	}
 }
 

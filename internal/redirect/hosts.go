@@ -10,6 +10,7 @@ import (
 type hosts struct {
 	known  map[string]domain
 	strict bool
+	own    func(host string) bool // nil = no other
 }
 
 // domain is a link.Domain, and the same as bytes for clicks.
@@ -18,8 +19,8 @@ type domain struct {
 	bytes []byte
 }
 
-func newHosts(known map[string]link.Domain, strict bool) hosts {
-	h := hosts{known: make(map[string]domain, len(known)), strict: strict}
+func newHosts(known map[string]link.Domain, strict bool, own func(string) bool) hosts {
+	h := hosts{known: make(map[string]domain, len(known)), strict: strict, own: own}
 	for host, name := range known {
 		h.known[host] = domain{name: name, bytes: []byte(name)}
 	}
@@ -27,7 +28,7 @@ func newHosts(known map[string]link.Domain, strict bool) hosts {
 }
 
 // of returns the domain of a Host, tried as sent, in canonical form, and without
-// its port. An unknown host is the default domain, unless hosts are strict.
+// its port. An unknown host is the default domain; where hosts are strict, only one of our own is.
 func (h hosts) of(host string) Place {
 	if d, ok := h.known[host]; ok {
 		return Place{domain: d, known: true, served: true}
@@ -42,6 +43,10 @@ func (h hosts) of(host string) Place {
 		if d, ok := h.known[name]; ok {
 			return Place{domain: d, known: true, served: true}
 		}
+	}
+	if h.strict && h.own != nil {
+		name, _ := splitPort(strings.ToLower(host))
+		return Place{served: h.own(strings.TrimSuffix(name, "."))}
 	}
 	return Place{served: !h.strict}
 }

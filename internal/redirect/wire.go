@@ -42,6 +42,7 @@ func (h *Handler) At(host string) Place { return h.hosts.of(host) }
 func (h *Handler) Answer(ctx context.Context, p Place, code link.Code, q Request) Outcome {
 	if !p.served {
 		h.met[NotFound].Add(1)
+		h.strange.Add(1)
 		return Unknown(q)
 	}
 	out, err := h.resolver.Resolve(ctx, link.Key{Domain: p.domain.name, Code: code}, q, time.Now())
@@ -57,6 +58,9 @@ func (h *Handler) Answer(ctx context.Context, p Place, code link.Code, q Request
 // Met returns how often p was the answer to a visit. What Meter then refused counts as
 // what it was before.
 func (h *Handler) Met(p Problem) uint64 { return h.met[p].Load() }
+
+// Strange returns how many requests for links came to hosts that are not served.
+func (h *Handler) Strange() uint64 { return h.strange.Load() }
 
 // report logs why an answer is a 5xx. A store that is away shows in the metrics; a
 // line for each of its visitors would fill the disk.

@@ -72,6 +72,10 @@ func (s *Server) bind(ctx context.Context) error {
 	if s.origin.guessed && !s.origin.loopback {
 		s.log.WarnContext(ctx, "CURT_BASE_URL is not set: short links work on this machine only", slog.String("base_url", s.origin.base))
 	}
+	if strict, own := s.strictHost(); strict && own != nil && s.roles.redirects {
+		s.log.InfoContext(ctx, "links are followed at configured hosts only: CURT_DOMAINS names more, CURT_STRICT_HOST=false follows them at every host",
+			slog.String("base_url", s.origin.base), slog.Any("domains", s.origin.names()))
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"curt/internal/config"
+	"curt/internal/lane"
 )
 
 // Bounds of one connection. The head's 12 KiB become 16 KiB, because net/http adds
@@ -55,13 +56,14 @@ func httpServer(h http.Handler, log *slog.Logger, certs *tls.Config) *http.Serve
 	}
 }
 
-// serve runs one listener until the server is shut down.
+// serve runs one listener until the server is shut down. Whether the lane is in front of it or
+// not, requests of HTTP/1.x are refused alike.
 func serve(h *http.Server, l net.Listener) error {
-	var err error
+	strict := lane.Strict(l)
 	if h.TLSConfig != nil {
-		err = h.ServeTLS(l, "", "")
-	} else {
-		err = h.Serve(l)
+		certs := h.TLSConfig.Clone()
+		certs.NextProtos = []string{"h2", "http/1.1"}
+		strict = lane.StrictTLS(l, certs)
 	}
-	return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	return fmt.Errorf("serve %s: %w", l.Addr(), h.Serve(strict))
 }

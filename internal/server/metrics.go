@@ -206,6 +206,7 @@ func (s *Server) countProblems(visitors *redirect.Handler) {
 		s.metrics.CounterOf("curt_redirect_problems_total", "Visits that were not redirected, by the problem they were told.",
 			"problem", p.Name(), func() uint64 { return visitors.Met(p) })
 	}
+	s.metrics.Counter("curt_redirect_strange_hosts_total", "Requests for links at hosts that are not configured, which got 404.", visitors.Strange)
 }
 
 // countLeases offers the counters of the strategy range.

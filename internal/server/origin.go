@@ -110,6 +110,20 @@ func (o origin) ownHosts(listening net.Addr) (*weburl.Hosts, error) {
 	return own, nil
 }
 
+// strictHost returns whether links are followed at configured hosts only, and where else.
+// Who sets a base URL says what the server is called. At any other name two links could lead
+// to each other for ever, each at a name that nobody knows to be ours
+// (docs/decisions/0044). Our own addresses stay: no link leads there.
+func (s *Server) strictHost() (strict bool, own func(host string) bool) {
+	if set := s.config.StrictHost; set != nil {
+		return *set, nil
+	}
+	if s.origin.guessed {
+		return false, nil
+	}
+	return true, s.own.Has
+}
+
 // shortURL returns what people pass on, as the API shows it.
 func (o origin) shortURL(k link.Key) string {
 	base := o.base

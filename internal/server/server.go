@@ -216,9 +216,10 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 	if err != nil {
 		return nil, err
 	}
+	strict, own := s.strictHost()
 	return redirect.NewHandler(redirect.HandlerConfig{
 		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
-		StrictHost: s.config.StrictHost, Clients: clients, Unknown: s.unknown, Log: s.log, Transport: transport(s.config),
+		StrictHost: strict, Own: own, Clients: clients, Unknown: s.unknown, Log: s.log, Transport: transport(s.config),
 		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
 	})
 }

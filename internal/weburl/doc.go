@@ -10,6 +10,7 @@
 // "@" and 9 µs for a usual URL.
 //
 // Read weburl.go for the rules, host.go and ip.go for hosts, path.go for the rest,
-// own.go for links to ourselves. The package does no I/O; nothing in it resolves a
+// own.go for links to ourselves, carried.go and spelled.go for addresses inside others and
+// inside names. The package does no I/O; nothing in it resolves a
 // name.
 package weburl

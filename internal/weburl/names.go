@@ -26,19 +26,23 @@ func ParseHost(s string) (string, error) {
 	return canonical(host), nil
 }
 
+// MaxHosts is how many names AppendHosts appends at the most.
+const MaxHosts = 1 + maxCarried
+
 // Hosts returns what the host of u may be called in a list, each in the form of
-// ParseHost: the host itself, and for an IPv6 address that carries an IPv4 address for
-// a translator that address too.
+// ParseHost: the host itself, and for an IPv6 address that carries IPv4 addresses those,
+// too.
 func (u URL) Hosts() []string { return u.AppendHosts(nil) }
 
-// AppendHosts appends what Hosts returns, one or two, to names.
+// AppendHosts appends what Hosts returns, up to MaxHosts, to names.
 func (u URL) AppendHosts(names []string) []string {
 	a, ok := address(u.host)
 	if !ok {
 		return append(names, canonical(u.host))
 	}
 	names = append(names, a.String())
-	if inner, ok := embedded(a); ok {
+	var carried [maxCarried]netip.Addr
+	for _, inner := range appendCarried(carried[:0], a) {
 		names = append(names, inner.String())
 	}
 	return names

@@ -3,6 +3,7 @@ package weburl
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -58,18 +59,29 @@ func (h *Hosts) addAddr(a netip.Addr) {
 
 // Refuses reports whether u leads to ourselves, by whatever spelling and on
 // whatever port: in front of us there may be a proxy on another one. It does not
-// resolve names, so that it cannot know a stranger's name for our address.
+// resolve names, so that of a stranger's names for our address it knows those that
+// spell it.
 func (h *Hosts) Refuses(u URL) bool {
-	a, ok := address(u.Host())
-	if !ok {
-		name := canonical(u.Host())
-		return h.names[name] || (h.loopback && isLocalhost(name))
+	if a, ok := address(u.Host()); ok {
+		return h.refuses(a)
 	}
-	if h.refusesAddr(a) {
-		return true
+	name := canonical(u.Host())
+	return h.names[name] || h.loopback && isLocalhost(name) || slices.ContainsFunc(SpelledAddresses(name), h.refuses)
+}
+
+// refuses also takes an IPv6 address that carries one of ours.
+func (h *Hosts) refuses(a netip.Addr) bool {
+	var carried [maxCarried]netip.Addr
+	return h.refusesAddr(a) || slices.ContainsFunc(appendCarried(carried[:0], a), h.refusesAddr)
+}
+
+// Has reports whether the host of a Host field, in lower case, without its port and final dot,
+// is one that Refuses refuses to lead to.
+func (h *Hosts) Has(name string) bool {
+	if a, ok := address(name); ok {
+		return h.refusesAddr(a)
 	}
-	inner, ok := embedded(a)
-	return ok && h.refusesAddr(inner)
+	return h.names[name] || h.loopback && isLocalhost(name)
 }
 
 func (h *Hosts) refusesAddr(a netip.Addr) bool {
@@ -85,26 +97,16 @@ func address(host string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// embedded returns the IPv4 address that an IPv6 address carries for a translator:
-// IPv4-compatible (RFC 4291, section 2.5.5.1), NAT64 (RFC 6052), 6to4 (RFC 3056).
-func embedded(a netip.Addr) (netip.Addr, bool) {
-	if !a.Is6() {
-		return netip.Addr{}, false
-	}
-	b := a.As16()
-	switch {
-	case [12]byte(b[:12]) == [12]byte{}, [12]byte(b[:12]) == [12]byte{0, 0x64, 0xff, 0x9b}:
-		return netip.AddrFrom4([4]byte(b[12:])), true
-	case b[0] == 0x20 && b[1] == 0x02:
-		return netip.AddrFrom4([4]byte(b[2:6])), true
-	}
-	return netip.Addr{}, false
-}
-
 // canonical drops the final dot of a name, which means the same host.
 func canonical(name string) string { return strings.TrimSuffix(name, ".") }
 
-// isLocalhost: RFC 6761, section 6.3 gives the whole domain to the loopback.
+// isLocalhost: RFC 6761, section 6.3 gives the whole domain to the loopback; the other
+// names are those that the hosts files of Debian, Fedora and their like give it.
 func isLocalhost(name string) bool {
-	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+	switch name {
+	case "localhost", "localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6", "localhost6.localdomain6",
+		"ip6-localhost", "ip6-loopback", "loopback":
+		return true
+	}
+	return strings.HasSuffix(name, ".localhost")
 }

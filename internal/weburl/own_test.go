@@ -39,6 +39,14 @@ var ownSpellings = []string{
 	"http://030000001012/", "http://0300.0.02.012/", "http://192.0.522/", "http://192.522/", "http://１９２.0.2.10/", "http://192%2E0%2E2%2E10/",
 	"http://192。0。2。10/", "http://[::ffff:192.0.2.10]/", "http://[::ffff:c000:20a]/", "http://[0:0:0:0:0:FFFF:C000:020A]/", "http://[::192.0.2.10]/",
 	"http://[64:ff9b::192.0.2.10]/", "http://[2002:c000:20a::1]/", "http://[2001:db8::10]/", "http://[2001:DB8:0:0::0010]:80/",
+	// Inside IPv6 in every other way that there is.
+	"http://[64:ff9b:1::192.0.2.10]/", "http://[64:ff9b:1:ffff:0:0:c000:20a]/", "http://[64:ff9b:1:c000:2:a00::]/", "http://[64:ff9b:1:c0:0:20a::]/",
+	"http://[64:ff9b:1:0:c0:2:a00::]/", "http://[::ffff:0:192.0.2.10]/", "http://[::ffff:0:c000:20a]:8080/", "http://[fe80::5efe:192.0.2.10]/",
+	"http://[2001:db8:7::200:5efe:c000:20a]/", "http://[2002:102:304::5efe:192.0.2.10]/", "http://[2001:0:c000:20a::]/",
+	"http://[2001::3fff:fdf5]/", "http://[2001:0:102:304:8000:63bf:3fff:fdf5]/",
+	// Names that spell it.
+	"http://192.0.2.10.nip.io/", "http://192-0-2-10.sslip.io/x", "http://a.b-192-0-2-10.c.Nip.io.:8080/", "http://c000020a.nip.io/", "http://app-C000020A.nip.io/",
+	"http://--ffff-c000-20a.sslip.io/", "http://64-ff9b--c000-20a.sslip.io/", "http://2001-db8--10.sslip.io/",
 }
 
 func TestOwnHostsAreRefused(t *testing.T) {
@@ -62,7 +70,9 @@ func TestOtherHostsAreNotOurs(t *testing.T) {
 		"https://example/", "https://www.curt.example/", "https://curt.example.evil.example/", "https://curt-example/", "https://notcurt.example/",
 		"https://evil.example/curt.example", "https://evil.example/?https://curt.example/", "https://evil.example/@curt.example", "https://kurz.example/",
 		"http://192.0.2.11/", "http://192.0.2.1/", "http://127.0.0.1/", "http://localhost/", "http://0.0.0.0/", "http://[2001:db8::11]/", "http://[::ffff:192.0.2.11]/",
-		"http://192.0.2.10.example/", "http://[64:ff9b:1::192.0.2.10]/",
+		"http://192.0.2.10.example/",
+		"http://[64:ff9b:1::192.0.2.11]/", "http://[64:ff9b:1::]/", "http://[64:ff9b:2::192.0.2.10]/", "http://[::fffe:0:192.0.2.10]/", "http://[2001:db8::5eff:192.0.2.10]/",
+		"http://[2001:1::3fff:fdf5]/", "http://[2001::192.0.2.10]/", "http://192.0.2.11.nip.io/", "http://192.0.2.10.nip.io.example/", "http://nip.io/", "http://xnip.io/",
 	} {
 		if u := mustParse(t, raw); h.Refuses(u) {
 			t.Errorf("%q is refused as our own", raw)
@@ -74,6 +84,9 @@ func TestAListenerOnTheLoopbackOwnsTheWholeLoopback(t *testing.T) {
 	loops := []string{
 		"http://localhost/", "http://localhost:8080/", "http://LOCALHOST./", "http://x.localhost/", "http://127.0.0.1:8080/", "http://127.1/", "http://127.255.255.254/",
 		"http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0/", "http://0.0.0.0/", "http://[::1]/", "http://[::]/", "http://[0:0::0:1]/",
+		"http://ip6-localhost/", "http://ip6-loopback:8080/", "http://LocalHost.LocalDomain./", "http://localhost4/", "http://localhost6.localdomain6/", "http://localhost4.localdomain4/",
+		"http://127.0.0.1.nip.io/", "http://0-0-0-0.sslip.io/", "http://x.localtest.me/", "http://lvh.me:8080/", "http://--1.sslip.io/",
+		"http://[64:ff9b:1::127.0.0.1]/", "http://[::ffff:0:127.0.0.1]/", "http://[2001:db8::5efe:127.0.0.1]/", "http://[2001::80ff:fffe]/",
 		"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[::127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://[::ffff:0:0]/",
 	}
 	for name, h := range map[string]*weburl.Hosts{
@@ -110,7 +123,7 @@ func TestEachHostIsOursBesideOthers(t *testing.T) {
 				t.Errorf("%s: %q is not refused", name, raw)
 			}
 		}
-		for _, raw := range []string{"http://notlocalhost/", "http://localhost.example/", "http://192.0.2.11/", "http://[fe80::2]/"} {
+		for _, raw := range []string{"http://notlocalhost/", "http://localhost.example/", "http://ip6-localhost.example/", "http://192.0.2.11/", "http://[fe80::2]/"} {
 			if h.Refuses(mustParse(t, raw)) {
 				t.Errorf("%s: %q is refused as our own", name, raw)
 			}

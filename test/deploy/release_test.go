@@ -173,6 +173,12 @@ func checkBuild(t *testing.T, target string, binary []byte) {
 	if err != nil || !strings.Contains(string(said), "SNAPSHOT") {
 		t.Errorf("%s says %q of itself: %v", target, said, err)
 	}
+	texts, err := exec.CommandContext(t.Context(), file, "licenses").CombinedOutput()
+	for _, part := range []string{"Go go1.", "go.mau.fi/util", "Mozilla Public License", "svelte"} {
+		if err != nil || !strings.Contains(string(texts), part) {
+			t.Errorf("%s lacks the licence of %q: %v", target, part, err)
+		}
+	}
 }
 
 // checkBill compares a bill of materials with what the binary says it was built from.

@@ -120,3 +120,53 @@ func change200(t *testing.T, s *curttest.Server, code, body string) {
 		t.Fatalf("%s: %d %s %v", body, a.Status, a.Body, err)
 	}
 }
+
+// TestCirclesThroughStrangeHostsEnd makes two links that lead to each other by names that
+// nobody told us of, and follows them as a browser does: each hop asks the host that the last
+// answer named.
+func TestCirclesThroughStrangeHostsEnd(t *testing.T) {
+	t.Parallel()
+	for _, lane := range []string{"on", "off"} {
+		t.Run("lane "+lane, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			hops := func(s *curttest.Server) (n int) {
+				for host, code := "sho.rt", "aaa"; n < 25; n++ {
+					a := visitAs(t, s, "GET", host, code, "*/*")
+					location, _ := a.Get("Location")
+					to, led := strings.CutPrefix(location, "http://")
+					if !led {
+						break
+					}
+					host, code, _ = strings.Cut(to, "/")
+				}
+				return n
+			}
+			start := func(env ...string) *curttest.Server {
+				return curttest.Start(t, curttest.Options{Data: data, Env: append(env, "CURT_LANE="+lane, "CURT_BASE_URL=https://sho.rt")})
+			}
+			s := start()
+			make201(t, s, `{"long_url":"http://one.example/bbb","custom_alias":"aaa"}`)
+			make201(t, s, `{"long_url":"http://two.example/aaa","custom_alias":"bbb"}`)
+			if n := hops(s); n != 1 {
+				t.Errorf("%d hops, want the one from our own host", n)
+			}
+			for _, host := range []string{s.Addr, "localhost", "[::1]:80"} { // who asks the machine itself, as health checks do
+				if a := visitAs(t, s, "GET", host, "aaa", "*/*"); a.Status != http.StatusFound {
+					t.Errorf("%s: %d", host, a.Status)
+				}
+			}
+			if a := visitAs(t, s, "GET", "one.example", "healthz", "*/*"); a.Status != http.StatusOK {
+				t.Errorf("health at a strange host: %d", a.Status)
+			}
+			if said := s.Log(); !strings.Contains(said, "links are followed at configured hosts only") {
+				t.Errorf("the start does not say so:\n%s", said)
+			}
+			s.Terminate(t)
+			s = start("CURT_STRICT_HOST=false")
+			if n := hops(s); n != 25 {
+				t.Errorf("%d hops without strict hosts: the test proves nothing", n)
+			}
+		})
+	}
+}

@@ -1,11 +1,20 @@
 // Comma-separated values (RFC 4180), written and read as the program's own exports are.
 
-// What a spreadsheet would run begins with an apostrophe, which reading takes away again.
-const formula = /^[=+\-@\t\r]/
+// Before what a spreadsheet would run stands an apostrophe, which reading takes away again:
+// at the beginning, and behind what separates fields for those who open the file with
+// semicolons or tabs. internal/exchange/harmless.go does the same and says why.
+const run = String.raw`(?=(?:(?![\t\n\r])[\p{Z}\p{Cc}\p{Cf}'"])*[=+\-@＝＋－＠﹦﹢﹣﹫])`
+const formulas = new RegExp(String.raw`(^|[;|\t\n\r])${run}`, 'gu')
+const quieted = new RegExp(String.raw`(^|[;|\t\n\r])'${run}`, 'gu')
+const stripped = /^'*[\t\n\r]/
+
+export const harmless = (text: string): string => (stripped.test(text) ? "'" : '') + text.replace(formulas, "$1'")
+
+export const harmful = (text: string): string => (text.startsWith("'") && stripped.test(text) ? text.slice(1) : text).replace(quieted, '$1')
 
 function cell(text: string): string {
-  const harmless = formula.test(text) ? "'" + text : text
-  return /[",\n\r]|^\s/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+  const quiet = harmless(text)
+  return /[",\n\r]|^\s/.test(quiet) ? `"${quiet.replaceAll('"', '""')}"` : quiet
 }
 
 export const csvRow = (cells: string[]): string => cells.map(cell).join(',') + '\n'
@@ -52,8 +61,5 @@ export function cellsOf(text: string, comma: string): string[] | undefined {
   }
 }
 
-// trimmed is a cell without the spaces around it and the apostrophe of an export.
-export function trimmed(text: string): string {
-  const s = text.trim()
-  return s.startsWith("'") && formula.test(s.slice(1)) ? s.slice(1) : s
-}
+// trimmed is a cell without the spaces around it and the apostrophes of an export.
+export const trimmed = (text: string): string => harmful(text.trim())
