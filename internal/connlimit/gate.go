@@ -20,7 +20,7 @@ const (
 	// requestShare is the part of the connections that may be requests at net/http which are
 	// not over. Each takes some 35 KB there, seven times what a connection takes without one,
 	// and one connection of HTTP/2 can hold 250.
-	requestShare = 4
+	requestShare = 5
 	// leastRequests is for low limits: 35 MB.
 	leastRequests = 1000
 )

@@ -22,11 +22,31 @@ func (c *conn) greet() (early net.Conn, ok bool) {
 		return nil, true
 	}
 	c.enter(greeting)
-	if len(c.own) > 0 {
-		c.nc = &replay{Conn: c.nc, rest: c.own}
-		c.own = nil
+	if !c.hello() {
+		return nil, false
 	}
+	c.nc = &replay{Conn: c.nc, rest: c.own}
+	c.own = nil
 	return c.shakeHands()
+}
+
+// hello waits until the first record of a handshake is whole. One that does not advance costs a
+// few KB so; TLS has a deep stack, and buffers, from its first byte on.
+func (c *conn) hello() bool {
+	const (
+		header    = 5 // type, version, length
+		handshake = 22
+	)
+	for {
+		if b := c.own; len(b) >= header && (b[0] != handshake || len(b) >= min(header+int(b[3])<<8+int(b[4]), maxHead)) {
+			return true // whatever it is, TLS has the words for it
+		}
+		n, err := c.nc.Read(c.room())
+		c.own = c.own[:len(c.own)+n]
+		if n == 0 && err != nil {
+			return false
+		}
+	}
 }
 
 // below is what lies under TLS. It counts a connection out that net/http closes by
