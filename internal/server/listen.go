@@ -63,6 +63,7 @@ func serve(h *http.Server, l net.Listener) error {
 	if h.TLSConfig != nil {
 		certs := h.TLSConfig.Clone()
 		certs.NextProtos = []string{"h2", "http/1.1"}
+		h.TLSConfig = certs // net/http speaks h2 where this names it
 		strict = lane.StrictTLS(l, certs)
 	}
 	return fmt.Errorf("serve %s: %w", l.Addr(), h.Serve(strict))
