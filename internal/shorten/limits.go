@@ -119,7 +119,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, ke
 	}
 	verdicts, err := ratelimit.Peek(ctx, c.limits, now, charges)
 	if err != nil {
-		return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+		return nil // Make asks again, and says why it cannot be asked
 	}
 	refused := &verdicts[0]
 	for i := range verdicts {
@@ -134,7 +134,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, ke
 		rec, err := c.claims.Find(ctx, idempotency.Name{Caller: who.KeyID, Key: key})
 		again := err == nil && !rec.Created.Before(now.Add(-idempotency.Keep))
 		if again || err != nil && !errors.Is(err, link.ErrNotFound) {
-			return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+			return nil // Make asks again, and says why it cannot be asked
 		}
 	}
 	return &LimitedError{Verdict: *refused}
