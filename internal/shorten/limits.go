@@ -134,7 +134,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, ke
 		rec, err := c.claims.Find(ctx, idempotency.Name{Caller: who.KeyID, Key: key})
 		again := err == nil && !rec.Created.Before(now.Add(-idempotency.Keep))
 		if again || err != nil && !errors.Is(err, link.ErrNotFound) {
-			return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+			return nil // Make asks again, and says why it cannot be asked
 		}
 	}
 	return &LimitedError{Verdict: *refused}
