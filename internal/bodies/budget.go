@@ -41,15 +41,15 @@ type Config struct {
 	Metrics prometheus.Registerer // nil = they are kept to itself
 }
 
-// The defaults. A body of 16 MiB is 1,000 links with the longest URLs. Half as much again
-// lets the next ones arrive while one is worked on; what is worked on takes some four times
+// The defaults. A body of 16 MiB is 1,000 links with the longest URLs. A quarter more
+// lets the next one begin while one is worked on; what is worked on takes some four times
 // its size, and garbage as much as half of all (docs/decisions/0042).
 const (
 	DefaultSmall      = 64 << 10
 	DefaultLarge      = 16 << 20
 	DefaultSmallShare = 8 << 20
 	DefaultFirstShare = 8 << 20
-	DefaultLargeShare = 24 << 20
+	DefaultLargeShare = 20 << 20
 	DefaultWorkShare  = DefaultLarge
 	DefaultPatience   = 20 * time.Second
 )

@@ -108,6 +108,7 @@ type api struct {
 	bodies    *bodies.Budget
 	unknown   *redirect.Budget // nil = no bound
 	aside     func(work func())
+	large     turn // of lists that are large
 	drawer    *qr.Drawer
 	schemas   huma.Registry // what the description says, by name
 	sifting   chan struct{} // a place for each question with a filter that is answered at once
@@ -133,7 +134,7 @@ func New(cfg Config) (http.Handler, error) {
 		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
 		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
 	}
-	a.bodies, a.unknown, a.aside = cfg.Bodies, cfg.Unknown, cfg.Aside
+	a.bodies, a.unknown, a.aside, a.large = cfg.Bodies, cfg.Unknown, cfg.Aside, make(turn, 1)
 	if a.bodies == nil {
 		a.bodies = bodies.New(bodies.Config{})
 	}

@@ -77,16 +77,49 @@ func (c *call) createLinks() error {
 	case err != nil:
 		return err
 	case all:
-		return c.takeRows(key, body, first)
+		return c.takeRows(key, body, first, nil)
 	}
 	// A large list takes much time of the processors, to be read as well.
-	c.api.aside(func() { err = c.takeRows(key, body, io.MultiReader(first, body)) })
+	c.api.aside(func() {
+		err = c.takeRows(key, body, io.MultiReader(first, away{body, c.api.large}), c.api.large)
+	})
 	return err
 }
 
+// turn lets one large list at a time be read or written: however many come at once, threads
+// that stand aside do not take all processors of the runtime, which would have to be taken from
+// them again for each redirect. Making the links has turns of its own (bodies.Body.Work). Nil =
+// nobody waits.
+type turn chan struct{}
+
+func (t turn) take() {
+	if t != nil {
+		t <- struct{}{}
+	}
+}
+
+func (t turn) leave() {
+	if t != nil {
+		<-t
+	}
+}
+
+// away gives others the turn while the client is waited for.
+type away struct {
+	io.Reader
+
+	turn turn
+}
+
+func (a away) Read(p []byte) (int, error) {
+	a.turn.leave()
+	defer a.turn.take()
+	return a.Reader.Read(p) //nolint:wrapcheck // it only stands between
+}
+
 // takeRows reads a list, makes its links and answers.
-func (c *call) takeRows(key string, body *bodies.Body, text io.Reader) error {
-	rows, err := c.readRows(text)
+func (c *call) takeRows(key string, body *bodies.Body, text io.Reader, turn turn) error {
+	rows, err := c.readInTurn(text, turn)
 	if err != nil {
 		return err
 	}
@@ -101,7 +134,13 @@ func (c *call) takeRows(key string, body *bodies.Body, text io.Reader) error {
 	clicks := c.clicksOf(rows)
 	done() // a client that reads slowly keeps nobody else's from being worked on
 	limitState(c.w.Header(), verdict)
-	return c.answerRows(rows, clicks)
+	return c.answerRows(rows, clicks, turn)
+}
+
+func (c *call) readInTurn(text io.Reader, turn turn) ([]shorten.Row, error) {
+	turn.take()
+	defer turn.leave()
+	return c.readRows(text)
 }
 
 func (c *call) makeRows(key string, rows []shorten.Row) (*ratelimit.Verdict, error) {
@@ -126,47 +165,56 @@ func (c *call) clicksOf(rows []shorten.Row) []*uint64 {
 // Content-Length: one of 1,000 long links has as many megabytes as the question.
 const answerSize = 256 << 10
 
-// answerRows is json of BulkResults, a row at a time.
-func (c *call) answerRows(rows []shorten.Row, clicks []*uint64) error {
-	text := []byte(`{"results":[`)
-	began := false
+// answerRows is json of BulkResults, some rows at a time.
+func (c *call) answerRows(rows []shorten.Row, clicks []*uint64, turn turn) error {
 	h := c.w.Header()
 	h["Content-Type"] = []string{"application/json"}
-	for i := range rows {
-		var result BulkResult
-		result, clicks = c.result(&rows[i], clicks)
-		row, err := json.Marshal(result)
-		if err != nil {
-			if began { // what was sent is no answer
-				panic(http.ErrAbortHandler)
-			}
-			return fmt.Errorf("encode an answer: %w", err)
+	text := []byte(`{"results":[`)
+	for began := false; ; began = true {
+		var err error
+		text, rows, clicks, err = c.appendRows(text, rows, clicks, turn)
+		switch {
+		case err != nil && began: // what was sent is no answer
+			panic(http.ErrAbortHandler)
+		case err != nil:
+			return err
 		}
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, row...)
-		if len(text) < answerSize {
-			continue
+		if len(rows) == 0 {
+			text = append(text, "]}"...)
 		}
 		if !began {
-			began = true
+			if len(rows) == 0 {
+				h["Content-Length"] = []string{strconv.Itoa(len(text))}
+			}
 			commonHeaders(h)
 			c.w.WriteHeader(http.StatusMultiStatus)
 		}
-		if _, err := c.w.Write(text); err != nil {
+		if _, err := c.w.Write(text); err != nil || len(rows) == 0 {
 			return nil //nolint:nilerr // the client is gone: nobody is left to tell
 		}
 		text = text[:0]
 	}
-	text = append(text, "]}"...)
-	if !began {
-		h["Content-Length"] = []string{strconv.Itoa(len(text))}
-		commonHeaders(h)
-		c.w.WriteHeader(http.StatusMultiStatus)
+}
+
+// appendRows appends what became of the first rows, answerSize bytes of them, with a comma behind
+// all but the last of all, and returns the others.
+func (c *call) appendRows(text []byte, rows []shorten.Row, clicks []*uint64, turn turn) ([]byte, []shorten.Row, []*uint64, error) {
+	turn.take()
+	defer turn.leave()
+	for len(rows) > 0 && len(text) < answerSize {
+		var result BulkResult
+		result, clicks = c.result(&rows[0], clicks)
+		row, err := json.Marshal(result)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("encode an answer: %w", err)
+		}
+		text = append(text, row...)
+		rows[0] = shorten.Row{} // what was answered is not kept for a client that reads slowly
+		if rows = rows[1:]; len(rows) > 0 {
+			text = append(text, ',')
+		}
 	}
-	_, _ = c.w.Write(text)
-	return nil
+	return text, rows, clicks, nil
 }
 
 // result says what became of a row, and returns the clicks of the rows behind it.

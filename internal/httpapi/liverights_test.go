@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -43,17 +44,47 @@ func beginStream(t *testing.T, h http.Handler, path, key string) (ended chan tim
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx)
 	r.Header.Set("Authorization", "Bearer "+key)
-	w := httptest.NewRecorder()
+	w := &guardedRecorder{ResponseRecorder: httptest.NewRecorder()}
 	ended = make(chan time.Time, 1)
 	go func() {
 		h.ServeHTTP(w, r)
 		ended <- time.Now()
 	}()
 	synctest.Wait()
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "event: clicks") {
-		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	if code, text := w.said(); code != http.StatusOK || !strings.Contains(text, "event: clicks") {
+		t.Fatalf("%s: %d %s", path, code, text)
 	}
 	return ended, cancel
+}
+
+// guardedRecorder is read while the answer goes on.
+type guardedRecorder struct {
+	mu sync.Mutex
+	*httptest.ResponseRecorder
+}
+
+func (w *guardedRecorder) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ResponseRecorder.Write(b)
+}
+
+func (w *guardedRecorder) WriteHeader(code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ResponseRecorder.WriteHeader(code)
+}
+
+func (w *guardedRecorder) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ResponseRecorder.Flush()
+}
+
+func (w *guardedRecorder) said() (code int, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Code, w.Body.String()
 }
 
 // A stream ends when who asked could not ask again: when the key is gone, another's,

@@ -119,7 +119,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, ke
 	}
 	verdicts, err := ratelimit.Peek(ctx, c.limits, now, charges)
 	if err != nil {
-		return nil // Make asks again, and says why it cannot be asked
+		return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
 	}
 	refused := &verdicts[0]
 	for i := range verdicts {

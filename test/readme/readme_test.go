@@ -67,7 +67,7 @@ func newHome(t *testing.T) *home {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"Makefile", "go.mod", "go.sum"} {
+	for _, name := range []string{"LICENSE", "Makefile", "go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(h.folder, name), text, 0o600)
