@@ -134,6 +134,8 @@ func TestNoMutatedConfigurationHalfStarts(t *testing.T) {
 
 func TestNoMutatedConfigurationHalfStartsFromAnySource(t *testing.T) {
 	testkit.Faults(t)
+	t.Setenv(faultsEnv, "")
+	_ = os.Unsetenv(faultsEnv) // t.Setenv puts back what was there
 	noneStarts(t, func(int, int) bool { return true })
 }
 

@@ -59,6 +59,7 @@ func run(ctx context.Context, faults, table bool) error {
 		defer remove()
 	}
 	r := newReport(os.Stdout, time.Now(), len(p.jobs))
+	r.faults = faults
 	fmt.Printf("%d packages on %d processors\n", len(p.jobs), runtime.NumCPU())
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
