@@ -91,19 +91,19 @@ func TestUnfinishedRequestsLockNobodyOut(t *testing.T) {
 	for _, mode := range []string{"on", "off"} {
 		t.Run("CURT_LANE="+mode, func(t *testing.T) {
 			t.Run("plain", func(t *testing.T) {
-				s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=40", "CURT_LANE=" + mode}})
+				s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=24", "CURT_LANE=" + mode}})
 				all(t, &site{server: s, address: s.Addr}, bodies()...)
 			})
 			t.Run("PROXY", func(t *testing.T) {
 				s := curttest.Start(t, curttest.Options{Env: []string{
-					"CURT_MAX_CONNECTIONS=40", "CURT_LANE=" + mode, "CURT_PROXY_PROTOCOL=true", "CURT_TRUSTED_PROXIES=" + attackersFrom + "/32",
+					"CURT_MAX_CONNECTIONS=24", "CURT_LANE=" + mode, "CURT_PROXY_PROTOCOL=true", "CURT_TRUSTED_PROXIES=" + attackersFrom + "/32",
 				}})
 				all(t, &site{server: s, address: s.Addr}, never(sends("PROXY header", "PROXY TCP4 192.0.2.1")))
 			})
 			t.Run("TLS", func(t *testing.T) {
 				cert, key := curttest.Certificate(t)
 				s := curttest.Start(t, curttest.Options{Env: []string{
-					"CURT_MAX_CONNECTIONS=40", "CURT_LANE=" + mode, "CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key,
+					"CURT_MAX_CONNECTIONS=24", "CURT_LANE=" + mode, "CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key,
 				}})
 				all(t, &site{server: s, address: s.Addr}, never(sends("handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")))
 				all(t, &site{server: s, address: s.Addr, tls: "http/1.1"}, bodies()[0], neverReads())
@@ -113,7 +113,7 @@ func TestUnfinishedRequestsLockNobodyOut(t *testing.T) {
 	}
 	t.Run("CURT_API_LISTEN", func(t *testing.T) {
 		api := curttest.FreeAddr(t)
-		s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=40", "CURT_API_LISTEN=" + api}})
+		s := curttest.Start(t, curttest.Options{Env: []string{"CURT_MAX_CONNECTIONS=24", "CURT_API_LISTEN=" + api}})
 		all(t, &site{server: s, address: api, api: true}, bodies()...)
 	})
 }
@@ -139,7 +139,7 @@ func all(t *testing.T, s *site, kinds ...unfinished) {
 
 // attacked has visitors come while attackers hold what they can.
 func (s *site) attacked(t *testing.T, k unfinished) {
-	const attackers, visitors = 60, 25
+	const attackers, visitors = 32, 10
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	for range attackers {
@@ -176,6 +176,7 @@ func (s *site) attack(ctx context.Context, k unfinished) {
 		if err != nil {
 			continue
 		}
+		_ = nc.(*net.TCPConn).SetReadBuffer(4096) // an answer that nobody reads fills it soon
 		stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
 		held := nc
 		if s.tls != "" {
@@ -191,7 +192,7 @@ func (s *site) attack(ctx context.Context, k unfinished) {
 		_ = nc.Close()
 		select { // so that they leave some processor to others
 		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
@@ -199,7 +200,7 @@ func (s *site) attack(ctx context.Context, k unfinished) {
 // awaitFull waits until attackers hold all connections that there may be.
 func (s *site) awaitFull(t *testing.T) {
 	t.Helper()
-	names, most := []string{"curt_lane_connections", "curt_lane_foreign_connections"}, 40.0
+	names, most := []string{"curt_lane_connections", "curt_lane_foreign_connections"}, 24.0
 	if s.api {
 		names, most = []string{"curt_api_connections"}, 16
 	}
