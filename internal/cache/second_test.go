@@ -10,6 +10,7 @@ import (
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
 	"curt/internal/link"
+	"curt/internal/testkit"
 )
 
 func TestModelsKeepTheirContracts(t *testing.T) {
@@ -285,6 +286,7 @@ func TestL2NeedsTheChangeLog(t *testing.T) {
 }
 
 func TestOneReadOfAStampede(t *testing.T) {
+	testkit.Unraced(t)
 	synctest.Test(t, func(t *testing.T) {
 		s, l2, b := cachetest.NewSource(), cachetest.NewShared(), cachetest.NewBus()
 		s.Put(key("a"), target("https://a.example/"))

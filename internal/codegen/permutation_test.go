@@ -41,7 +41,7 @@ func TestPermutationIsABijectionOfSmallSpaces(t *testing.T) {
 // TestPermutationIsABijectionOfFourDigits tries all 14.8 million ids, the space
 // halved among two goroutines.
 func TestPermutationIsABijectionOfFourDigits(t *testing.T) {
-	testkit.Unraced(t)
+	testkit.Faults(t)
 	p, n := codegen.NewPermutation(testKey), codegen.Space(4)
 	var halves [2][]bool
 	var wg sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
 	"curt/internal/shorten"
+	"curt/internal/testkit"
 )
 
 // unread is a body that nobody may look at.
@@ -117,6 +118,7 @@ func bigBulk(n int) []byte {
 // Forty lists that lack their last byte take no more than the budget has; then a list that is
 // whole gets its room from those that send nothing, and a link its own meanwhile.
 func TestUnfinishedListsTakeABudget(t *testing.T) {
+	testkit.Unraced(t)
 	synctest.Test(t, func(t *testing.T) {
 		budget := bodies.New(bodies.Config{})
 		s := newService(t, func(p *parts) { p.Bodies = budget })
@@ -181,6 +183,7 @@ func TestUnfinishedListsTakeABudget(t *testing.T) {
 // A connection that holds room and sends nothing is stopped when others wait for it, over a
 // real connection: 408, and the list that waited is made.
 func TestAnUnfinishedListIsStopped(t *testing.T) {
+	testkit.Unraced(t)
 	budget := bodies.New(bodies.Config{LargeShare: bodies.DefaultLarge})
 	s := newService(t, func(p *parts) { p.Bodies = budget })
 	server := httptest.NewServer(s)
