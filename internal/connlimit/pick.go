@@ -1,7 +1,7 @@
 package connlimit
 
 import (
-	"cmp"
+	"container/heap"
 	"slices"
 )
 
@@ -23,15 +23,64 @@ type Candidate[C any] struct {
 	Since   int64 // when that began; of an unfinished body later the faster it comes
 	Network Network
 	Weight  int32 // unfinished requests, at least 1
-	held    int32 // unfinished requests of its network that are not slower, its own included
 }
 
 // Picker finds who goes. It looks at all, so one look should make room for many: Batch.
+// It takes time in proportion to those it looks at, and the logarithm of that for each one
+// that goes: with 20,000 connections a sort would keep new ones waiting for milliseconds.
 // It belongs to one goroutine at a time, and keeps its memory.
 type Picker[C any] struct {
-	all  []Candidate[C]
-	held map[Network]int32
+	leaving, idle, unfinished queue[C]
+
+	crowds  crowds[C]
+	group   map[Network]int // index in crowds
+	grouped []Candidate[C]  // the unfinished ones, by network
 }
+
+// queue is a heap of candidates, the slowest at the top.
+type queue[C any] []Candidate[C]
+
+func (q queue[C]) Len() int           { return len(q) }
+func (q queue[C]) Less(i, j int) bool { return q[i].Since < q[j].Since }
+func (q queue[C]) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue[C]) Push(any)          {} // for heap.Interface; nothing is pushed
+func (q *queue[C]) Pop() any          { return nil }
+
+// take removes the top and returns it.
+func (q *queue[C]) take() Candidate[C] {
+	all := *q
+	last := len(all) - 1
+	top := all[0]
+	all[0] = all[last]
+	*q = all[:last]
+	if last > 0 {
+		heap.Fix(q, 0)
+	}
+	return top
+}
+
+// crowd is what one network has unfinished.
+type crowd[C any] struct {
+	members queue[C]
+	weight  int32
+	size    int // of members, before they are there
+}
+
+// crowds is a heap of networks: who has most at the top, of equals who has the slowest.
+type crowds[C any] []crowd[C]
+
+func (q crowds[C]) Len() int { return len(q) }
+
+func (q crowds[C]) Less(i, j int) bool {
+	if a, b := q[i].weight, q[j].weight; a != b {
+		return a > b
+	}
+	return q[i].members[0].Since < q[j].members[0].Since
+}
+
+func (q crowds[C]) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *crowds[C]) Push(any)     {} // for heap.Interface; nothing is pushed
+func (q *crowds[C]) Pop() any     { return nil }
 
 const (
 	// batchShare is the part of the connections that goes at once.
@@ -47,10 +96,21 @@ const (
 // Batch is how many of limit to close when there is no room.
 func Batch(limit int) int { return 1 + limit/batchShare }
 
+// Ahead is how many of limit are kept free by closing others before there is no room; 0 of a
+// small limit.
+func Ahead(limit int) int { return limit / batchShare }
+
 // Add has the picker look at one more; who works is not kept.
 func (p *Picker[C]) Add(c Candidate[C]) {
-	if c.Kind != Working {
-		p.all = append(p.all, c)
+	switch c.Kind {
+	case Leaving:
+		p.leaving = append(p.leaving, c)
+	case Idle:
+		p.idle = append(p.idle, c)
+	case Unfinished:
+		c.Weight = max(c.Weight, 1)
+		p.unfinished = append(p.unfinished, c)
+	case Working:
 	}
 }
 
@@ -58,49 +118,91 @@ func (p *Picker[C]) Add(c Candidate[C]) {
 // how many connections there may be.
 func (p *Picker[C]) Pick(n, limit int) []C {
 	defer p.forget()
-	slices.SortFunc(p.all, func(a, b Candidate[C]) int { return cmp.Compare(b.Since, a.Since) }) // the slowest last
-	if p.held == nil {
-		p.held = map[Network]int32{}
+	if len(p.leaving) > 0 {
+		return slowest(&p.leaving, n)
 	}
-	for i := range p.all {
-		if c := &p.all[i]; c.Kind == Unfinished {
-			c.held = p.held[c.Network] + max(c.Weight, 1)
-			p.held[c.Network] = c.held
-		}
-	}
+	p.sort()
 	share := int32(max(limit/networkShare, min(leastShare, (limit+1)/2)))
-	for _, wanted := range []func(*Candidate[C]) bool{
-		func(c *Candidate[C]) bool { return c.Kind == Leaving },
-		func(c *Candidate[C]) bool { return c.Kind == Unfinished && c.held > share },
-		func(c *Candidate[C]) bool { return c.Kind == Idle },
-		func(c *Candidate[C]) bool { return c.Kind == Unfinished },
-	} {
-		if found := p.first(n, wanted); len(found) > 0 {
-			return found
-		}
+	if found := p.fromLargest(n, share); len(found) > 0 {
+		return found
 	}
-	return nil
+	if len(p.idle) > 0 {
+		return slowest(&p.idle, n)
+	}
+	return p.fromLargest(n, 0)
 }
 
-// first returns up to n that are wanted: those whose network holds most at first, as if
-// it lost them one by one, then the slowest.
-func (p *Picker[C]) first(n int, wanted func(*Candidate[C]) bool) []C {
-	var found []*Candidate[C]
-	for i := range p.all {
-		if c := &p.all[len(p.all)-1-i]; wanted(c) {
-			found = append(found, c)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b *Candidate[C]) int { return cmp.Compare(b.held, a.held) })
+// slowest takes up to n from q.
+func slowest[C any](q *queue[C], n int) []C {
+	heap.Init(q)
 	var gone []C
-	for _, c := range found[:min(n, len(found))] {
-		gone = append(gone, c.Conn)
+	for len(gone) < n && len(*q) > 0 {
+		gone = append(gone, q.take().Conn)
 	}
 	return gone
 }
 
+// sort puts the unfinished ones into crowds.
+func (p *Picker[C]) sort() {
+	if p.group == nil {
+		p.group = map[Network]int{}
+	}
+	for i := range p.unfinished {
+		c := &p.unfinished[i]
+		at, known := p.group[c.Network]
+		if !known {
+			at = len(p.crowds)
+			p.group[c.Network] = at
+			p.crowds = append(p.crowds, crowd[C]{})
+		}
+		p.crowds[at].weight += c.Weight
+		p.crowds[at].size++
+	}
+	p.grouped = slices.Grow(p.grouped, len(p.unfinished))[:len(p.unfinished)]
+	free := p.grouped
+	for i := range p.crowds {
+		c := &p.crowds[i]
+		c.members, free = queue[C](free[:0:c.size]), free[c.size:]
+	}
+	for _, c := range p.unfinished {
+		at := p.group[c.Network]
+		p.crowds[at].members = append(p.crowds[at].members, c)
+	}
+	for i := range p.crowds {
+		heap.Init(&p.crowds[i].members)
+	}
+	heap.Init(&p.crowds)
+}
+
+// fromLargest takes up to n unfinished ones: the slowest of the network that has most, one by
+// one, for as long as that has more than share.
+func (p *Picker[C]) fromLargest(n int, share int32) []C {
+	var gone []C
+	for len(gone) < n && len(p.crowds) > 0 && p.crowds[0].weight > share {
+		most := &p.crowds[0]
+		c := most.members.take()
+		gone = append(gone, c.Conn)
+		most.weight -= c.Weight
+		if len(most.members) == 0 {
+			last := len(p.crowds) - 1
+			p.crowds.Swap(0, last)
+			p.crowds = p.crowds[:last]
+		}
+		if len(p.crowds) > 0 {
+			heap.Fix(&p.crowds, 0)
+		}
+	}
+	return gone
+}
+
+// forget leaves no connection in the memory that is kept.
 func (p *Picker[C]) forget() {
-	clear(p.all) // or who left stays in memory
-	p.all = p.all[:0]
-	clear(p.held)
+	for _, q := range []*queue[C]{&p.leaving, &p.idle, &p.unfinished} {
+		clear((*q)[:cap(*q)])
+		*q = (*q)[:0]
+	}
+	clear(p.grouped)
+	clear(p.crowds[:cap(p.crowds)])
+	p.grouped, p.crowds = p.grouped[:0], p.crowds[:0]
+	clear(p.group)
 }

@@ -17,6 +17,7 @@ type connections struct {
 
 	going  int                     // guarded by mu; those that were evicted and have not left yet
 	picker connlimit.Picker[*conn] // guarded by mu
+	scarce chan struct{}           // holds one: there is little room left
 }
 
 // set is some connections. Who holds connections.mu may use it.
@@ -72,21 +73,23 @@ func (s *set) cut() {
 
 func (s *connections) init() {
 	s.open.empty, s.parted.empty = make(chan struct{}), make(chan struct{})
+	s.scarce = make(chan struct{}, 1)
 }
 
 // sets are all that count against the cap. mu is held.
 func (s *connections) sets() [3][]*conn { return [...][]*conn{s.open.all, s.parted.all, s.foreign.all} }
 
-// add takes c in, and makes room by closing others, here or at net/http: internal/connlimit
-// says whom. It reports false when nobody can go.
+// add takes c in. Where there is little room it has others closed, which makeRoom does, and
+// where there is none closes them itself, here or at net/http: internal/connlimit says
+// whom. It reports false when nobody can go.
 func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	s.mu.Lock()
 	var leave []*conn
-	full := len(s.open.all)+len(s.parted.all)+len(s.foreign.all)-s.going >= limit
-	if full && !s.ended {
+	room := s.room(limit)
+	if room <= 0 && !s.ended {
 		leave = s.evict(connlimit.Batch(limit), limit, false)
 	}
-	refused := s.ended || full && len(leave) == 0
+	refused := s.ended || room <= 0 && len(leave) == 0
 	if !refused {
 		s.open.put(c)
 	}
@@ -94,8 +97,30 @@ func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	if refused {
 		stats.refused.Add(1)
 	}
+	if room <= connlimit.Ahead(limit)/2 {
+		select {
+		case s.scarce <- struct{}{}:
+		default:
+		}
+	}
 	cut(leave, stats)
 	return !refused
+}
+
+// room is how many may come before others have to go; mu is held.
+func (s *connections) room(limit int) int {
+	return limit - len(s.open.all) - len(s.parted.all) - len(s.foreign.all) + s.going
+}
+
+// makeRoom closes others before there is no room, so that who comes does not wait for it.
+func (s *connections) makeRoom(limit int, stats *counters) {
+	s.mu.Lock()
+	var leave []*conn
+	if n := connlimit.Ahead(limit) - s.room(limit); n > 0 && !s.ended {
+		leave = s.evict(n, limit, false)
+	}
+	s.mu.Unlock()
+	cut(leave, stats)
 }
 
 // crowded closes connections whose requests take too much room at net/http: gate says how

@@ -60,7 +60,7 @@ func (p phase) limit() time.Duration {
 	return 0
 }
 
-// Run keeps the clock and closes connections that are late, until ctx ends. Drain
+// Run keeps the clock and closes connections that are late or whose room is needed, until ctx ends. Drain
 // needs it, so it ends after Drain.
 func (l *Lane) Run(ctx context.Context) error {
 	t := time.NewTicker(tick)
@@ -76,6 +76,8 @@ func (l *Lane) Run(ctx context.Context) error {
 		case now := <-t.C:
 			l.clock.set(now)
 			l.sweep()
+		case <-l.conns.scarce:
+			l.conns.makeRoom(l.cfg.MaxConns, &l.stats)
 		}
 	}
 }
