@@ -195,7 +195,7 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ string) ([]outc
 // decide writes into the journal what was decided about links where they come from, so
 // that it stands here too; what an earlier run has written is not written again.
 func (f *folder) decide(ctx context.Context, links []link.Link) error {
-	journal := f.links.Journal()
+	journal := f.links.Accounts().Journal()
 	var entries []moderation.Entry
 	for i := range links {
 		l := &links[i]

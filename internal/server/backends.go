@@ -70,7 +70,7 @@ func (s *Server) openBackend(ctx context.Context) error {
 		if err != nil {
 			return notWhole(s.config.Data, err)
 		}
-		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), nil}
+		s.links, s.accounts = l, accounts{l.Accounts().Idempotency(), l.Accounts().Keys(), l.Accounts().Shares(), l.Accounts().Journal(), l.Accounts().Cases(), l.Accounts().Appeals(), nil}
 		return nil
 	}
 	if err := noOwnLinks(s.config); err != nil {
@@ -89,7 +89,7 @@ func (s *Server) openBackend(ctx context.Context) error {
 	if err != nil {
 		return wrongDatabase("CURT_LINKS", s.config.Links, err)
 	}
-	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), l.Journal()}
+	s.links, s.accounts = l, accounts{l.Accounts().Idempotency(), l.Accounts().Keys(), l.Accounts().Shares(), l.Accounts().Journal(), l.Accounts().Cases(), l.Accounts().Appeals(), l.Accounts().Journal()}
 	return nil
 }
 

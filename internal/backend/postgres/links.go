@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
@@ -76,12 +77,13 @@ func (c LinksConfig) withDefaults() LinksConfig {
 // Run must be running for long use: nothing else shortens the change log and looks after
 // Healthy and Tables.
 type Links struct {
-	config LinksConfig
-	conns  liveness // of both pools
-	read   *pgxpool.Pool
-	write  *pgxpool.Pool
-	lists  chan struct{} // a place for each read of many rows under way
-	joiner *joiner
+	config  LinksConfig
+	dialect *coldsql.Dialect
+	conns   liveness // of both pools
+	read    *pgxpool.Pool
+	write   *pgxpool.Pool
+	lists   chan struct{} // a place for each read of many rows under way
+	joiner  *joiner
 
 	replicas *replicas
 
@@ -109,7 +111,7 @@ var (
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at
 // the first start, and moves leases past the newest minted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
-	s := &Links{config: config.withDefaults(), needs: needsOf(config.ReadOnly)}
+	s := &Links{config: config.withDefaults(), needs: needsOf(config.ReadOnly), dialect: coldsql.PostgreSQL()}
 	s.lists = make(chan struct{}, (s.config.Readers+1)/2)
 	if err := s.open(ctx); err != nil {
 		s.closePools()

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"math"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/moderation"
 )
 
@@ -47,7 +47,8 @@ func (s *Snapshot) Read(ctx context.Context, after uint64, n int) (entries []mod
 		return nil, context.Cause(ctx)
 	}
 	err = s.conn.do(func(t *tx) error {
-		return eachEntry(t, &entries, sqlEntries, int64(min(after, math.MaxInt64)), int64(min(n, maxEntries)))
+		entries, err = coldsql.Entries(coldTx{t, coldsql.SQLite()}, after, n)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of %s: %w", s.path, undone(err))

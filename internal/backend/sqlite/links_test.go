@@ -81,7 +81,7 @@ func TestIdempotency(t *testing.T) {
 	f := new(files)
 	var opened sync.Map // of each store, the links beside it
 	beside := func(l *sqlite.Links) idempotency.Store {
-		s := l.Idempotency()
+		s := l.Accounts().Idempotency()
 		opened.Store(s, l)
 		return s
 	}

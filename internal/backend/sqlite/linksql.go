@@ -91,14 +91,6 @@ const (
 	sqlLease  = `INSERT INTO leases (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
 	sqlLeased = `SELECT next FROM leases WHERE counter = ?`
 
-	recordColumns = `request, id, domain, code, minted, found, created`
-	sqlRecord     = `SELECT ` + recordColumns + ` FROM idempotency WHERE caller = ? AND name = ?`
-	sqlPutRecord  = `INSERT OR REPLACE INTO idempotency (caller, name, ` + recordColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlDropRecord = `DELETE FROM idempotency WHERE caller = ? AND name = ?`
-	// The table has no row numbers, so the oldest are named by their key.
-	sqlForgetRecords = `DELETE FROM idempotency WHERE (caller, name) IN
-	(SELECT caller, name FROM idempotency WHERE created < ? ORDER BY created LIMIT ?)`
-
 	sqlDayKey       = `SELECT key FROM day_keys WHERE day = ?`
 	sqlInsertDay    = `INSERT INTO day_keys (day, key) VALUES (?, ?)`
 	sqlOldDay       = `SELECT day FROM day_keys WHERE day < min(?, unixepoch() / 86400) LIMIT 1`
