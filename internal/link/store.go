@@ -139,6 +139,21 @@ type Discarder interface {
 	Discard(ctx context.Context, k Key, now time.Time) (Link, error)
 }
 
+// Backend is all that a store of links owes a server; what else there is (ManyGetter, Discarder)
+// is taken where it is offered. Keys, leases and accounts are no business of a store of links.
+type Backend interface {
+	Store
+	Batcher
+	Spender
+	Deduper
+
+	// Healthy returns nil while the store takes writes. It does no I/O.
+	Healthy() error
+
+	// Run looks after the store until ctx ends.
+	Run(ctx context.Context) error
+}
+
 // Sequence numbers the change log from 1.
 type Sequence uint64
 

@@ -59,7 +59,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Detail: detail, Logger: s.log})
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.keyring, Geo: geo, Detail: detail, Logger: s.log})
 	p.capture.Prepare(ctx)
 	s.openTally(ctx)
 	if s.config.Events != "" {

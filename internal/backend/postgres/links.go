@@ -100,10 +100,7 @@ type Links struct {
 
 // The contracts that Links keeps.
 var (
-	_ link.Store      = (*Links)(nil)
-	_ link.Batcher    = (*Links)(nil)
-	_ link.Spender    = (*Links)(nil)
-	_ link.Deduper    = (*Links)(nil)
+	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
