@@ -141,6 +141,9 @@ func openFolder(ctx context.Context, data string, log *slog.Logger) (sink, error
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	if err := links.Accounts().Beside(ctx); err != nil { // what was decided would be seen by nobody
+		return nil, errors.Join(fmt.Errorf("%s: %w", data, err), links.Close(), lock.Close())
+	}
 	f := &folder{links: links, lock: lock, loop: make(chan error, 1)}
 	ctx, f.end = context.WithCancel(context.WithoutCancel(ctx))
 	go func() { f.loop <- links.Run(ctx) }()

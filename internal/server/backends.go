@@ -29,7 +29,9 @@ type stores struct {
 	links    link.Backend
 	keyring  keyring
 	leases   codegen.Leaser
+	beside   coldsql.Accounts // in the database of links
 	accounts accounts
+	loops    []loop                       // that look after other stores than links
 	senders  clickSenders                 // nil = clicks are this server's alone
 	replicas func() postgres.ReplicaStats // nil = look-ups have no standbys
 	needs    []dependency                 // of these stores, for /readyz
@@ -73,6 +75,50 @@ func accountsOf(a coldsql.Accounts, j journal) accounts {
 	return accounts{a.Idempotency(), a.Keys(), a.Shares(), j, a.Cases(), a.Appeals(), peers}
 }
 
+// openAccounts has the accounts where CURT_ACCOUNTS says. A server that neither makes nor judges
+// links has no use for them.
+func (s *Server) openAccounts(ctx context.Context) error {
+	if !s.roles.judges() {
+		return nil
+	}
+	if s.config.Accounts == "" {
+		return wrongAccounts(s.config, s.beside.Beside(ctx))
+	}
+	name := "" // links that one server has
+	if s.shared() {
+		var err error
+		if name, err = instance(s.config.Data); err != nil {
+			return err
+		}
+	}
+	of := coldsql.Of(s.codeKey)
+	a, err := postgres.OpenAccounts(ctx, postgres.AccountsConfig{URL: s.config.Accounts, Instance: name, Of: of, Log: s.log})
+	if err != nil {
+		return wrongDatabase("CURT_ACCOUNTS", s.config.Accounts, err)
+	}
+	s.closers = append(s.closers, a.Close)
+	if err := coldsql.Part(ctx, s.beside, a.Accounts.Accounts, of); err != nil {
+		return wrongAccounts(s.config, err)
+	}
+	s.accounts = accountsOf(a.Accounts.Accounts, a.Journal())
+	if !s.shared() {
+		s.accounts.peers = nil
+	}
+	s.loops = append(s.loops, loop{"accounts", a.Run})
+	s.needs = append(s.needs, dependency{"accounts", !s.roles.redirects, func() error { return errors.Join(a.Healthy(), a.Tables()) }})
+	return nil
+}
+
+// wrongAccounts makes a wrong setting of links and accounts that do not go together.
+func wrongAccounts(cfg config.Config, err error) error {
+	for _, wrong := range []error{coldsql.ErrApart, coldsql.ErrBeside, coldsql.ErrForeign} {
+		if errors.Is(err, wrong) {
+			return &config.Error{Setting: "CURT_ACCOUNTS", Value: config.Redact(cfg.Accounts), Want: wrong.Error()}
+		}
+	}
+	return err
+}
+
 // openStores opens the stores that are set.
 func (s *Server) openStores(ctx context.Context) error {
 	if s.config.Links == config.SQLite {
@@ -94,7 +140,7 @@ func (s *Server) openSQLite(ctx context.Context) error {
 		return notWhole(s.config.Data, err)
 	}
 	s.closers = append(s.closers, l.Close)
-	s.stores = stores{links: l, keyring: l, leases: l, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal())}
+	s.stores = stores{links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal())}
 	return nil
 }
 
@@ -117,7 +163,7 @@ func (s *Server) openPostgres(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, l.Close)
 	s.stores = stores{
-		links: l, keyring: l, leases: l, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal()),
+		links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal()),
 		senders: l.Senders(), needs: []dependency{{"tables", true, l.Tables}},
 	}
 	if len(s.config.LinksReplicas) > 0 {
@@ -248,6 +294,16 @@ func (s *Server) shared() bool { return s.config.Links != config.SQLite }
 
 // instanceFile is in the folders of servers whose links are in a database.
 const instanceFile = "instance"
+
+// AccountsElsewhere reports whether the accounts of the links in a data folder are in a database.
+func AccountsElsewhere(ctx context.Context, folder string) (apart bool, err error) {
+	s, err := sqlite.TakeSnapshot(ctx, filepath.Join(folder, "curt.db"))
+	if err != nil {
+		return false, err
+	}
+	apart, err = s.AccountsApart()
+	return apart, errors.Join(err, s.Close())
+}
 
 // Elsewhere returns an error for a data folder whose links are in a database: the commands
 // that work on the folder have nothing to say about those.

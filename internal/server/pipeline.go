@@ -133,6 +133,7 @@ func (s *Server) support() []loop {
 		{"questions", func(ctx context.Context) error { return s.questions.run(ctx, s.standAside) }},
 		{"links", s.links.Run},
 	}
+	loops = append(loops, s.loops...)
 	if s.cache != nil {
 		loops = append(loops, loop{"cache", s.cache.Run})
 		if s.shared() {

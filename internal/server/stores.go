@@ -33,7 +33,7 @@ func (s *Server) openLinks(ctx context.Context) error {
 		return err
 	}
 	s.codeKey = key
-	return nil
+	return s.openAccounts(ctx)
 }
 
 // derive makes a key for one purpose out of the store's key, so that cursors stay

@@ -12,24 +12,29 @@ import (
 	"curt/internal/moderation"
 )
 
-// Accounts are the accounts of a database. They share the connections of the Links that they
-// were taken from, and end with them.
+// Accounts are the accounts of a database. They end with what they were taken from.
 type Accounts struct {
 	coldsql.Accounts
-	links *Links
+	db       *database
+	instance string
 }
 
 // Accounts returns the accounts beside the links.
-func (s *Links) Accounts() Accounts { return Accounts{coldsql.New(cold{s}), s} }
+func (s *Links) Accounts() Accounts { return accountsOf(s.database, s.config.Instance) }
+
+func accountsOf(db *database, instance string) Accounts {
+	return Accounts{coldsql.New(cold{db}), db, instance}
+}
 
 // Journal returns the journal of moderation, and how much of it has taken effect. Erased texts
 // live on in the write-ahead log and in backups as long as those are kept.
-func (a Accounts) Journal() Journal { return Journal{a.Accounts.Journal(), a.links} }
+func (a Accounts) Journal() Journal { return Journal{a.Accounts.Journal(), a.db, a.instance} }
 
 // Journal is the journal of moderation, with what each instance has done of it.
 type Journal struct {
 	coldsql.Journal
-	links *Links
+	db       *database
+	instance string
 }
 
 // The contracts that Journal keeps.
@@ -40,28 +45,28 @@ var (
 )
 
 // cold is the database as a coldsql.DB.
-type cold struct{ links *Links }
+type cold struct{ db *database }
 
-func (c cold) Dialect() *coldsql.Dialect { return c.links.dialect }
+func (c cold) Dialect() *coldsql.Dialect { return c.db.dialect }
 
 func (c cold) Read(ctx context.Context, f func(coldsql.Tx) error) error {
-	return c.links.reading(ctx, c.on(f))
+	return c.db.reading(ctx, c.on(f))
 }
 
 func (c cold) ReadMany(ctx context.Context, f func(coldsql.Tx) error) error {
-	return c.links.readingMany(ctx, c.on(f))
+	return c.db.readingMany(ctx, c.on(f))
 }
 
 func (c cold) Write(ctx context.Context, _ int, f func(coldsql.Tx) error) error {
-	return c.links.transaction(ctx, func(ctx context.Context, t pgx.Tx) error { return c.on(f)(ctx, t) })
+	return c.db.transaction(ctx, func(ctx context.Context, t pgx.Tx) error { return c.on(f)(ctx, t) })
 }
 
 func (c cold) Change(ctx context.Context, _ int, f func(coldsql.Tx) error) error {
-	return c.links.writing(ctx, c.on(f))
+	return c.db.writing(ctx, c.on(f))
 }
 
 func (c cold) on(f func(coldsql.Tx) error) func(ctx context.Context, q querier) error {
-	return func(ctx context.Context, q querier) error { return f(coldTx{ctx, q, c.links.dialect}) }
+	return func(ctx context.Context, q querier) error { return f(coldTx{ctx, q, c.db.dialect}) }
 }
 
 // coldTx is a querier as a coldsql.Tx.

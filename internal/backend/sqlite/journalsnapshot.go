@@ -25,6 +25,19 @@ func (s *Snapshot) HasJournal() (there bool, err error) {
 	return there, nil
 }
 
+// AccountsApart reports whether the accounts of a curt.db, and so its journal, are in a database
+// of their own.
+func (s *Snapshot) AccountsApart() (apart bool, err error) {
+	err = s.conn.do(func(t *tx) (err error) {
+		apart, err = t.one(sqlSetting, ignore, coldsql.SettingApart)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", s.path, undone(err))
+	}
+	return apart, nil
+}
+
 const sqlLastSequence = `SELECT coalesce(max(sequence), 0) FROM journal`
 
 // LastSequence returns the number of the newest entry of the journal of a curt.db; 0 = it
