@@ -44,7 +44,7 @@ func RollupStatements() map[string]string {
 // look for by an index.
 func Statements() map[string]string {
 	all := map[string]string{
-		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken, "id taken": sqlIDTaken,
+		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
 		"twins": sqlTwins, "expired": sqlExpired, "unminted": sqlUnminted, "changes": sqlChanges, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend, "newest minted": sqlNewestMinted,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),

@@ -49,6 +49,8 @@ const (
 	sqlUpdateLink = `UPDATE links SET destination = ?, digest = ?, status = ?, safety = ?, redirect = ?, starts = ?,
 	expires = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
 	created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, whole = ? WHERE n = ?`
+	// A move to another workspace. Others than it leave the index by age alone.
+	sqlMoveLink = `UPDATE links SET workspace = ?, origin = ? WHERE n = ?`
 	// Every column of a damaged row but its key, of which it may have none.
 	sqlDiscardLink = `UPDATE links SET workspace = ?, id = ?, domain = ?, code = ?, minted = ?, destination = ?, digest = ?, status = ?, safety = ?,
 	redirect = ?, starts = ?, expires = ?, created = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?,
