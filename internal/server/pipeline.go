@@ -140,6 +140,9 @@ func (s *Server) support() []loop {
 			loops = append(loops, loop{"changes", func(ctx context.Context) error { return s.cache.Follow(ctx, s.links, followEvery) }})
 		}
 	}
+	if s.cache == nil && s.shared() {
+		loops = append(loops, loop{"changes", s.hearChanges})
+	}
 	if s.roles.serves() {
 		loops = append(loops, loop{"click log", s.clicks.log.Run}, loop{"raw clicks", s.clicks.history.Run})
 		if s.clicks.rollups != nil {

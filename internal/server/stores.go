@@ -58,7 +58,7 @@ func (s *Server) newCache(context.Context) error {
 		return s.leases.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
 	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
-	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Log: s.log}
+	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Heard: s.heard, Log: s.log}
 	if !cfg.Shared {
 		cfg.Fresh = soleFresh
 	}

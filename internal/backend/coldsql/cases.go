@@ -41,6 +41,7 @@ const (
 	sqlCountCase = `UPDATE cases SET reports = reports + 1, {phishing} = {phishing} + $2, {malware} = {malware} + $3, {spam} = {spam} + $4,
 	{illegal} = {illegal} + $5, {other} = {other} + $6, first = CASE first WHEN 0 THEN $7 ELSE first END, last = $7 WHERE id = $1`
 	sqlDescribeCase = `UPDATE cases SET workspace = $2, host = $3 WHERE id = $1 AND workspace = ''`
+	sqlMoveCase     = `UPDATE cases SET workspace = $2 WHERE link = $1 AND closed = 0 AND workspace <> ''`
 	sqlDropCase     = `DELETE FROM cases WHERE id = $1 AND workspace = ''`
 
 	sqlInsertNote = `INSERT INTO case_notes (case_id, at, category, text, contact, erased) VALUES ($1, $2, $3, $4, $5, {false})`

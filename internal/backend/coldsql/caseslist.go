@@ -77,6 +77,18 @@ func (s Cases) Describe(ctx context.Context, id link.ID, f moderation.Facts) err
 	return nil
 }
 
+// Move implements moderation.Cases.
+func (s Cases) Move(ctx context.Context, l link.ID, w link.WorkspaceID) error {
+	err := s.db.Change(ctx, 1, func(t Tx) error {
+		_, err := t.Exec(sqlMoveCase, l, string(w))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move the case of link %s: %w", l, err)
+	}
+	return nil
+}
+
 // Case implements moderation.Cases.
 func (s Cases) Case(ctx context.Context, l link.ID) (c moderation.Case, err error) {
 	err = s.db.Read(ctx, func(t Tx) error {

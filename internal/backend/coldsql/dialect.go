@@ -65,7 +65,7 @@ func (d *Dialect) Statements() map[string]string {
 		"standing": sqlStanding, "erase entry": sqlEraseEntry,
 		"open case": sqlOpenCase, "case": sqlCase, "shown case": sqlShownCase, "closed case": sqlClosedCase,
 		"taken case": sqlTakenCase, "later case": sqlLaterCase, "insert case": sqlInsertCase, "join case": sqlJoinCase, "close case": sqlCloseCase,
-		"count case": sqlCountCase, "describe case": sqlDescribeCase, "drop case": sqlDropCase,
+		"count case": sqlCountCase, "describe case": sqlDescribeCase, "move case": sqlMoveCase, "drop case": sqlDropCase,
 		"insert note": sqlInsertNote, "drop notes": sqlDropNotes, "notes": sqlNotes,
 		"networks": sqlNetworks, "add network": sqlAddNetwork, "drop networks": sqlDropNetworks,
 		"position": sqlPosition, "move position": sqlMovePosition, "forget notes": sqlForgetNotes, "erase notes": sqlEraseNotes,
