@@ -23,7 +23,7 @@ func layers() [][]string {
 		{"internal/server"},
 		{"internal/backup", "internal/worker"},
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/backend/mmdb"},
-		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review"},
+		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review", "internal/backend/coldsql"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation", "internal/connlimit"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
@@ -51,6 +51,7 @@ func never() map[string][]string {
 	return map[string][]string{
 		"internal/redirect":           hot,
 		"internal/lane":               append(hot, "internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/httpapi"),
+		"internal/backend/coldsql":    {"internal/redirect", "internal/shorten", "internal/review"},
 		"internal/backend/sqlite":     {"internal/redirect", "internal/shorten", "internal/review"},
 		"internal/backend/clickhouse": {"internal/redirect", "internal/shorten", "internal/review"},
 		"internal/backend/postgres":   {"internal/redirect", "internal/shorten", "internal/review"},

@@ -60,8 +60,17 @@ func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	_, err = fmt.Fprintf(t.out, "backed up %s to %s: %s\n", plain(c.Data), plain(c.To), contents(m))
+	_, err = fmt.Fprintf(t.out, "backed up %s to %s: %s\n%s", plain(c.Data), plain(c.To), contents(m), withoutAccounts(ctx, c.Data))
 	return err
+}
+
+// withoutAccounts says what a backup does not have.
+func withoutAccounts(ctx context.Context, folder string) string {
+	if apart, err := server.AccountsElsewhere(ctx, folder); err != nil || !apart {
+		return "" // a backup of links that cannot be read is told of elsewhere
+	}
+	return "keys, shares and decisions are in the database that CURT_ACCOUNTS names: back it up by PostgreSQL's own means, " +
+		"and after a restore of one of both let curt journal rebuild give links what the journal says\n"
 }
 
 // takeOut says how to get the links that are whole.

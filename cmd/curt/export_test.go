@@ -188,7 +188,7 @@ func TestTombstonesAreExported(t *testing.T) {
 			t.Errorf("%v: the code of a deleted link was given away: %v", format, err)
 		}
 		// What was decided about it needs nobody any more.
-		if last, err := moderation.Verify(t.Context(), links.Journal(), nil); err != nil || last.Sequence != 0 {
+		if last, err := moderation.Verify(t.Context(), links.Accounts().Journal(), nil); err != nil || last.Sequence != 0 {
 			t.Errorf("%v: the journal ends at %d, %v", format, last.Sequence, err)
 		}
 		if err := links.Close(); err != nil {

@@ -29,7 +29,7 @@ func TestImportKeepsDecisions(t *testing.T) {
 	}
 	defer func() { _ = links.Close() }()
 	var decided []link.Safety
-	if _, err := moderation.Verify(t.Context(), links.Journal(), func(e *moderation.Entry) {
+	if _, err := moderation.Verify(t.Context(), links.Accounts().Journal(), func(e *moderation.Entry) {
 		l, err := links.Get(t.Context(), link.Key{Code: link.Code(strings.TrimPrefix(e.Entity.Name, "/"))})
 		if err != nil || l.ID != e.Link || l.Safety != e.Safety || e.Actor != "import" {
 			t.Errorf("%+v of %+v, %v", e, l, err)

@@ -141,6 +141,9 @@ func openFolder(ctx context.Context, data string, log *slog.Logger) (sink, error
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	if err := links.Accounts().Beside(ctx); err != nil { // what was decided would be seen by nobody
+		return nil, errors.Join(fmt.Errorf("%s: %w", data, err), links.Close(), lock.Close())
+	}
 	f := &folder{links: links, lock: lock, loop: make(chan error, 1)}
 	ctx, f.end = context.WithCancel(context.WithoutCancel(ctx))
 	go func() { f.loop <- links.Run(ctx) }()
@@ -195,7 +198,7 @@ func (f *folder) put(ctx context.Context, rows []exchange.Row, _ string) ([]outc
 // decide writes into the journal what was decided about links where they come from, so
 // that it stands here too; what an earlier run has written is not written again.
 func (f *folder) decide(ctx context.Context, links []link.Link) error {
-	journal := f.links.Journal()
+	journal := f.links.Accounts().Journal()
 	var entries []moderation.Entry
 	for i := range links {
 		l := &links[i]

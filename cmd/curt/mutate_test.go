@@ -60,7 +60,7 @@ func mutations(dir string) []mutation {
 		of("cache_size", "12", "2TiB", "1e9"),
 		of("log_level", "loud", "INFO"),
 		of("links", "dynamodb://table", ""),
-		of("accounts", "postgres://u:hunter2@h/d"),
+		of("accounts", "dynamodb://table", "sqlite"),
 		of("cache", "redis://x"), of("events", "kafka://x"), of("analytics", "clickhouse://x"), of("archive", "s3://b"), of("ids", "zookeeper://x"),
 		of("writes", "queued"), of("codes", "snowflake", "pool"),
 		of("sqlite_synchronous", "OFF"),

@@ -84,9 +84,16 @@ func (s *Shares) Make(ctx context.Context, now time.Time, who Caller, k link.Key
 	if _, err := io.ReadFull(s.random, secret.Secret[:]); err != nil {
 		return "", ends, fmt.Errorf("read random bits of a share: %w", err)
 	}
-	if secret, err = s.store.Keep(ctx, k, secret); err != nil {
+	stands, err := s.store.Keep(ctx, k, secret)
+	if err == nil && stands.Workspace != w { // what its workspace of before has shared ends with the move
+		if err = s.store.Drop(ctx, k); err == nil {
+			stands, err = s.store.Keep(ctx, k, secret)
+		}
+	}
+	if err != nil {
 		return "", ends, fmt.Errorf("share %s: %w", k, err)
 	}
+	secret = stands
 	ends = now.Add(lasts).UTC().Truncate(time.Second)
 	var b [shareSize]byte
 	binary.BigEndian.PutUint64(b[:shareEnd], uint64(ends.Unix()))

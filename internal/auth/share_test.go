@@ -166,3 +166,23 @@ func TestTheMakerOfAShareCannotBeTakenOut(t *testing.T) {
 		}
 	}
 }
+
+// What the workspace of before has shared ends when another one shares the link.
+func TestSharesEndWhenTheirLinkMoves(t *testing.T) {
+	now, ctx := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), t.Context()
+	s, k := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader), link.Key{Code: "abc"}
+	before, _, err := s.Make(ctx, now, theAdmin(), k, "from", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := s.Make(ctx, now, theAdmin(), k, "to", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := s.Open(ctx, now, k, token); err != nil || !who.Sees("to") || who.Sees("from") {
+		t.Errorf("a share of the workspace that has the link: %+v, %v", who, err)
+	}
+	if who, err := s.Open(ctx, now, k, before); !errors.Is(err, auth.ErrUnauthenticated) {
+		t.Errorf("a share of the workspace of before: %+v, %v", who, err)
+	}
+}

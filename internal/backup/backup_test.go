@@ -96,11 +96,11 @@ func TestRestoredFolderIsWhatItWas(t *testing.T) {
 func TestRestoredJournalVerifiesAndGoesOn(t *testing.T) {
 	live := newFolder(t)
 	for n := range 3 {
-		if _, err := live.links.Journal().Append(t.Context(), moderationtest.Decision(t, n, link.Warn)); err != nil {
+		if _, err := live.links.Accounts().Journal().Append(t.Context(), moderationtest.Decision(t, n, link.Warn)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := moderation.Verify(t.Context(), live.links.Journal(), nil)
+	want, err := moderation.Verify(t.Context(), live.links.Accounts().Journal(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestRestoredJournalVerifiesAndGoesOn(t *testing.T) {
 	if _, err := restore(t, take(t, live.data), data, false); err != nil {
 		t.Fatal(err)
 	}
-	again := openFolder(t, data).links.Journal()
+	again := openFolder(t, data).links.Accounts().Journal()
 	if got, err := moderation.Verify(t.Context(), again, nil); err != nil || got.Hash != want.Hash || got.Sequence != 3 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -12,6 +12,9 @@ func (c *Tiered) Changed(changes ...link.Change) {
 	for _, ch := range changes {
 		c.changed(ch.Key, ch.Version)
 	}
+	if c.cfg.Heard != nil && len(changes) > 0 {
+		c.cfg.Heard(changes)
+	}
 }
 
 // Announce is Changed for what this process has just written: it also has the other
@@ -98,6 +101,9 @@ func (c *Tiered) DropAll() {
 	c.l1.InvalidateAll()
 	for i := range c.shards {
 		c.shards[i].mu.Unlock()
+	}
+	if c.cfg.Heard != nil {
+		c.cfg.Heard(nil)
 	}
 }
 

@@ -61,6 +61,10 @@ type Config struct {
 	// Admit returns what of a target enters L1, once per load; nil = all of it as it
 	// is. It must be pure and must not change the version.
 	Admit func(t link.Target) link.Target
+	// Heard is called with every change that Changed is told, and with nil when changes were
+	// missed and nobody knows which. It must not block. Nil = nobody listens.
+	Heard func([]link.Change)
+
 	// Prepare makes what an entry keeps of its answer, once, when the entry enters
 	// L1; nil = nothing. It must be pure and must not keep the target.
 	Prepare func(k link.Key, t link.Target) Prepared

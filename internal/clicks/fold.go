@@ -108,6 +108,10 @@ func NewFold(c FoldConfig) *Fold {
 	return &Fold{cfg: c, agents: newAgents(), groups: newGroups(c.Groups)}
 }
 
+// Changed has the groups of links asked for again before their next clicks are counted: a link may
+// belong to another by now. No links = nobody knows which changed. It never waits.
+func (f *Fold) Changed(keys ...link.Key) { f.groups.heard.Add(keys...) }
+
 // foldTick bounds how long Fold sleeps when the log does not wake it.
 const foldTick = time.Second
 

@@ -34,6 +34,7 @@ type groups struct {
 	known map[mark]uint32   // by a link's mark: a place in keys
 	names map[string]uint32 // of groups: a place in keys
 	keys  [][]byte          // of groups, in the log's spelling; the first is nil: no group
+	heard *link.Heard       // whose groups may be others by now
 }
 
 // mark stands for a link's key: with 128 bits that nobody outside can choose, two of 100,000
@@ -41,7 +42,7 @@ type groups struct {
 type mark [2]uint64
 
 func newGroups(ask func(context.Context, []link.Key) ([]string, error)) groups {
-	g := groups{ask: ask, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	g := groups{ask: ask, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, heard: new(link.Heard)}
 	g.forget()
 	return g
 }
@@ -60,8 +61,12 @@ func (g *groups) learn(ctx context.Context, b *Block) error {
 	if g.ask == nil {
 		return nil
 	}
-	if len(g.known) > maxKnown || len(g.keys) > maxGroups {
+	changed, all := g.heard.Take()
+	if all || len(g.known) > maxKnown || len(g.keys) > maxGroups {
 		g.forget()
+	}
+	for _, k := range changed {
+		delete(g.known, g.mark(appendLinkKey(nil, k)))
 	}
 	var marks []mark
 	var keys []link.Key

@@ -78,3 +78,49 @@ func groupOfKey(k link.Key, of func(link.Key) string) string {
 	}
 	return of(k)
 }
+
+// TestClicksOfALinkThatMovedStay counts a link for one group, and from when it is another's on for
+// that: what was counted stays.
+func TestClicksOfALinkThatMovedStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var group atomic.Value
+		group.Store("from")
+		groups := func(_ context.Context, keys []link.Key) ([]string, error) {
+			names := make([]string, len(keys))
+			for i := range names {
+				names[i] = group.Load().(string)
+			}
+			return names, nil
+		}
+		store := new(clickstest.Memory)
+		l := begin(t, t.TempDir(), store, clicks.FoldConfig{Groups: groups, Every: time.Minute})
+		click := randomClick(rand.New(rand.NewPCG(1, 2)))
+		click.Outcome, click.Flags = clicks.Redirected, 0
+		moved := link.Key{Domain: link.Domain(click.Domain), Code: link.Code(click.Code)}
+		count := func(n int) {
+			for range n {
+				l.ring.Record(click)
+			}
+			l.drain(t)
+			time.Sleep(5 * time.Second) // of the bubble, until the fold has read them
+		}
+		count(2)
+		group.Store("to")
+		count(1) // nobody has said so yet
+		l.fold.Changed(moved)
+		count(4)
+		group.Store("back")
+		l.fold.Changed()
+		count(8)
+		l.end(t)
+		totals, _, err := store.Totals(t.Context(), []link.Key{clicks.GroupKey("from"), clicks.GroupKey("to"), clicks.GroupKey("back")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []uint64{3, 4, 8} {
+			if got := totals[i].Clicks; got != want {
+				t.Errorf("group %d: %d clicks, want %d", i, got, want)
+			}
+		}
+	})
+}

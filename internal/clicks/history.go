@@ -339,5 +339,8 @@ func (h *History) owners(ctx context.Context, asked link.Key, b *Block) (func(*E
 	return func(e *Event) []byte { return of[string(e.Key)] }, nil
 }
 
+// Changed is that of Fold. Clicks of the log are shown to whom their link belongs now.
+func (h *History) Changed(keys ...link.Key) { h.groups.heard.Add(keys...) }
+
 // gone reports whether a file is not there, because its segment was trimmed.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

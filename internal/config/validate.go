@@ -99,6 +99,13 @@ func (c Config) databases(p *problems) {
 	case c.Links == SQLite:
 		p.add("CURT_ANALYTICS", c.Analytics, "statistics in a database are for links in one; set CURT_LINKS too")
 	}
+	switch {
+	case c.Accounts == "", p.ambiguous("CURT_ACCOUNTS", c.Accounts):
+	case !isPostgres(c.Accounts):
+		p.add("CURT_ACCOUNTS", c.Accounts, "want postgres://user@host/database, or nothing: then accounts are beside the links")
+	case c.Accounts == c.Links:
+		p.add("CURT_ACCOUNTS", c.Accounts, "accounts are beside the links anyway; unset it, or name another database")
+	}
 	c.events(p)
 	switch {
 	case c.Cache == "" && c.CacheWarm:
@@ -319,7 +326,6 @@ func (c Config) choices(p *problems) {
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
-		{"CURT_ACCOUNTS", c.Accounts, nil},
 		{"CURT_ARCHIVE", c.Archive, nil},
 		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},

@@ -33,6 +33,10 @@ func (e *examination) decisions(ctx context.Context, s *sqlite.Snapshot) *verdic
 	if !there {
 		return nil // of an earlier release
 	}
+	if apart, err := s.AccountsApart(); err == nil && apart {
+		e.ok("decisions", "not examined: accounts are in a database of their own, as CURT_ACCOUNTS says, which has means of its own")
+		return nil
+	}
 	v := &verdicts{replay: moderation.NewReplay()}
 	newest, err := s.LastSequence()
 	if err != nil {

@@ -27,17 +27,20 @@ type Store interface {
 
 	// Create stores a new link; l.Version is ignored and the result has version 1.
 	// Exactly one caller wins a key, the rest get ErrExists, for ever. The same ID
-	// and key again returns the link as it stands now; the same ID with another
-	// key in the same workspace is ErrConflict; where ID and key both are taken, the
-	// ID decides. A link that fails Validate is ErrInvalid. Of a Deleted link only
-	// what Tombstone keeps is stored, by Replace too.
+	// and key again returns the link as it stands now, in whichever workspace. A link that
+	// fails Validate is ErrInvalid. Of a Deleted link only what Tombstone keeps is stored, by
+	// Replace too.
+	//
+	// An ID is one link's. A store that sees it come with another key may say ErrConflict; no
+	// caller counts on that, as a store of several shards sees only one of them.
 	Create(ctx context.Context, l Link) (Link, error)
 
 	// Replace stores l over the version l.Version and returns it with the next
 	// version. It is a compare-and-swap: ErrConflict when the stored version is
-	// another, ErrNotFound when there is no such key. ID, Key, Workspace, Minted,
-	// Created, MaxClicks' counter Spent and a tombstone never change (a tombstone
-	// is ErrConflict). Each Replace, and each Create of a link that is not
+	// another, ErrNotFound when there is no such key. ID, Key, Minted, Created,
+	// MaxClicks' counter Spent and a tombstone never change (a tombstone is
+	// ErrConflict); the workspace may, and who counted on the old one hears of it as of any
+	// change. Each Replace, and each Create of a link that is not
 	// Minted, appends to the change log in the same transaction.
 	Replace(ctx context.Context, l Link) (Link, error)
 
@@ -119,7 +122,7 @@ type Deduper interface {
 	// FindOrCreate is FindSame, and Create of l where that finds nothing, in one
 	// step: of many callers at once who want the same, exactly one creates it. found
 	// says that another link than l is returned; a call that is repeated with the
-	// same ID finds its own link and says false.
+	// same ID and key finds its own link and says false.
 	FindOrCreate(ctx context.Context, l Link, now time.Time) (stored Link, found bool, err error)
 }
 
@@ -137,6 +140,21 @@ type Discarder interface {
 	// link had, its workspace, id and time of creation are kept where they can be read. A
 	// link that is not damaged is ErrConflict; a key that is not there ErrNotFound.
 	Discard(ctx context.Context, k Key, now time.Time) (Link, error)
+}
+
+// Backend is all that a store of links owes a server; what else there is (ManyGetter, Discarder)
+// is taken where it is offered. Keys, leases and accounts are no business of a store of links.
+type Backend interface {
+	Store
+	Batcher
+	Spender
+	Deduper
+
+	// Healthy returns nil while the store takes writes. It does no I/O.
+	Healthy() error
+
+	// Run looks after the store until ctx ends.
+	Run(ctx context.Context) error
 }
 
 // Sequence numbers the change log from 1.

@@ -92,7 +92,7 @@ func after(current, wanted Link) Link {
 	if wanted.Status == Deleted {
 		wanted = wanted.Tombstone(wanted.Updated)
 	}
-	wanted.ID, wanted.Key, wanted.Workspace = current.ID, current.Key, current.Workspace
+	wanted.ID, wanted.Key = current.ID, current.Key
 	wanted.Minted, wanted.Created, wanted.Version = current.Minted, current.Created, current.Version+1
 	return wanted
 }

@@ -53,6 +53,9 @@ type Cases interface {
 	Pending(ctx context.Context, n int) ([]Case, error)
 	Describe(ctx context.Context, id link.ID, f Facts) error
 
+	// Move gives the open case of a link, if there is one with Facts, to another workspace.
+	Move(ctx context.Context, l link.ID, w link.WorkspaceID) error
+
 	// Case returns the open case of a link, or the one that was closed last; else
 	// ErrNoCase.
 	Case(ctx context.Context, l link.ID) (Case, error)

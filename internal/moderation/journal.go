@@ -3,6 +3,7 @@ package moderation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"curt/internal/link"
@@ -54,6 +55,9 @@ func Appendable(entries []Entry) error {
 		return fmt.Errorf("append to the journal: %w: %d entries at once", ErrInvalid, len(entries))
 	}
 	for i := range entries {
+		if e := &entries[i]; strings.ContainsRune(e.Entity.Name+e.Actor, 0) { // no database keeps it as text
+			return fmt.Errorf("append to the journal: %w: a name with a NUL, of %s", ErrInvalid, e.Entity)
+		}
 		if err := entries[i].Validate(); err != nil {
 			return fmt.Errorf("append to the journal: %w", err)
 		}

@@ -88,6 +88,7 @@ type Desk struct {
 	ids     *link.IDs
 	metrics *metrics
 	kicked  chan struct{} // capacity 1: the journal has grown
+	changed link.Heard
 
 	waiting, overdue atomic.Int64 // cases, as counted last
 

@@ -8,5 +8,5 @@ import (
 
 // Turn is one turn of Run.
 func (d *Desk) Turn(ctx context.Context, now time.Time) error {
-	return errors.Join(d.follow(ctx), d.settle(ctx, now), d.sweep(ctx, now), d.count(ctx, now), d.forget(ctx, now))
+	return errors.Join(d.follow(ctx), d.settle(ctx, now), d.moves(ctx), d.sweep(ctx, now), d.count(ctx, now), d.forget(ctx, now))
 }

@@ -51,7 +51,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	var counted, swept, forgotten time.Time
 	for {
 		now := d.config.Now()
-		err := errors.Join(d.follow(ctx), d.settle(ctx, now))
+		err := errors.Join(d.follow(ctx), d.settle(ctx, now), d.moves(ctx))
 		if now.Sub(swept) >= sweepEvery || now.Before(swept) {
 			swept = now
 			err = errors.Join(err, d.sweep(ctx, now))

@@ -188,3 +188,30 @@ func TestTheCaseOfADeletedLinkIsClosed(t *testing.T) {
 		t.Errorf("the case of the deleted link: %+v, %v", c, err)
 	}
 }
+
+func TestACaseFollowsItsLinkToAnotherWorkspace(t *testing.T) {
+	o := newOffice(t)
+	for _, tell := range []func(link.Link){
+		func(l link.Link) { o.Changed(key("other"), key("nobodys"), l.Key) },
+		func(link.Link) { o.Changed() }, // nobody knows which changed
+	} {
+		code := "c" + string(rune('a'+len(o.queue(t))))
+		l := o.put(t, code)
+		if err := o.Report(t.Context(), noon(), stranger(1), complaint(code)); err != nil {
+			t.Fatal(err)
+		}
+		l.Workspace = "moved"
+		if _, err := o.links.Replace(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		o.turn(t, noon())
+		if f, err := o.Show(t.Context(), admin(), l.Key); err != nil || f.Case.Workspace != "acme" {
+			t.Errorf("before anybody said so: %+v, %v", f.Case, err)
+		}
+		tell(l)
+		o.turn(t, noon())
+		if f, err := o.Show(t.Context(), admin(), l.Key); err != nil || f.Case.Workspace != "moved" {
+			t.Errorf("%+v, %v", f.Case, err)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"curt/internal/auth"
+	"curt/internal/backend/coldsql"
 	"curt/internal/backend/postgres"
 	"curt/internal/backend/sqlite"
 	"curt/internal/clicks"
@@ -22,21 +23,33 @@ import (
 	"curt/internal/moderation"
 )
 
-// linkStore is what the server needs of a store of links.
-type linkStore interface {
-	link.Store
-	link.Batcher
-	link.Spender
-	link.Deduper
-	codegen.Leaser
+// stores are what the server keeps things in, each chosen by itself: none is asked for what
+// another one is for.
+type stores struct {
+	links    link.Backend
+	keyring  keyring
+	leases   codegen.Leaser
+	beside   coldsql.Accounts // in the database of links
+	accounts accounts
+	loops    []loop                       // that look after other stores than links
+	senders  clickSenders                 // nil = clicks are this server's alone
+	replicas func() postgres.ReplicaStats // nil = look-ups have no standbys
+	needs    []dependency                 // of these stores, for /readyz
+}
+
+// keyring keeps the secrets that servers over the same links share.
+type keyring interface {
 	clicks.DayKeys
 
 	// CodeKey returns the key of the permutation, which other secrets are derived from.
 	CodeKey(ctx context.Context) ([32]byte, error)
-	// Healthy returns nil while the store takes writes. It does no I/O.
-	Healthy() error
-	// Run looks after the store until ctx ends.
-	Run(ctx context.Context) error
+}
+
+// clickSenders are the servers that may hold clicks which nobody else has.
+type clickSenders interface {
+	Enlist(ctx context.Context, one clicks.Sender) error
+	All(ctx context.Context) ([]clicks.Sender, error)
+	Dismiss(ctx context.Context, one clicks.Sender) error
 }
 
 // journal is the journal of moderation with how much of it has taken effect.
@@ -45,7 +58,7 @@ type journal interface {
 	moderation.ProgressStore
 }
 
-// accounts is what is kept beside the links, and ends with them.
+// accounts is what is kept of those who use links, and what was decided about these.
 type accounts struct {
 	once    idempotency.Store
 	keys    auth.Store
@@ -56,23 +69,82 @@ type accounts struct {
 	peers   moderation.Peers // nil = no other process has them
 }
 
-// openBackend opens the store of links that is set, and what lies beside it.
-func (s *Server) openBackend(ctx context.Context) error {
-	if s.config.Links == config.SQLite {
-		if err := noLostLinks(s.config); err != nil {
-			return err
-		}
-		l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
-			Path:        filepath.Join(s.config.Data, "curt.db"),
-			Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(), Rest: s.rest(),
-			Aside: s.questions.answer, Force: s.force, Log: s.log,
-		})
-		if err != nil {
-			return notWhole(s.config.Data, err)
-		}
-		s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), nil}
+// accountsOf takes the contracts of accounts apart.
+func accountsOf(a coldsql.Accounts, j journal) accounts {
+	peers, _ := j.(moderation.Peers)
+	return accounts{a.Idempotency(), a.Keys(), a.Shares(), j, a.Cases(), a.Appeals(), peers}
+}
+
+// openAccounts has the accounts where CURT_ACCOUNTS says. A server that neither makes nor judges
+// links has no use for them.
+func (s *Server) openAccounts(ctx context.Context) error {
+	if !s.roles.judges() {
 		return nil
 	}
+	if s.config.Accounts == "" {
+		return wrongAccounts(s.config, s.beside.Beside(ctx))
+	}
+	name := "" // links that one server has
+	if s.shared() {
+		var err error
+		if name, err = instance(s.config.Data); err != nil {
+			return err
+		}
+	}
+	of := coldsql.Of(s.codeKey)
+	a, err := postgres.OpenAccounts(ctx, postgres.AccountsConfig{URL: s.config.Accounts, Instance: name, Of: of, Log: s.log})
+	if err != nil {
+		return wrongDatabase("CURT_ACCOUNTS", s.config.Accounts, err)
+	}
+	s.closers = append(s.closers, a.Close)
+	if err := coldsql.Part(ctx, s.beside, a.Accounts.Accounts, of); err != nil {
+		return wrongAccounts(s.config, err)
+	}
+	s.accounts = accountsOf(a.Accounts.Accounts, a.Journal())
+	if !s.shared() {
+		s.accounts.peers = nil
+	}
+	s.loops = append(s.loops, loop{"accounts", a.Run})
+	s.needs = append(s.needs, dependency{"accounts", !s.roles.redirects, func() error { return errors.Join(a.Healthy(), a.Tables()) }})
+	return nil
+}
+
+// wrongAccounts makes a wrong setting of links and accounts that do not go together.
+func wrongAccounts(cfg config.Config, err error) error {
+	for _, wrong := range []error{coldsql.ErrApart, coldsql.ErrBeside, coldsql.ErrForeign} {
+		if errors.Is(err, wrong) {
+			return &config.Error{Setting: "CURT_ACCOUNTS", Value: config.Redact(cfg.Accounts), Want: wrong.Error()}
+		}
+	}
+	return err
+}
+
+// openStores opens the stores that are set.
+func (s *Server) openStores(ctx context.Context) error {
+	if s.config.Links == config.SQLite {
+		return s.openSQLite(ctx)
+	}
+	return s.openPostgres(ctx)
+}
+
+func (s *Server) openSQLite(ctx context.Context) error {
+	if err := noLostLinks(s.config); err != nil {
+		return err
+	}
+	l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
+		Path:        filepath.Join(s.config.Data, "curt.db"),
+		Synchronous: s.config.SQLiteSynchronous, Stored: s.finder.stored, Tracer: s.traces.Tracer(), Rest: s.rest(),
+		Aside: s.questions.answer, Force: s.force, Log: s.log,
+	})
+	if err != nil {
+		return notWhole(s.config.Data, err)
+	}
+	s.closers = append(s.closers, l.Close)
+	s.stores = stores{links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal())}
+	return nil
+}
+
+func (s *Server) openPostgres(ctx context.Context) error {
 	if err := noOwnLinks(s.config); err != nil {
 		return err
 	}
@@ -89,7 +161,20 @@ func (s *Server) openBackend(ctx context.Context) error {
 	if err != nil {
 		return wrongDatabase("CURT_LINKS", s.config.Links, err)
 	}
-	s.links, s.accounts = l, accounts{l.Idempotency(), l.Keys(), l.Shares(), l.Journal(), l.Cases(), l.Appeals(), l.Journal()}
+	s.closers = append(s.closers, l.Close)
+	s.stores = stores{
+		links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal()),
+		senders: l.Senders(), needs: []dependency{{"tables", true, l.Tables}},
+	}
+	if len(s.config.LinksReplicas) > 0 {
+		s.replicas = l.Replicas
+		s.needs = append(s.needs, dependency{"replicas", false, func() error {
+			if known := l.Replicas(); known.Usable < len(known.Lags) {
+				return fmt.Errorf("%d of %d standbys are asked; the others are away, or too far behind", known.Usable, len(known.Lags))
+			}
+			return nil
+		}})
+	}
 	return nil
 }
 
@@ -209,6 +294,16 @@ func (s *Server) shared() bool { return s.config.Links != config.SQLite }
 
 // instanceFile is in the folders of servers whose links are in a database.
 const instanceFile = "instance"
+
+// AccountsElsewhere reports whether the accounts of the links in a data folder are in a database.
+func AccountsElsewhere(ctx context.Context, folder string) (apart bool, err error) {
+	s, err := sqlite.TakeSnapshot(ctx, filepath.Join(folder, "curt.db"))
+	if err != nil {
+		return false, err
+	}
+	apart, err = s.AccountsApart()
+	return apart, errors.Join(err, s.Close())
+}
 
 // Elsewhere returns an error for a data folder whose links are in a database: the commands
 // that work on the folder have nothing to say about those.

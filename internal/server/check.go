@@ -223,7 +223,7 @@ func (c *checker) databases(ctx context.Context, cfg config.Config) {
 		setting, url string
 		probe        func(ctx context.Context, url string) (string, error)
 	}
-	all := []database{{"CURT_LINKS", cfg.Links, postgres.Probe}, {"CURT_ANALYTICS", cfg.Analytics, postgres.Probe}}
+	all := []database{{"CURT_LINKS", cfg.Links, postgres.Probe}, {"CURT_ANALYTICS", cfg.Analytics, postgres.Probe}, {"CURT_ACCOUNTS", cfg.Accounts, postgres.Probe}}
 	for _, url := range cfg.LinksReplicas {
 		all = append(all, database{"CURT_LINKS_REPLICAS", url, func(ctx context.Context, url string) (string, error) {
 			return postgres.ProbeReplica(ctx, url, cfg.Links)

@@ -27,7 +27,7 @@ func (s *Server) newCodes(context.Context) error {
 		s.countGrown(hash.Grown)
 	default:
 		s.ranges = codegen.NewRange(codegen.RangeConfig{
-			Leaser: s.links, Permutation: codegen.NewPermutation(s.codeKey), Length: s.config.CodeLength, Log: s.log,
+			Leaser: s.leases, Permutation: codegen.NewPermutation(s.codeKey), Length: s.config.CodeLength, Log: s.log,
 		})
 		s.codes = s.ranges
 		s.countLeases()

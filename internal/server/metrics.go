@@ -26,8 +26,8 @@ func (s *Server) register() {
 	s.countEvents()
 	s.countClickHouse()
 	s.countDrift()
-	if l, ok := s.links.(*postgres.Links); ok && len(s.config.LinksReplicas) > 0 {
-		s.countReplicas(l.Replicas)
+	if s.replicas != nil {
+		s.countReplicas(s.replicas)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *Server) openClicks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.links, Geo: geo, Detail: detail, Logger: s.log})
+	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: s.keyring, Geo: geo, Detail: detail, Logger: s.log})
 	p.capture.Prepare(ctx)
 	s.openTally(ctx)
 	if s.config.Events != "" {
@@ -133,11 +133,15 @@ func (s *Server) support() []loop {
 		{"questions", func(ctx context.Context) error { return s.questions.run(ctx, s.standAside) }},
 		{"links", s.links.Run},
 	}
+	loops = append(loops, s.loops...)
 	if s.cache != nil {
 		loops = append(loops, loop{"cache", s.cache.Run})
 		if s.shared() {
 			loops = append(loops, loop{"changes", func(ctx context.Context) error { return s.cache.Follow(ctx, s.links, followEvery) }})
 		}
+	}
+	if s.cache == nil && s.shared() {
+		loops = append(loops, loop{"changes", s.hearChanges})
 	}
 	if s.roles.serves() {
 		loops = append(loops, loop{"click log", s.clicks.log.Run}, loop{"raw clicks", s.clicks.history.Run})

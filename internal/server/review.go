@@ -13,7 +13,7 @@ import (
 func (s *Server) newDesk(context.Context) (err error) {
 	s.desk, err = review.New(review.Config{
 		Cases: s.accounts.cases, Appeals: s.accounts.appeals, Journal: s.accounts.journal, Moderator: s.decides,
-		Links: s.links, DayKeys: s.links, Limits: s.newLimits(), ReportLimit: s.ready.reports, AppealLimit: s.ready.appeals,
+		Links: s.links, DayKeys: s.keyring, Limits: s.newLimits(), ReportLimit: s.ready.reports, AppealLimit: s.ready.appeals,
 		Due: time.Duration(s.config.ReviewDue), Quarantine: s.config.ReportQuarantine, Retention: time.Duration(s.config.ReportRetention),
 		Random: rand.Reader, Log: s.log, Metrics: s.metrics.Registerer(),
 	})

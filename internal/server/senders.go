@@ -34,8 +34,7 @@ var errUnknown = errors.New("the servers that show statistics do not know of the
 
 // newEnlister describes this server; state is the file of its Shipper.
 func (s *Server) newEnlister(began time.Time, state string) (*enlister, error) {
-	links, ok := s.links.(*postgres.Links)
-	if !ok {
+	if s.stores.senders == nil {
 		return nil, errors.New("clicks of several servers, and links of one") // which the settings are refused for
 	}
 	name, err := instance(s.config.Data)
@@ -51,7 +50,7 @@ func (s *Server) newEnlister(began time.Time, state string) (*enlister, error) {
 	}
 	host, _ := os.Hostname() // "" where it has none
 	return &enlister{
-		enlist: links.Senders().Enlist, log: s.log,
+		enlist: s.stores.senders.Enlist, log: s.log,
 		sender: clicks.Sender{Folder: name, Host: host, Instance: s.clicks.capture.Instance(), Began: began},
 	}, nil
 }
@@ -99,11 +98,10 @@ func (e *enlister) Healthy() error {
 // senders are those who may hold clicks, this server among them, which waits for itself although
 // others do not know that they should.
 func (s *Server) senders(ctx context.Context) ([]clicks.Sender, error) {
-	links, ok := s.links.(*postgres.Links)
-	if !ok {
+	if s.stores.senders == nil {
 		return nil, nil
 	}
-	all, err := links.Senders().All(ctx)
+	all, err := s.stores.senders.All(ctx)
 	if e := s.events.enlister; err == nil && e != nil && !e.known.Load() {
 		all = append(all, e.sender)
 	}
@@ -117,12 +115,11 @@ const dismissEvery = 10 * time.Second
 // the next turn: a sender that has ended holds up nobody.
 func (s *Server) dismiss(ctx context.Context) error {
 	for ; ctx.Err() == nil; wait(ctx, dismissEvery, nil) {
-		links, ok := s.links.(*postgres.Links)
 		for _, one := range s.clicks.counted.Known().Senders {
-			if !ok || !one.Ended {
+			if s.stores.senders == nil || !one.Ended {
 				continue
 			}
-			if err := links.Senders().Dismiss(ctx, one.Sender); err != nil && ctx.Err() == nil {
+			if err := s.stores.senders.Dismiss(ctx, one.Sender); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "a server that has ended is still listed", slog.Any("err", err))
 			}
 		}

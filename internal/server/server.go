@@ -70,29 +70,28 @@ type Server struct {
 	fronts    []front       // of net/http; the first is the public one's
 	serving   chan struct{} // closed when the lane accepts no more
 
-	links    linkStore
-	accounts accounts
-	codeKey  [32]byte
-	codes    codegen.Generator
-	ranges   *codegen.Range // codes, when it is the strategy range; else nil
-	cache    *cache.Tiered
-	redis    *redis.Client   // nil = CURT_CACHE is unset
-	teller   *teller         // nil = CURT_CACHE is unset, or the cache tells
-	alone    []func() uint64 // how often limits were decided here because of it
-	issued   *cache.Issued
-	clicks   pipeline
-	events   events
-	watched  watched // of the statistics in ClickHouse
-	keys     *auth.Keys
-	decides  *moderation.Moderator
-	desk     *review.Desk
-	again    *shorten.Rechecker // nil = CURT_RECHECK is 0
-	finder   finder
-	live     *analytics.Live                 // whoever watches clicks arrive
-	counted  func(http.Handler) http.Handler // has answers in metrics and traces
-	bodies   *bodies.Budget                  // likewise
-	unknown  *redirect.Budget                // nil = no bound, or not yet composed
-	drawer   *qr.Drawer                      // one for visitors and programs, so that both together are bounded
+	stores
+	codeKey [32]byte
+	codes   codegen.Generator
+	ranges  *codegen.Range // codes, when it is the strategy range; else nil
+	cache   *cache.Tiered
+	redis   *redis.Client   // nil = CURT_CACHE is unset
+	teller  *teller         // nil = CURT_CACHE is unset, or the cache tells
+	alone   []func() uint64 // how often limits were decided here because of it
+	issued  *cache.Issued
+	clicks  pipeline
+	events  events
+	watched watched // of the statistics in ClickHouse
+	keys    *auth.Keys
+	decides *moderation.Moderator
+	desk    *review.Desk
+	again   *shorten.Rechecker // nil = CURT_RECHECK is 0
+	finder  finder
+	live    *analytics.Live                 // whoever watches clicks arrive
+	counted func(http.Handler) http.Handler // has answers in metrics and traces
+	bodies  *bodies.Budget                  // likewise
+	unknown *redirect.Budget                // nil = no bound, or not yet composed
+	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
 
 	began       time.Time
 	health      health

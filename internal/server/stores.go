@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"curt/internal/auth"
-	"curt/internal/backend/postgres"
 	"curt/internal/cache"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -26,16 +25,15 @@ import (
 // openLinks opens the link store and reads its key, which the permutation, the keyed
 // digests of codes and the signatures of cursors stand on.
 func (s *Server) openLinks(ctx context.Context) error {
-	if err := s.openBackend(ctx); err != nil {
+	if err := s.openStores(ctx); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, s.links.Close)
-	key, err := s.links.CodeKey(ctx)
+	key, err := s.keyring.CodeKey(ctx)
 	if err != nil {
 		return err
 	}
 	s.codeKey = key
-	return nil
+	return s.openAccounts(ctx)
 }
 
 // derive makes a key for one purpose out of the store's key, so that cursors stay
@@ -57,10 +55,10 @@ const soleFresh = time.Hour
 // newCache puts L1 in front of the link store.
 func (s *Server) newCache(context.Context) error {
 	mark := func(ctx context.Context, length int) (uint64, error) {
-		return s.links.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
+		return s.leases.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
 	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
-	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Log: s.log}
+	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Heard: s.heard, Log: s.log}
 	if !cfg.Shared {
 		cfg.Fresh = soleFresh
 	}
@@ -87,19 +85,7 @@ var errSilence = errors.New("the change log was not read for too long")
 // wants traffic that a database answers and cannot serve: that lasts until somebody mends it,
 // and meanwhile another server may be able to.
 func (s *Server) dependencies() []dependency {
-	all := []dependency{{"links", s.roles.judges(), s.links.Healthy}}
-	l, shared := s.links.(*postgres.Links)
-	if shared {
-		all = append(all, dependency{"tables", true, l.Tables})
-	}
-	if shared && len(s.config.LinksReplicas) > 0 {
-		all = append(all, dependency{"replicas", false, func() error {
-			if known := l.Replicas(); known.Usable < len(known.Lags) {
-				return fmt.Errorf("%d of %d standbys are asked; the others are away, or too far behind", known.Usable, len(known.Lags))
-			}
-			return nil
-		}})
-	}
+	all := append([]dependency{{"links", s.roles.judges(), s.links.Healthy}}, s.needs...)
 	if h, ok := s.clicks.rollups.(answering); ok {
 		all = append(all, dependency{"analytics", false, h.Healthy})
 	}

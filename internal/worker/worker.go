@@ -70,6 +70,10 @@ func New(c Config) *Worker {
 	return &Worker{cfg: c, stats: &counters{}, pressure: newPressure(), names: newWorkspaces(c.Workspaces, c.KeepDays)}
 }
 
+// Changed has the workspaces of links asked for again: they may belong to another by now. No links
+// = nobody knows which changed.
+func (w *Worker) Changed(keys ...link.Key) { w.names.forget(keys) }
+
 // Run works until ctx ends. Whatever is away, clicks wait in Kafka.
 func (w *Worker) Run(ctx context.Context) error {
 	var failing repeatlog.Condition

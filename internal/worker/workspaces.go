@@ -95,3 +95,15 @@ func (w *workspaces) learn(found map[link.Key]string) {
 	}
 	maps.Copy(w.known, found)
 }
+
+// forget has the workspaces of links asked for again; none = of all.
+func (w *workspaces) forget(keys []link.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(keys) == 0 {
+		w.known = map[link.Key]string{}
+	}
+	for _, k := range keys {
+		delete(w.known, k)
+	}
+}

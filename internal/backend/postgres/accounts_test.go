@@ -7,6 +7,8 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/auth/authtest"
+	"curt/internal/backend/coldsql"
+	"curt/internal/backend/coldsql/coldsqltest"
 	"curt/internal/backend/postgres"
 	"curt/internal/idempotency"
 	"curt/internal/idempotency/idempotencytest"
@@ -38,24 +40,27 @@ func (b *beside[S]) again(t testing.TB, s S) S {
 }
 
 func accounts(t *testing.T, d *databases) {
+	t.Run("accounts", func(t *testing.T) {
+		coldsqltest.Run(t, func(t *testing.T) coldsql.Accounts { return d.fresh(t).Accounts().Accounts })
+	})
 	t.Run("idempotency", func(t *testing.T) {
-		b := of(d, func(l *postgres.Links) idempotency.Store { return l.Idempotency() })
+		b := of(d, func(l *postgres.Links) idempotency.Store { return l.Accounts().Idempotency() })
 		idempotencytest.Run(t, idempotencytest.Harness{Open: b.open, Again: b.again})
 	})
 	t.Run("keys", func(t *testing.T) {
-		b := of(d, func(l *postgres.Links) auth.Store { return l.Keys() })
+		b := of(d, func(l *postgres.Links) auth.Store { return l.Accounts().Keys() })
 		authtest.Run(t,
 			func(t *testing.T) auth.Store { return b.open(t) },
 			func(t *testing.T, s auth.Store) auth.Store { return b.again(t, s) })
 	})
 	t.Run("shares", func(t *testing.T) {
-		b := of(d, func(l *postgres.Links) auth.ShareStore { return l.Shares() })
+		b := of(d, func(l *postgres.Links) auth.ShareStore { return l.Accounts().Shares() })
 		authtest.RunShares(t,
 			func(t *testing.T) auth.ShareStore { return b.open(t) },
 			func(t *testing.T, s auth.ShareStore) auth.ShareStore { return b.again(t, s) })
 	})
 	t.Run("journal", func(t *testing.T) {
-		b := of(d, func(l *postgres.Links) moderationtest.Store { return l.Journal() })
+		b := of(d, func(l *postgres.Links) moderationtest.Store { return l.Accounts().Journal() })
 		moderationtest.Run(t, moderationtest.Harness{
 			Open: func(t testing.TB) (moderationtest.Store, io.Closer) {
 				l := d.fresh(t)
@@ -66,7 +71,7 @@ func accounts(t *testing.T, d *databases) {
 	})
 	t.Run("cases", func(t *testing.T) {
 		b := of(d, func(l *postgres.Links) moderationtest.Queue {
-			return moderationtest.Queue{Cases: l.Cases(), Appeals: l.Appeals()}
+			return moderationtest.Queue{Cases: l.Accounts().Cases(), Appeals: l.Accounts().Appeals()}
 		})
 		moderationtest.RunCases(t,
 			func(t *testing.T) moderationtest.Queue { return b.open(t) },

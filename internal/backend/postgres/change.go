@@ -16,9 +16,10 @@ const (
 	sqlReplace = `WITH changed AS (
 	UPDATE links SET destination = $5, digest = $6, status = $7, safety = $8, redirect = $9, starts = $10, expires = $11,
 		updated = $12, max_clicks = $13, fallback = $14, forward_query = $15, no_index = $16, cacheable = $17,
-		created_by = $18, title = $19, tags = $20::text::text[], version = version + 1
+		created_by = $18, title = $19, tags = $20::text::text[], workspace = $21,
+		spent = CASE $7::smallint WHEN 3 THEN 0 ELSE spent END, version = version + 1
 	WHERE place = $1 AND domain = $2 AND code = $3 AND version = $4 AND status <> 3
-	RETURNING id, domain, code, workspace, minted, created, spent, version
+	RETURNING id, domain, code, minted, created, spent, version
 ), head AS (
 	UPDATE change_head SET seq = change_head.seq + news.many FROM (SELECT count(*) AS many FROM changed) AS news
 	WHERE change_head.n = 1 AND news.many > 0 RETURNING change_head.seq
@@ -26,7 +27,7 @@ const (
 	INSERT INTO changes (seq, domain, code, version)
 	SELECT head.seq, changed.domain, changed.code, changed.version FROM head CROSS JOIN changed
 )
-SELECT id, workspace, minted, created, spent FROM changed`
+SELECT id, minted, created, spent FROM changed`
 
 	// Of a row that is locked the old value is known, so that what is granted is, too. A
 	// bound beyond what a bigint counts is never reached.
@@ -72,10 +73,13 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link,
 	var id [16]byte
 	var created, spent int64
 	found, err := one(ctx, q, func(row pgx.Row) error {
-		return row.Scan(&id, (*string)(&n.Workspace), &n.Minted, &created, &spent)
+		return row.Scan(&id, &n.Minted, &created, &spent)
 	}, sqlReplace, place, string(l.Key.Domain), string(l.Key.Code), int64(l.Version),
 		n.Destination, digest(n.Destination), int16(n.Status), int16(n.Safety), int16(n.Redirect), millis(n.Starts), millis(n.Expires),
-		millis(n.Updated), int64(n.MaxClicks), n.Fallback, n.ForwardQuery, n.NoIndex, n.Cacheable, n.CreatedBy, n.Title, literal(n.Tags))
+		millis(n.Updated), int64(n.MaxClicks), n.Fallback, n.ForwardQuery, n.NoIndex, n.Cacheable, n.CreatedBy, n.Title, literal(n.Tags), string(n.Workspace))
+	if stateOf(err) == stateUnique {
+		return link.Link{}, fmt.Errorf("its id is taken in workspace %s: %w", n.Workspace, link.ErrConflict)
+	}
 	if err != nil {
 		return link.Link{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,7 +59,7 @@ SELECT turn FROM created`
 
 	sqlLinksByID = `SELECT ` + linkColumns + `, turn FROM unnest($1::int[], $2::uuid[], $3::text[]) AS t (turn, wanted, owner)
 	JOIN links ON id = wanted AND workspace = owner`
-	sqlTaken = `SELECT turn FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[]) AS t (turn, at, host, name)
+	sqlTaken = `SELECT ` + linkColumns + `, turn FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[]) AS t (turn, at, host, name)
 	JOIN links ON place = at AND domain = host AND code = name`
 )
 
@@ -236,32 +237,33 @@ func (s *Links) created(l *link.Link, result *outcome) {
 // settle answers entries that were not inserted by what is stored. Those that meet
 // nothing are left: what was in their way is gone, or was refused itself.
 func (s *Links) settle(ctx context.Context, q querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
-	byID, err := s.linksByID(ctx, q, links, entries)
-	if err == nil && len(byID) > 0 {
+	taken, err := s.taken(ctx, q, links, entries)
+	if err == nil && slices.ContainsFunc(entries, func(i int) bool { return taken[i].ID == links[i].ID }) {
 		err = confirm(ctx, q) // an earlier try may have stored them
 	}
 	if err != nil {
 		return nil, err
 	}
-	taken, err := s.taken(ctx, q, links, entries)
+	byID, err := s.linksByID(ctx, q, links, entries)
 	if err != nil {
 		return nil, err
 	}
 	keys, ids := make(map[link.Key]bool), make(map[owned]bool) // of those that are left
 	for _, i := range entries {
 		l := &links[i]
-		stored, known := byID[i]
+		there, isTaken := taken[i]
+		other, known := byID[i]
 		switch {
-		case keys[l.Key] || ids[owned{l.Workspace, l.ID}] || !known && !taken[i]:
+		case keys[l.Key] || ids[owned{l.Workspace, l.ID}] || !known && !isTaken:
 			left = append(left, i)
 			keys[l.Key], ids[owned{l.Workspace, l.ID}] = true, true
 			continue
-		case known && stored.Key == l.Key:
-			results[i].link = stored
-		case known:
-			results[i].err = fmt.Errorf("id belongs to %s: %w", stored.Key, link.ErrConflict)
-		default:
+		case isTaken && there.ID == l.ID:
+			results[i].link = normal(there)
+		case isTaken:
 			results[i].err = link.ErrExists
+		default:
+			results[i].err = fmt.Errorf("id belongs to %s: %w", other.Key, link.ErrConflict)
 		}
 		results[i].done = true
 	}
@@ -285,12 +287,12 @@ func (s *Links) linksByID(ctx context.Context, q querier, links []link.Link, ent
 	return found, err
 }
 
-func (s *Links) taken(ctx context.Context, q querier, links []link.Link, entries []int) (map[int]bool, error) {
-	found := make(map[int]bool)
+func (s *Links) taken(ctx context.Context, q querier, links []link.Link, entries []int) (map[int]link.Link, error) {
+	found := make(map[int]link.Link)
 	err := each(ctx, q, func(row pgx.Row) error {
 		var turn int32
-		err := row.Scan(&turn)
-		found[int(turn)] = true
+		l, err := scanLink(row, &turn)
+		found[int(turn)] = l
 		return err
 	}, sqlTaken, s.keyArgs(entries, func(i int) link.Key { return links[i].Key })...)
 	return found, err

@@ -17,7 +17,6 @@ const (
 	sqlTwins = `SELECT ` + linkColumns + ` FROM links
 	WHERE workspace = $1 AND digest = $2 AND expires = $3 AND status = 1 AND safety = 1 AND max_clicks = 0
 	ORDER BY id LIMIT $4`
-	sqlIDTaken = `SELECT 1 FROM links WHERE id = $1 AND workspace = $2`
 
 	// Until the transaction ends, nobody else looks for the same destination to create it.
 	sqlAlone = `SELECT pg_advisory_xact_lock($1)`
@@ -77,7 +76,7 @@ func (s *Links) FindOrCreate(ctx context.Context, l link.Link, now time.Time) (s
 // findOrCreate looks without a lock first, which mostly suffices.
 func (s *Links) findOrCreate(ctx context.Context, l link.Link, now time.Time) (stored link.Link, found bool, err error) {
 	err = s.reread(ctx, func() error {
-		stored, found, err = standIn(ctx, s.read, l, now)
+		stored, found, err = s.standIn(ctx, s.read, l, now)
 		return err
 	})
 	if err != nil || found {
@@ -89,7 +88,7 @@ func (s *Links) findOrCreate(ctx context.Context, l link.Link, now time.Time) (s
 				return err
 			}
 			// This statement sees what the one before us has committed.
-			stored, found, err = standIn(ctx, t, l, now)
+			stored, found, err = s.standIn(ctx, t, l, now)
 			if err != nil || found {
 				return err
 			}
@@ -108,14 +107,13 @@ func (s *Links) findOrCreate(ctx context.Context, l link.Link, now time.Time) (s
 
 // standIn finds another link that stands in for l, unless l itself is stored: a call that
 // is repeated answers for its own link, whatever stands in by now.
-func standIn(ctx context.Context, q querier, l link.Link, now time.Time) (same link.Link, found bool, err error) {
+func (s *Links) standIn(ctx context.Context, q querier, l link.Link, now time.Time) (same link.Link, found bool, err error) {
 	same, found, err = findSame(ctx, q, l, now)
 	if err != nil || !found || same.ID == l.ID {
 		return link.Link{}, false, err
 	}
-	var again int
-	own, err := one(ctx, q, func(row pgx.Row) error { return row.Scan(&again) }, sqlIDTaken, uuid(l.ID), string(l.Workspace))
-	return same, !own, err
+	own, there, err := s.byKey(ctx, q, l.Key)
+	return same, !there || own.ID != l.ID, err
 }
 
 // lockOf returns what stands for all links that may be the same as l.

@@ -26,6 +26,7 @@ const (
 	stateCancelled       = "57014" // statement_timeout, too
 	stateLockTimeout     = "55P03"
 	stateSerialization   = "40001"
+	stateUnique          = "23505"
 	stateDeadlock        = "40P01"
 	stateReadOnly        = "25006" // a primary that is one no more
 	stateUnknownStart    = "08P01" // a pooler refuses a parameter that it does not know

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"net"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/link"
 )
 
@@ -41,20 +43,17 @@ func RollupStatements() map[string]string {
 // Statements are those of requests and walks, by name: those that must find what they
 // look for by an index.
 func Statements() map[string]string {
-	return map[string]string{
-		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken, "id taken": sqlIDTaken,
+	all := map[string]string{
+		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
 		"twins": sqlTwins, "expired": sqlExpired, "unminted": sqlUnminted, "changes": sqlChanges, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend, "newest minted": sqlNewestMinted,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
-		"record": sqlRecord, "change record": sqlChangeRecord, "forget records": sqlForgetRecords,
-		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "workspace keys": sqlWorkspaceKeys, "share": sqlShare,
-		"last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries, "entries of": sqlEntriesOf,
-		"entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "standing": sqlStanding, "bans": sqlBans,
-		"open case": sqlOpenCase, "case": sqlCase, "link case": sqlLinkCase, "taken case": sqlTakenCase, "join later": sqlJoinLater, "pending cases": sqlPendingCases,
-		"notes": sqlNotes, "count network": sqlCountNetwork, "link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal,
-		"forget notes": sqlForgetNotes, "forget appeals": sqlForgetAppeals,
 	}
+	d := coldsql.PostgreSQL()
+	maps.Copy(all, d.Statements())
+	all["pending cases"], all["bans"] = d.Lists()["pending cases"], d.Lists()["bans"]
+	return all
 }
 
 // Full reports whether each connection that the store may have is open.

@@ -109,7 +109,7 @@ func instances(t *testing.T, d *databases) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		return s.Journal()
+		return s.Accounts().Journal()
 	}
 	a, b := journal("a"), journal("b")
 	walk := []moderation.Walk{{All: true, Seen: 7}}
@@ -225,11 +225,14 @@ func answersLost(t *testing.T, d *databases) {
 		Action: moderation.ActionBan, Safety: link.Blocked, Actor: "key:0190b3a1f0e07c3a8b1d5e6f7a8b9c0d",
 	}
 	for name, write := range map[string]func() error{
-		"create":     func() error { _, err := s.Create(t.Context(), newLink(2, "lost")); return err },
-		"replace":    func() error { _, err := s.Replace(t.Context(), l); return err },
-		"append":     func() error { _, err := s.Journal().Append(t.Context(), ban); return err },
-		"make a key": func() error { _, err := s.Keys().Create(t.Context(), auth.Key{}, "", auth.Sum{}); return err },
-		"lease":      func() error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
+		"create":  func() error { _, err := s.Create(t.Context(), newLink(2, "lost")); return err },
+		"replace": func() error { _, err := s.Replace(t.Context(), l); return err },
+		"append":  func() error { _, err := s.Accounts().Journal().Append(t.Context(), ban); return err },
+		"make a key": func() error {
+			_, err := s.Accounts().Keys().Create(t.Context(), auth.Key{}, "", auth.Sum{})
+			return err
+		},
+		"lease": func() error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
 		"create many": func() error {
 			_, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(newLink(3, "more")))
 			return err

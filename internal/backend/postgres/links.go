@@ -4,16 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/pressly/goose/v3"
 
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -76,11 +70,9 @@ func (c LinksConfig) withDefaults() LinksConfig {
 // Run must be running for long use: nothing else shortens the change log and looks after
 // Healthy and Tables.
 type Links struct {
+	*database
+
 	config LinksConfig
-	conns  liveness // of both pools
-	read   *pgxpool.Pool
-	write  *pgxpool.Pool
-	lists  chan struct{} // a place for each read of many rows under way
 	joiner *joiner
 
 	replicas *replicas
@@ -88,20 +80,14 @@ type Links struct {
 	codeKey [32]byte
 	codes   *codegen.Permutation
 
-	needs  needs
 	doubts doubts // about changes of this process
 
-	health  health
 	closing sync.Once
-	closed  atomic.Bool
 }
 
 // The contracts that Links keeps.
 var (
-	_ link.Store      = (*Links)(nil)
-	_ link.Batcher    = (*Links)(nil)
-	_ link.Spender    = (*Links)(nil)
-	_ link.Deduper    = (*Links)(nil)
+	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
@@ -109,9 +95,10 @@ var (
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at
 // the first start, and moves leases past the newest minted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
-	s := &Links{config: config.withDefaults(), needs: needsOf(config.ReadOnly)}
-	s.lists = make(chan struct{}, (s.config.Readers+1)/2)
+	s := &Links{config: config.withDefaults()}
+	s.database = newDatabase(linksHealth(config.ReadOnly), s.config.Readers, s.config.Log)
 	if err := s.open(ctx); err != nil {
+		s.replicas.close()
 		s.closePools()
 		return nil, fmt.Errorf("open links: %w", err)
 	}
@@ -119,30 +106,20 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 }
 
 func (s *Links) open(ctx context.Context) (err error) {
-	if s.write, err = s.conns.newPool(ctx, s.config.URL, int32(s.config.Writers)); err != nil {
-		return err
-	}
-	warning, err := fit(ctx, s.write)
-	if err != nil {
-		return err
-	}
-	if warning != "" {
-		s.config.Log.WarnContext(ctx, warning)
-	}
 	if s.replicas, err = newReplicas(s.config.Replicas, s.config.MaxLag, int32(s.config.Readers), s.config.Log); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.write, migrationFiles, "migrations", goose.DefaultTablename); err != nil {
+	if err := s.connect(ctx, s.config.URL, s.config.Readers, s.config.Writers); err != nil {
 		return err
 	}
-	if s.read, err = s.conns.resized(ctx, s.write, int32(s.config.Readers)); err != nil {
-		return err
+	if err := s.Accounts().Free(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
 	}
 	s.joiner = newJoiner(max(1, s.config.Writers/2), s.createJoined)
 	if s.codeKey, err = s.loadCodeKey(ctx); err != nil {
 		return err
 	}
-	s.codes = codegen.NewPermutation(s.codeKey)
+	s.health.identity, s.codes = s.codeKey[:], codegen.NewPermutation(s.codeKey)
 	return s.skipStaleLeases(ctx)
 }
 
@@ -178,114 +155,6 @@ func (s *Links) CodeKey(ctx context.Context) ([32]byte, error) {
 		return [32]byte{}, fmt.Errorf("read the key of codes: %w", context.Cause(ctx))
 	}
 	return s.codeKey, nil
-}
-
-// ready says whether a call may go on, before it waits for a connection.
-func (s *Links) ready(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if s.closed.Load() {
-		return errClosed
-	}
-	if s.health.elsewhere.Load() {
-		return s.Tables()
-	}
-	return nil
-}
-
-// reading runs f, which asks the database once or twice, within the limit of a call, and again
-// when the connection turned out to be dead: f must set all that it returns anew.
-func (s *Links) reading(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	within, cancel := limited(ctx)
-	defer cancel()
-	return readError(ctx, s.reread(within, func() error { return f(within, s.read) }))
-}
-
-// readingMany is reading for what looks at many rows. However much is asked, it leaves half of the
-// connections to look-ups: visitors never wait for a list.
-func (s *Links) readingMany(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	select {
-	case s.lists <- struct{}{}:
-		defer func() { <-s.lists }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return s.reading(ctx, f)
-}
-
-const (
-	// rereads is how many connections that die under it a read is sent over: few, because it
-	// may be what kills them.
-	rereads = 4
-	// A server or pooler that starts again refuses connections for a moment; it is dialled
-	// until the call is over, each time after twice the pause, so that a crowd does not
-	// keep it from starting.
-	firstPause, longestPause = 10 * time.Millisecond, 250 * time.Millisecond
-)
-
-// reread calls f again, on a fresh connection, while the one that it had turned out to be dead or
-// there was none to be had.
-func (s *Links) reread(ctx context.Context, f func() error) (err error) {
-	died, pause := 0, time.Duration(0)
-	for {
-		if err = f(); err == nil || ctx.Err() != nil || !isLost(err) {
-			return err
-		}
-		if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting {
-			s.conns.doubt() // of the others that were idle, too
-			if died++; died == rereads {
-				return err
-			}
-			if died == 1 {
-				continue
-			}
-		}
-		pause = min(max(2*pause, firstPause), longestPause)
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
-}
-
-// writing runs f, which changes the database by one statement, within the limit of a
-// call, and again when that met another one so that the server undid it.
-func (s *Links) writing(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	within, cancel := limited(ctx)
-	defer cancel()
-	err := repeated(within, func() error { return f(within, s.write) })
-	s.heard(err)
-	return writeError(ctx, err)
-}
-
-// repeats is how often a statement that met another one is sent.
-const repeats = 5
-
-// repeated calls f again while the server undid it because of others.
-func repeated(ctx context.Context, f func() error) (err error) {
-	for range repeats {
-		if err = f(); !isRepeatable(err) || ctx.Err() != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// heard drops the connections to a server that takes no writes any more: it was a
-// primary, and the next connection finds the one that is.
-func (s *Links) heard(err error) {
-	if stateOf(err) == stateReadOnly {
-		s.write.Reset()
-		s.read.Reset()
-	}
 }
 
 const (
@@ -324,6 +193,7 @@ func (s *Links) Close() error {
 	s.closing.Do(func() {
 		s.closed.Store(true)
 		s.joiner.close()
+		s.replicas.close()
 		s.closePools()
 	})
 	return nil
@@ -331,12 +201,3 @@ func (s *Links) Close() error {
 
 // Replicas tells how look-ups are shared with replicas.
 func (s *Links) Replicas() ReplicaStats { return s.replicas.stats() }
-
-func (s *Links) closePools() {
-	s.replicas.close()
-	for _, pool := range []*pgxpool.Pool{s.read, s.write} {
-		if pool != nil {
-			pool.Close()
-		}
-	}
-}

@@ -70,11 +70,13 @@ func (d *databases) again(t testing.TB, s any) *postgres.Links {
 	return d.open(t, url.(string))
 }
 
-func (d *databases) links() linktest.Harness {
+func (d *databases) links(t testing.TB) linktest.Harness {
+	declared := linktest.Declared(t, "../../../docs/backends.md", "postgres://…")
+	declared.ManyGetter = true
 	return linktest.Harness{
 		Open:     func(t testing.TB) link.Store { return d.fresh(t) },
 		Again:    func(t testing.TB, s link.Store) link.Store { return d.again(t, s) },
-		Features: linktest.PostgreSQL().Features,
+		Features: declared,
 	}
 }
 
@@ -84,7 +86,7 @@ func (d *databases) links() linktest.Harness {
 func pooled(t *testing.T, direct *databases) {
 	d := &databases{server: direct.server, front: testkit.StartPgBouncer(t, direct.server)}
 	if os.Getenv("CURT_TEST_LONG") != "" {
-		linktest.Run(t, d.links())
+		linktest.Run(t, d.links(t))
 		accounts(t, d)
 		return
 	}
@@ -93,7 +95,7 @@ func pooled(t *testing.T, direct *databases) {
 	for i := range script {
 		script[i] = byte(random.Uint32())
 	}
-	t.Run("model", func(t *testing.T) { linktest.ModelRun(t, d.links(), script) })
+	t.Run("model", func(t *testing.T) { linktest.ModelRun(t, d.links(t), script) })
 	t.Run("changes", func(t *testing.T) { changesInOrder(t, d) })
 	t.Run("instances", func(t *testing.T) { instances(t, d) })
 }
@@ -102,7 +104,7 @@ func pooled(t *testing.T, direct *databases) {
 // of them to run.
 func TestPostgres(t *testing.T) {
 	d := newDatabases(t)
-	t.Run("links", func(t *testing.T) { linktest.Run(t, d.links()) })
+	t.Run("links", func(t *testing.T) { linktest.Run(t, d.links(t)) })
 	t.Run("leaser", func(t *testing.T) {
 		codegentest.RunLeaser(t,
 			func(t *testing.T) codegen.Leaser { return d.fresh(t) },

@@ -21,7 +21,7 @@ const (
 
 // progresses returns what instances have kept.
 func (j Journal) progresses(ctx context.Context, query string, args ...any) (all []moderation.Left, err error) {
-	err = j.links.reading(ctx, func(ctx context.Context, q querier) error {
+	err = j.db.reading(ctx, func(ctx context.Context, q querier) error {
 		all = nil
 		return each(ctx, q, func(row pgx.Row) error {
 			var l moderation.Left
@@ -44,7 +44,7 @@ func (j Journal) Progress(ctx context.Context) (p moderation.Progress, err error
 		return p, fmt.Errorf("read the progress of the journal: %w", err)
 	}
 	for i := range all {
-		if all[i].Name == j.links.config.Instance {
+		if all[i].Name == j.instance {
 			return all[i].Progress, nil
 		}
 		if applied := all[i].Progress.Applied; i == 0 || applied < p.Applied {
@@ -58,8 +58,8 @@ func (j Journal) Progress(ctx context.Context) (p moderation.Progress, err error
 func (j Journal) KeepProgress(ctx context.Context, p moderation.Progress) error {
 	text, err := json.Marshal(p)
 	if err == nil {
-		err = j.links.writing(ctx, func(ctx context.Context, q querier) error {
-			_, err := q.Exec(ctx, sqlKeepProgress, j.links.config.Instance, string(text))
+		err = j.db.writing(ctx, func(ctx context.Context, q querier) error {
+			_, err := q.Exec(ctx, sqlKeepProgress, j.instance, string(text))
 			return err
 		})
 	}
@@ -71,7 +71,7 @@ func (j Journal) KeepProgress(ctx context.Context, p moderation.Progress) error 
 
 // Silent implements moderation.Peers.
 func (j Journal) Silent(ctx context.Context) ([]moderation.Left, error) {
-	left, err := j.progresses(ctx, sqlSilent, j.links.config.Instance, moderation.SilentFor)
+	left, err := j.progresses(ctx, sqlSilent, j.instance, moderation.SilentFor)
 	if err != nil {
 		return nil, fmt.Errorf("look for instances that ended: %w", err)
 	}
@@ -80,7 +80,7 @@ func (j Journal) Silent(ctx context.Context) ([]moderation.Left, error) {
 
 // Forget implements moderation.Peers.
 func (j Journal) Forget(ctx context.Context, l moderation.Left) error {
-	err := j.links.writing(ctx, func(ctx context.Context, q querier) error {
+	err := j.db.writing(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, sqlForget, l.Name, l.Kept)
 		return err
 	})

@@ -81,7 +81,8 @@ func TestReplicaConforms(t *testing.T) {
 	p := newPair(t)
 	schema(t, p.primary)
 	var names sync.Map
-	h := linktest.Harness{Features: linktest.Replicas().Features}
+	h := linktest.Harness{Features: linktest.Declared(t, "../../../docs/backends.md", "postgres://… and CURT_LINKS_REPLICAS")}
+	h.Features.ManyGetter = true
 	h.Open = func(t testing.TB) link.Store {
 		name := p.primary.Copy(t, template)
 		s := p.open(t, name, h.Features.MaxLag)

@@ -9,7 +9,7 @@ import (
 // transaction runs f in a transaction, within the limit of a call, and again when the
 // server undid it because of others: f must set all that it returns anew. An error of f
 // undoes everything.
-func (s *Links) transaction(ctx context.Context, f func(ctx context.Context, t pgx.Tx) error) error {
+func (s *database) transaction(ctx context.Context, f func(ctx context.Context, t pgx.Tx) error) error {
 	return s.writing(ctx, func(ctx context.Context, _ querier) error {
 		return pgx.BeginFunc(ctx, s.write, func(t pgx.Tx) error { return f(ctx, t) })
 	})

@@ -20,11 +20,11 @@ func TestKeys(t *testing.T) {
 	authtest.Run(t,
 		func(t *testing.T) auth.Store {
 			s := f.fresh(t)
-			k := s.Keys()
+			k := s.Accounts().Keys()
 			stores[k] = s
 			return k
 		},
-		func(t *testing.T, s auth.Store) auth.Store { return f.again(t, stores[s]).Keys() })
+		func(t *testing.T, s auth.Store) auth.Store { return f.again(t, stores[s]).Accounts().Keys() })
 }
 
 // A file of the first release gets the plans of its workspaces.
@@ -47,7 +47,7 @@ func TestWorkspacesOfTheFirstReleaseGetTheirPlans(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := new(files).open(t, path).Keys()
+	s := new(files).open(t, path).Accounts().Keys()
 	for workspace, want := range map[link.WorkspaceID]auth.Plan{
 		link.WorkspaceDefault: auth.PlanDefault, link.WorkspaceAnonymous: auth.PlanAnonymous,
 		"acme": auth.PlanRegistered, "new": auth.PlanRegistered,

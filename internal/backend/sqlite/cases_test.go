@@ -11,8 +11,8 @@ import (
 func TestCases(t *testing.T) {
 	f, stores := new(files), map[moderation.Cases]*sqlite.Links{}
 	queue := func(s *sqlite.Links) moderationtest.Queue {
-		stores[s.Cases()] = s
-		return moderationtest.Queue{Cases: s.Cases(), Appeals: s.Appeals()}
+		stores[s.Accounts().Cases()] = s
+		return moderationtest.Queue{Cases: s.Accounts().Cases(), Appeals: s.Accounts().Appeals()}
 	}
 	moderationtest.RunCases(t,
 		func(t *testing.T) moderationtest.Queue { return queue(f.fresh(t)) },

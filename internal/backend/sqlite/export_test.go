@@ -5,42 +5,38 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+
+	"curt/internal/backend/coldsql"
 )
 
 // RequestQueries are all statements that a request runs on curt.db, by name.
 func RequestQueries() map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
 		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "oldest past": sqlOldestPast, "newest past": sqlNewestPast, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
-		"update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
+		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
 		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
 		"old day": sqlOldDay, "drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
-		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
-		"insert secret": sqlInsertSum, "secret": sqlSum, "set plan": sqlSetPlan, "drop key": sqlDropKey,
-		"drop secrets": sqlDropSums, "drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey,
-		"record": sqlRecord, "put record": sqlPutRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
-		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
-		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth, "first since": sqlFirstSince,
-		"standing": sqlStanding, "standing person": sqlStandingPerson, "erase entry": sqlEraseEntry, "progress": sqlProgress, "keep progress": sqlKeepProgress,
-		"open case": sqlOpenCase, "case": sqlCase, "shown case": sqlShownCase, "closed case": sqlClosedCase, "taken case": sqlTakenCase, "later case": sqlLaterCase,
-		"insert case": sqlInsertCase, "join case": sqlJoinCase, "close case": sqlCloseCase, "count case": sqlCountCase,
-		"describe case": sqlDescribeCase, "drop case": sqlDropCase, "insert note": sqlInsertNote, "drop notes": sqlDropNotes, "notes": sqlNotes,
-		"network day": sqlNetworkDay, "networks": sqlNetworks, "add network": sqlAddNetwork, "drop networks": sqlDropNetworks,
-		"position": sqlPosition, "move position": sqlMovePosition, "count cases": sqlCountCases, "forget notes": sqlForgetNotes, "erase notes": sqlEraseNotes,
-		"cases by due": sqlCasesByDue, "cases by score": sqlCasesByScore, "cases by reports": sqlCasesByReports, "cases by newest": sqlCasesByNewest,
-		"link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal, "insert appeal": sqlInsertAppeal, "answer": sqlAnswer,
-		"forget appeals": sqlForgetAppeals, "erase appeals": sqlEraseAppeals,
+		"progress": sqlProgress, "keep progress": sqlKeepProgress,
 	}
+	d := coldsql.SQLite()
+	maps.Copy(all, d.Statements())
+	maps.Copy(all, d.Lists())
+	// These read one index from end to end: it holds nothing else than what is asked for.
+	delete(all, "bans")
+	delete(all, "pending cases")
+	return all
 }
 
 // PendingCases is a statement that reads one index from end to end: it holds nothing else
 // than what is asked for.
-const PendingCases = sqlPendingCases
+func PendingCases() string { return coldsql.SQLite().Lists()["pending cases"] }
 
 // Plan returns SQLite's plan of a query, one step per line.
 func (s *Links) Plan(ctx context.Context, query string) (string, error) {

@@ -18,7 +18,7 @@ func TestJournal(t *testing.T) {
 	f := new(files)
 	var opened sync.Map // of each journal, the links beside it
 	beside := func(l *sqlite.Links) moderationtest.Store {
-		j := l.Journal()
+		j := l.Accounts().Journal()
 		opened.Store(j, l)
 		return j
 	}
@@ -38,7 +38,7 @@ func TestJournal(t *testing.T) {
 func TestErasedTextsAreGoneFromTheDisk(t *testing.T) {
 	folder := t.TempDir()
 	l := new(files).open(t, filepath.Join(folder, "curt.db"))
-	j, e := l.Journal(), moderationtest.Decision(t, 1, link.Warn)
+	j, e := l.Accounts().Journal(), moderationtest.Decision(t, 1, link.Warn)
 	e.Reason, e.Evidence = moderationtest.Text(t, "reported by Jane Roe"), moderationtest.Text(t, "jane.roe@example.com")
 	if _, err := j.Append(t.Context(), e, moderationtest.Decision(t, 2, link.Warn)); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"math"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/moderation"
 )
 
@@ -23,6 +23,19 @@ func (s *Snapshot) HasJournal() (there bool, err error) {
 		return false, fmt.Errorf("read %s: %w", s.path, undone(err))
 	}
 	return there, nil
+}
+
+// AccountsApart reports whether the accounts of a curt.db, and so its journal, are in a database
+// of their own.
+func (s *Snapshot) AccountsApart() (apart bool, err error) {
+	err = s.conn.do(func(t *tx) (err error) {
+		apart, err = t.one(sqlSetting, ignore, coldsql.SettingApart)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", s.path, undone(err))
+	}
+	return apart, nil
 }
 
 const sqlLastSequence = `SELECT coalesce(max(sequence), 0) FROM journal`
@@ -47,7 +60,8 @@ func (s *Snapshot) Read(ctx context.Context, after uint64, n int) (entries []mod
 		return nil, context.Cause(ctx)
 	}
 	err = s.conn.do(func(t *tx) error {
-		return eachEntry(t, &entries, sqlEntries, int64(min(after, math.MaxInt64)), int64(min(n, maxEntries)))
+		entries, err = coldsql.Entries(coldTx{t, coldsql.SQLite()}, after, n)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of %s: %w", s.path, undone(err))

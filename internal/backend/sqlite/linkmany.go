@@ -85,8 +85,9 @@ func (s *Links) findOrCreate(t *tx, l link.Link, now time.Time) (link.Link, bool
 	if err == nil && found && same.ID != l.ID {
 		// A call that is repeated answers for its own link, whatever stands in by now.
 		var again bool
-		again, err = t.one(sqlLinkByID, ignore, workspace, l.ID[:])
-		found = !again
+		var own link.Link
+		_, own, again, err = s.byKey(t, l.Key)
+		found = !again || own.ID != l.ID
 	}
 	if err != nil || found && same.ID != l.ID {
 		return same, found, err

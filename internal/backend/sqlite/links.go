@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/statefile"
@@ -83,6 +84,7 @@ var linksMigrations embed.FS
 type Links struct {
 	config  LinksConfig
 	handles handles
+	dialect *coldsql.Dialect
 	codes   *codegen.Permutation
 	codeKey [32]byte
 
@@ -108,11 +110,8 @@ type Links struct {
 
 // The contracts that Links keeps.
 var (
-	_ link.Store      = (*Links)(nil)
+	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
-	_ link.Batcher    = (*Links)(nil)
-	_ link.Spender    = (*Links)(nil)
-	_ link.Deduper    = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
@@ -141,7 +140,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		return nil, fmt.Errorf("open links: %w", outlook.unfit(broken(config.Path, err)))
 	}
 	s := &Links{
-		config: config, handles: h,
+		config: config, handles: h, dialect: coldsql.SQLite(),
 		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64), disk: disk{read: wholeReader()},
 	}
 	err = s.start(ctx)

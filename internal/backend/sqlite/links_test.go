@@ -41,21 +41,22 @@ func (f *files) again(t testing.TB, s any) *sqlite.Links {
 	return f.open(t, path.(string))
 }
 
-func links() linktest.Harness {
-	f := new(files)
+func links(t testing.TB) linktest.Harness {
+	f, declared := new(files), linktest.Declared(t, "../../../docs/backends.md", "sqlite")
+	declared.ManyGetter = true
 	return linktest.Harness{
 		Open:     func(t testing.TB) link.Store { return f.fresh(t) },
 		Again:    func(t testing.TB, s link.Store) link.Store { return f.again(t, s) },
-		Features: linktest.SQLite().Features,
+		Features: declared,
 	}
 }
 
-func TestLinks(t *testing.T) { linktest.Run(t, links()) }
+func TestLinks(t *testing.T) { linktest.Run(t, links(t)) }
 
 // FuzzLinks opens its stores without fsync: it looks for wrong answers, and one
 // store per script is the cost of a round.
 func FuzzLinks(f *testing.F) {
-	h := links()
+	h := links(f)
 	h.Again = nil
 	h.Open = func(t testing.TB) link.Store {
 		s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{
@@ -81,7 +82,7 @@ func TestIdempotency(t *testing.T) {
 	f := new(files)
 	var opened sync.Map // of each store, the links beside it
 	beside := func(l *sqlite.Links) idempotency.Store {
-		s := l.Idempotency()
+		s := l.Accounts().Idempotency()
 		opened.Store(s, l)
 		return s
 	}
@@ -94,7 +95,7 @@ func TestIdempotency(t *testing.T) {
 	})
 }
 
-func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(), mintedCodes(b)) }
+func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(b), mintedCodes(b)) }
 
 // mintedCodes returns codes as the store's own permutation makes them.
 func mintedCodes(b testing.TB) func(link.Store) func(uint64) link.Code {

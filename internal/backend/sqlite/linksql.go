@@ -49,6 +49,8 @@ const (
 	sqlUpdateLink = `UPDATE links SET destination = ?, digest = ?, status = ?, safety = ?, redirect = ?, starts = ?,
 	expires = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
 	created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, whole = ? WHERE n = ?`
+	// A move to another workspace. Others than it leave the index by age alone.
+	sqlMoveLink = `UPDATE links SET workspace = ?, origin = ? WHERE n = ?`
 	// Every column of a damaged row but its key, of which it may have none.
 	sqlDiscardLink = `UPDATE links SET workspace = ?, id = ?, domain = ?, code = ?, minted = ?, destination = ?, digest = ?, status = ?, safety = ?,
 	redirect = ?, starts = ?, expires = ?, created = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?,
@@ -90,14 +92,6 @@ const (
 
 	sqlLease  = `INSERT INTO leases (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
 	sqlLeased = `SELECT next FROM leases WHERE counter = ?`
-
-	recordColumns = `request, id, domain, code, minted, found, created`
-	sqlRecord     = `SELECT ` + recordColumns + ` FROM idempotency WHERE caller = ? AND name = ?`
-	sqlPutRecord  = `INSERT OR REPLACE INTO idempotency (caller, name, ` + recordColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlDropRecord = `DELETE FROM idempotency WHERE caller = ? AND name = ?`
-	// The table has no row numbers, so the oldest are named by their key.
-	sqlForgetRecords = `DELETE FROM idempotency WHERE (caller, name) IN
-	(SELECT caller, name FROM idempotency WHERE created < ? ORDER BY created LIMIT ?)`
 
 	sqlDayKey       = `SELECT key FROM day_keys WHERE day = ?`
 	sqlInsertDay    = `INSERT INTO day_keys (day, key) VALUES (?, ?)`

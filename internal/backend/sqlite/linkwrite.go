@@ -103,29 +103,36 @@ func (s *Links) insertAlias(t *tx, workspace int64, l *link.Link) (inserted bool
 	return true, err
 }
 
-// met says what kept l from being inserted: itself, another key of its id, or another
-// link of its key.
+// met says what kept l from being inserted: itself, another link of its key, or another key of
+// its id.
 func (s *Links) met(t *tx, workspace int64, l *link.Link) (stored link.Link, known bool, err error) {
-	known, err = t.one(sqlLinkByID, func(row []driver.Value) error {
-		_, stored, err = scanLink(row)
+	_, stored, taken, err := s.byKey(t, l.Key)
+	switch {
+	case err != nil:
+		return link.Link{}, false, err
+	case taken && stored.ID == l.ID:
+		return stored, true, nil
+	case taken:
+		return link.Link{}, false, link.ErrExists
+	}
+	if err := idFree(t, workspace, l); err != nil {
+		return link.Link{}, false, err
+	}
+	return link.Link{}, false, fmt.Errorf("%s cannot be inserted, and nothing is in its way: %w: %w", l.Key, link.ErrUnavailable, ErrCorrupt)
+}
+
+// idFree returns link.ErrConflict when the id of l is that of another key in a workspace.
+func idFree(t *tx, workspace int64, l *link.Link) error {
+	var other link.Link
+	known, err := t.one(sqlLinkByID, func(row []driver.Value) error {
+		_, stored, err := scanLink(row)
+		other = stored
 		return err
 	}, workspace, l.ID[:])
-	switch {
-	case err != nil:
-		return link.Link{}, false, err
-	case known && stored.Key != l.Key:
-		return link.Link{}, false, fmt.Errorf("id belongs to %s: %w", stored.Key, link.ErrConflict)
-	case known:
-		return stored, true, nil
+	if err == nil && known && other.Key != l.Key {
+		err = fmt.Errorf("id belongs to %s: %w", other.Key, link.ErrConflict)
 	}
-	_, _, taken, err := s.byKey(t, l.Key)
-	switch {
-	case err != nil:
-		return link.Link{}, false, err
-	case !taken:
-		return link.Link{}, false, fmt.Errorf("%s cannot be inserted, and nothing is in its way: %w: %w", l.Key, link.ErrUnavailable, ErrCorrupt)
-	}
-	return link.Link{}, false, link.ErrExists
+	return err
 }
 
 // workspace returns the number of a workspace, which it makes when it is new.
@@ -181,13 +188,30 @@ func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
 	case old.Version != l.Version:
 		return link.Link{}, fmt.Errorf("stored version is %d: %w", old.Version, link.ErrConflict)
 	}
-	l.ID, l.Workspace, l.Minted, l.Created, l.Spent = old.ID, old.Workspace, old.Minted, old.Created, old.Spent
+	l.ID, l.Minted, l.Created, l.Spent = old.ID, old.Minted, old.Created, old.Spent
 	l.Version++
 	l = normal(l)
+	if l.Workspace != old.Workspace {
+		if err := s.move(t, n, &l); err != nil {
+			return link.Link{}, err
+		}
+	}
 	if _, err := t.exec(sqlUpdateLink, updateArgs(n, &l)...); err != nil {
 		return link.Link{}, err
 	}
 	return l, s.logChange(t, l)
+}
+
+// move gives the row of l to its workspace.
+func (s *Links) move(t *tx, n int64, l *link.Link) error {
+	workspace, err := s.workspace(t, l.Workspace)
+	if err == nil {
+		err = idFree(t, workspace, l)
+	}
+	if err == nil {
+		_, err = t.exec(sqlMoveLink, workspace, origin(l), n)
+	}
+	return err
 }
 
 // normal returns l as a later Get will: of a deleted link what its tombstone keeps,

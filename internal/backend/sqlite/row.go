@@ -137,7 +137,7 @@ func whole(n int64, l *link.Link) int64 {
 	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
 }
 
-// origin covers what a link keeps for good: key, workspace, id and time of creation.
+// origin covers what says whose a link is: key, workspace, id and time of creation.
 func origin(l *link.Link) int64 {
 	b := append(make([]byte, 0, 128), l.ID[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(millis(l.Created)))

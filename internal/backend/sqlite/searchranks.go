@@ -13,7 +13,7 @@ import (
 // Statements on the ranks of search.db.
 const (
 	sqlRank = `INSERT INTO ranks (id, workspace, domain, code, clicks) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET clicks = excluded.clicks`
+		ON CONFLICT (id) DO UPDATE SET clicks = excluded.clicks, workspace = excluded.workspace`
 	sqlUnrank     = `DELETE FROM ranks WHERE id = ?`
 	sqlRanked     = `SELECT generation FROM ranked WHERE one = 1`
 	sqlSetRanked  = `UPDATE ranked SET generation = ? WHERE one = 1`

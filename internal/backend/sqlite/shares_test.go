@@ -13,8 +13,10 @@ func TestShares(t *testing.T) {
 	authtest.RunShares(t,
 		func(t *testing.T) auth.ShareStore {
 			s := f.fresh(t)
-			stores[s.Shares()] = s
-			return s.Shares()
+			stores[s.Accounts().Shares()] = s
+			return s.Accounts().Shares()
 		},
-		func(t *testing.T, s auth.ShareStore) auth.ShareStore { return f.again(t, stores[s]).Shares() })
+		func(t *testing.T, s auth.ShareStore) auth.ShareStore {
+			return f.again(t, stores[s]).Accounts().Shares()
+		})
 }

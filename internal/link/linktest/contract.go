@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ func contract(t *testing.T, h Harness) {
 	t.Run("one code on two domains, whoever is first", func(t *testing.T) { sharedCodes(t, h) })
 	t.Run("sentinels", func(t *testing.T) { sentinels(t, h) })
 	t.Run("replace keeps what never changes", func(t *testing.T) { keeps(t, h) })
+	t.Run("a link moves to another workspace", func(t *testing.T) { moves(t, h) })
 	t.Run("the change log holds each change once", func(t *testing.T) { changeLog(t, h) })
 	t.Run("codes that were not minted are walked", func(t *testing.T) { unminted(t, h) })
 }
@@ -143,11 +145,15 @@ func sentinels(t *testing.T, h Harness) {
 	want(t, "replace nothing", err, link.ErrNotFound)
 	_, err = s.Create(ctx, sample(2, "taken"))
 	want(t, "create a taken code", err, link.ErrExists)
-	_, err = s.Create(ctx, sample(1, "another"))
-	want(t, "create another key with a used id", err, link.ErrConflict)
-	foreign := sample(1, "foreign")
+	both := mustCreate(t, s, sample(3, "both"))
+	both.Key = l.Key
+	_, err = s.Create(ctx, both)
+	want(t, "create a taken code with a used id", err, link.ErrExists)
+	foreign := sample(1, "taken")
 	foreign.Workspace = "foreign"
-	mustCreate(t, s, foreign) // ids are unique within a workspace only
+	if got := mustCreate(t, s, foreign); !cmp.Equal(got, l) { // the workspace does not tell links apart
+		t.Errorf("the same id and key again (-want +got):\n%s", cmp.Diff(l, got))
+	}
 	stale := l
 	stale.Version++
 	_, err = s.Replace(ctx, stale)
@@ -175,7 +181,7 @@ func keeps(t *testing.T, h Harness) {
 	change := extreme()
 	change.Key, change.Version = old.Key, old.Version
 	want := change
-	want.ID, want.Workspace, want.Minted, want.Created = old.ID, old.Workspace, old.Minted, old.Created
+	want.ID, want.Minted, want.Created = old.ID, old.Minted, old.Created
 	want.Version, want.Spent = 2, 0
 	change.Spent = 4
 	if diff := cmp.Diff(want, mustReplace(t, s, change)); diff != "" {
@@ -186,8 +192,90 @@ func keeps(t *testing.T, h Harness) {
 	}
 }
 
+// moves gives links to other workspaces, and back.
+func moves(t *testing.T, h Harness) {
+	ctx, stores := t.Context(), handles(t, h)
+	base := head(t, stores[0])
+	for i, code := range []link.Code{"Minted7", "an-alias"} {
+		l := sample(i, code)
+		l.Minted, l.Workspace = i == 0, "from"
+		l = mustCreate(t, stores[0], l)
+		l.Workspace = "to"
+		moved := mustReplace(t, stores[1], l)
+		l.Version = 2
+		if diff := cmp.Diff(l, moved); diff != "" {
+			t.Errorf("moved (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(l, mustGet(t, stores[0], l.Key)); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+		for w, expected := range map[link.WorkspaceID]int{"from": 0, "to": 1} {
+			if got := walkList(t, stores[0], link.Filter{Workspace: w, Since: l.ID, Oldest: true}, 10, func() {}); len(got) != expected {
+				t.Errorf("%s in workspace %s: %d links, want %d", code, w, len(got), expected)
+			}
+		}
+		late := sample(i, code) // a retry of the create that comes late
+		late.Workspace = "from"
+		if got := mustCreate(t, stores[0], late); !cmp.Equal(got, l) {
+			t.Errorf("created again (-want +got):\n%s", cmp.Diff(l, got))
+		}
+		_, err := stores[0].Create(ctx, sample(50+i, code))
+		want(t, "create the code of a link that moved", err, link.ErrExists)
+		back := l
+		back.Workspace = "from"
+		dead := mustReplace(t, stores[0], mustReplace(t, stores[1], back).Tombstone(epoch))
+		if dead.Workspace != "from" || dead.Version != 4 {
+			t.Errorf("deleted after it came back: %+v", dead)
+		}
+	}
+	if got := changesAfter(t, stores[1], base); len(got) != 7 { // three each, and that the alias was made
+		t.Errorf("%d changes: %v", len(got), got)
+	}
+}
+
+// head is where the change log ends.
+func head(t testing.TB, s link.Store) link.Sequence {
+	t.Helper()
+	at, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatalf("head: %v", err)
+	}
+	return at
+}
+
+// changesAfter reads all changes after a position; their sequences must rise.
+func changesAfter(t testing.TB, s link.Store, at link.Sequence) (all []link.Change) {
+	t.Helper()
+	for {
+		some, err := s.Changes(t.Context(), at, 100)
+		if err != nil {
+			t.Fatalf("changes after %d: %v", at, err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		for _, c := range some {
+			if c.Sequence <= at {
+				t.Fatalf("change %d came after %d", c.Sequence, at)
+			}
+			at = c.Sequence
+		}
+		all = append(all, some...)
+	}
+}
+
+// unnumbered are changes without their sequences: others may write between them.
+func unnumbered(all []link.Change) []link.Change {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Sequence = 0
+	}
+	return all
+}
+
 func changeLog(t *testing.T, h Harness) {
 	ctx, stores := t.Context(), handles(t, h)
+	base := head(t, stores[0])
 	minted := sample(1, "minted1")
 	minted.Minted = true
 	minted = mustCreate(t, stores[0], minted)
@@ -198,26 +286,19 @@ func changeLog(t *testing.T, h Harness) {
 	want(t, "refused create", err, link.ErrExists)
 	minted = mustReplace(t, stores[1], minted)
 	alias = mustReplace(t, stores[0], alias.Tombstone(epoch))
-	got, err := stores[1].Changes(ctx, 0, 100)
-	if err != nil {
-		t.Fatal(err)
+	got := changesAfter(t, stores[1], base)
+	expected := []link.Change{{Key: alias.Key, Version: 1}, {Key: minted.Key, Version: 2}, {Key: alias.Key, Version: 2}}
+	if diff := cmp.Diff(expected, unnumbered(got)); diff != "" {
+		t.Fatalf("changes (-want +got):\n%s", diff)
 	}
-	expected := []link.Change{
-		{Sequence: 1, Key: alias.Key, Version: 1},
-		{Sequence: 2, Key: minted.Key, Version: 2},
-		{Sequence: 3, Key: alias.Key, Version: 2},
+	if one, err := stores[0].Changes(ctx, got[0].Sequence, 1); err != nil || !cmp.Equal(one, got[1:2]) {
+		t.Errorf("one change after the first: %v, %v", one, err)
 	}
-	if diff := cmp.Diff(expected, got); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
+	if later := changesAfter(t, stores[0], got[2].Sequence); len(later) != 0 {
+		t.Errorf("changes after the last: %v", later)
 	}
-	if got, err := stores[0].Changes(ctx, 1, 1); err != nil || !cmp.Equal(got, expected[1:2]) {
-		t.Errorf("one change after 1: %v, %v", got, err)
-	}
-	if got, err := stores[0].Changes(ctx, 3, 10); err != nil || len(got) != 0 {
-		t.Errorf("changes after the last: %v, %v", got, err)
-	}
-	if head, err := stores[0].Head(ctx); err != nil || head != 3 {
-		t.Errorf("head is %d, %v", head, err)
+	if at := head(t, stores[0]); at < got[2].Sequence {
+		t.Errorf("head is %d before change %d", at, got[2].Sequence)
 	}
 }
 

@@ -128,9 +128,8 @@ func findOrCreates(t *testing.T, h Harness) {
 			t.Fatalf("caller %d got %s, the first %s", i, code, codes[0])
 		}
 	}
-	page, err := stores[0].List(t.Context(), link.Filter{}, link.Page{Limit: 10})
-	if err != nil || len(page.Links) != 1 || made.Load() != 1 {
-		t.Errorf("%d links, %d callers made one, %v", len(page.Links), made.Load(), err)
+	if all := walkList(t, stores[0], link.Filter{}, 10, func() {}); len(all) != 1 || made.Load() != 1 {
+		t.Errorf("%d links, %d callers made one", len(all), made.Load())
 	}
 }
 
@@ -171,13 +170,13 @@ func Entries(links ...link.Link) []link.Creation {
 func batches(t *testing.T, h Harness) {
 	s := h.Open(t)
 	mustCreate(t, s, sample(1, "taken"))
-	many := []link.Link{sample(2, "taken"), sample(3, "new"), {}, sample(3, "new"), sample(3, "other"), sample(4, "Minted7")}
-	many[5].Minted = true
+	many := []link.Link{sample(2, "taken"), sample(3, "new"), {}, sample(3, "new"), sample(4, "Minted7")}
+	many[4].Minted = true
 	results, err := s.(link.Batcher).CreateMany(t.Context(), epoch, Entries(many...))
 	if err != nil || len(results) != len(many) {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
-	for i, sentinel := range []error{link.ErrExists, nil, link.ErrInvalid, nil, link.ErrConflict, nil} {
+	for i, sentinel := range []error{link.ErrExists, nil, link.ErrInvalid, nil, nil} {
 		want(t, "result of "+many[i].Key.String(), results[i].Err, sentinel)
 		if sentinel == nil && !cmp.Equal(results[i].Link, mustGet(t, s, many[i].Key)) {
 			t.Errorf("result %d: %+v", i, results[i].Link)

@@ -105,14 +105,14 @@ func (m *Memory) create(l link.Link) (link.Link, error) {
 	if err := l.Validate(); err != nil {
 		return link.Link{}, fmt.Errorf("create: %w", err)
 	}
-	if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok {
-		if key != l.Key {
-			return link.Link{}, fmt.Errorf("create %s: id belongs to %s: %w", l.Key, key, link.ErrConflict)
-		}
-		return copyOf(m.links[key]), nil
-	}
-	if _, ok := m.links[l.Key]; ok {
+	switch other, taken := m.links[l.Key]; {
+	case taken && other.ID == l.ID:
+		return copyOf(other), nil
+	case taken:
 		return link.Link{}, fmt.Errorf("create %s: %w", l.Key, link.ErrExists)
+	}
+	if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok { // as a store may say
+		return link.Link{}, fmt.Errorf("create %s: id belongs to %s: %w", l.Key, key, link.ErrConflict)
 	}
 	l.Version, l.Spent = 1, 0
 	m.put(l)
@@ -143,7 +143,14 @@ func (m *Memory) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 	case old.Version != l.Version:
 		return link.Link{}, fmt.Errorf("replace %s: stored version is %d: %w", l.Key, old.Version, link.ErrConflict)
 	}
-	l.ID, l.Workspace, l.Minted, l.Created, l.Spent = old.ID, old.Workspace, old.Minted, old.Created, old.Spent
+	l.ID, l.Minted, l.Created, l.Spent = old.ID, old.Minted, old.Created, old.Spent
+	if l.Workspace != old.Workspace {
+		if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok {
+			return link.Link{}, fmt.Errorf("replace %s: id belongs to %s there: %w", l.Key, key, link.ErrConflict)
+		}
+		delete(m.ids, owned{old.Workspace, old.ID})
+		m.ids[owned{l.Workspace, l.ID}] = l.Key
+	}
 	l.Version++
 	m.put(l)
 	m.log(l)

@@ -50,7 +50,7 @@ func (m *Memory) findOrCreate(l link.Link, now time.Time) (link.Link, bool, erro
 	if err := l.Validate(); err != nil {
 		return link.Link{}, false, fmt.Errorf("find or create: %w", err)
 	}
-	if _, again := m.ids[owned{l.Workspace, l.ID}]; !again {
+	if own, there := m.links[l.Key]; !there || own.ID != l.ID {
 		if same, err := m.findSame(l, now); err == nil {
 			return same, true, nil
 		}

@@ -32,7 +32,9 @@ func stable(t *testing.T, h Harness) {
 		}
 		step := 0
 		got := walkList(t, stores[1], f, 7, func() { // insert on both sides of the position, and delete
-			step++
+			if step++; step > 59 {
+				return // of a store whose pages are short
+			}
 			mustCreate(t, stores[0], paged(step*10+3))
 			mustCreate(t, stores[0], paged(step*10+5))
 			mustCreate(t, stores[0], paged(10_000+step))

@@ -13,7 +13,9 @@ import (
 
 // Harness is what a driver gives to the suite.
 type Harness struct {
-	// Open returns an empty store, closed by the test's clean-up.
+	// Open returns a store without links, closed by the test's clean-up. It may be a part of
+	// one that others write to, as a prefix in a table: the change log may begin anywhere and
+	// have gaps.
 	Open func(t testing.TB) link.Store
 
 	// Again returns a second handle on the data of s, as another process would have

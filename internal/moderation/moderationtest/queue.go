@@ -277,7 +277,13 @@ func waits(t *testing.T, q Queue) {
 		t.Fatal(err)
 	}
 	must(t)(q.Case(ctx, id(0))) // what has facts is not dropped
-	report(t, q, 2, 0)          // and who reports a link knows that it is there
+	if err := errors.Join(q.Move(ctx, id(0), "moved"), q.Move(ctx, id(99), "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if c := must(t)(q.Case(ctx, id(0))); c.Workspace != "moved" || c.Host != facts().Host {
+		t.Errorf("moved to %+v", c)
+	}
+	report(t, q, 2, 0) // and who reports a link knows that it is there
 	if pending, err := q.Pending(ctx, 10); err != nil || len(pending) != 0 {
 		t.Errorf("still pending: %+v, %v", pending, err)
 	}
@@ -325,6 +331,7 @@ func givesUp(t *testing.T, q Queue) {
 	note(q.Close(ctx, closing(1, 1)))
 	_, _, err := q.Report(ctx, moderation.Report{Opening: opening(1, moderation.FromReport, 0)})
 	errs = append(errs, err, q.Describe(ctx, caseID(1), facts()))
+	errs = append(errs, q.Move(ctx, id(1), "moved"))
 	note(q.Pending(ctx, 1))
 	note(q.Case(ctx, id(1)))
 	note(q.Notes(ctx, caseID(1)))

@@ -234,6 +234,21 @@ func (m *MemoryCases) Describe(ctx context.Context, id link.ID, f moderation.Fac
 	return nil
 }
 
+// Move implements moderation.Cases.
+func (m *MemoryCases) Move(ctx context.Context, l link.ID, w link.WorkspaceID) error {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for i := range m.cases {
+		if c := &m.cases[i]; c.Link.ID == l && c.Closed.IsZero() && c.Workspace != "" {
+			c.Workspace = w
+		}
+	}
+	return nil
+}
+
 // Case implements moderation.Cases.
 func (m *MemoryCases) Case(ctx context.Context, l link.ID) (moderation.Case, error) {
 	unlock, err := m.lock(ctx)

@@ -1,0 +1,119 @@
+package coldsql
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// The settings that say whether links and accounts are in one database.
+const (
+	SettingApart      = "accounts"    // beside links: their accounts are elsewhere
+	SettingAccountsOf = "accounts_of" // beside accounts: whose they are
+	settingCodeKey    = "code_key"    // beside links
+
+	sqlSetting    = `SELECT value FROM settings WHERE name = $1`
+	sqlAddSetting = `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`
+	sqlAny        = `SELECT 1 FROM followers WHERE EXISTS (SELECT 1 FROM keys) OR EXISTS (SELECT 1 FROM journal) OR EXISTS (SELECT 1 FROM shares) OR EXISTS (SELECT 1 FROM cases)`
+)
+
+// Why links and accounts do not go together.
+var (
+	ErrApart   = errors.New("the accounts of these links are in a database of their own, as CURT_ACCOUNTS says, and it is not set here; set it as it was")
+	ErrBeside  = errors.New("these links have accounts beside them: keys, shares or decisions, which nobody would see any more; unset it")
+	ErrForeign = errors.New("it has the accounts of other links, or links of its own; take another database")
+)
+
+// Of is what says whose accounts a database has, of the key of codes of the links.
+func Of(codeKey [32]byte) []byte {
+	sum := sha256.Sum256(append([]byte("curt accounts of "), codeKey[:]...))
+	return sum[:]
+}
+
+// setting returns a setting of the database; nil = there is none.
+func (a Accounts) setting(ctx context.Context, name string) (value []byte, err error) {
+	err = a.db.Read(ctx, func(t Tx) error {
+		_, err := one(t, sqlSetting, func(r *row) { value = []byte(r.text()) }, name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the setting %s: %w", name, err)
+	}
+	return value, nil
+}
+
+func (a Accounts) addSetting(ctx context.Context, name string, value []byte) error {
+	err := a.db.Change(ctx, 1, func(t Tx) error {
+		_, err := t.Exec(sqlAddSetting, name, value)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write the setting %s: %w", name, err)
+	}
+	return nil
+}
+
+// Free returns ErrForeign for a database of accounts whose links are elsewhere: it may have none.
+func (a Accounts) Free(ctx context.Context) error {
+	of, err := a.setting(ctx, SettingAccountsOf)
+	if err == nil && of != nil {
+		err = ErrForeign
+	}
+	return err
+}
+
+// Beside returns ErrApart when the links of this database have their accounts elsewhere.
+func (a Accounts) Beside(ctx context.Context) error {
+	apart, err := a.setting(ctx, SettingApart)
+	if err == nil && apart != nil {
+		err = ErrApart
+	}
+	return err
+}
+
+// Part has the links of one database use the accounts of another, for good. ErrBeside when the
+// links have accounts already; ErrForeign when the other database is somebody else's.
+func Part(ctx context.Context, beside, apart Accounts, of []byte) error {
+	parted, err := beside.setting(ctx, SettingApart)
+	if err != nil {
+		return err
+	}
+	if parted == nil {
+		any := false
+		err := beside.db.Read(ctx, func(t Tx) (err error) {
+			any, err = exists(t, sqlAny)
+			return err
+		})
+		if err == nil && any {
+			err = ErrBeside
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := apart.belong(ctx, of); err != nil || parted != nil {
+		return err
+	}
+	return beside.addSetting(ctx, SettingApart, []byte("apart"))
+}
+
+// belong marks whose accounts these are.
+func (a Accounts) belong(ctx context.Context, of []byte) error {
+	links, err := a.setting(ctx, settingCodeKey)
+	if err == nil && links != nil {
+		err = ErrForeign
+	}
+	if err == nil {
+		err = a.addSetting(ctx, SettingAccountsOf, of)
+	}
+	if err != nil {
+		return err
+	}
+	stands, err := a.setting(ctx, SettingAccountsOf)
+	if err == nil && !bytes.Equal(stands, of) {
+		err = ErrForeign
+	}
+	return err
+}

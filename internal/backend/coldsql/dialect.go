@@ -1,0 +1,91 @@
+package coldsql
+
+import (
+	"strings"
+	"sync"
+)
+
+// Dialect is how a database says what databases say differently. Statements of this package have
+// the words below in braces.
+type Dialect struct {
+	words *strings.Replacer
+	said  sync.Map // statement → the same in this dialect
+}
+
+// SQLite numbers parameters with ?, has integers for booleans, and computed columns to rank cases
+// by. One writer at a time makes locks needless.
+func SQLite() *Dialect {
+	return dialect(
+		"$", "?", "{true}", "1", "{false}", "0", "{lock}", "", "{lock k}", "", "{greatest}", "max",
+		"{join}", "CROSS JOIN", "{workspace}", "n",
+		"{by journal_by_entity}", "INDEXED BY journal_by_entity", "{by journal_bans}", "INDEXED BY journal_bans",
+		"{by cases_closed_by}", "INDEXED BY cases_closed_by",
+		"{phishing}", "phishing", "{malware}", "malware", "{spam}", "spam", "{illegal}", "illegal", "{other}", "other",
+		"{open}", "open", "{by due}", "appealed_first", "{by score}", "gravest_first", "{by reports}", "loudest_first", "{by newest}", "newest_first",
+		"{chain}", "SELECT 1",
+	)
+}
+
+// PostgreSQL locks the rows that a transaction has looked at before it changes them.
+func PostgreSQL() *Dialect {
+	return dialect(
+		"{true}", "true", "{false}", "false", "{lock}", "FOR UPDATE", "{lock k}", "FOR UPDATE OF k", "{greatest}", "greatest",
+		"{join}", "JOIN", "{workspace}", "name",
+		"{by journal_by_entity}", "", "{by journal_bans}", "", "{by cases_closed_by}", "",
+		"{phishing}", "by_category[1]", "{malware}", "by_category[2]", "{spam}", "by_category[3]", "{illegal}", "by_category[4]", "{other}", "by_category[5]",
+		"{open}", "(closed = 0)", "{by due}", "-((sources & 4) >> 2)::bigint", "{by score}", "-score::bigint",
+		"{by reports}", "-reports", "{by newest}", "-opened",
+		"{chain}", "SELECT n FROM journal_end WHERE n = 1 FOR UPDATE", // the chain of the journal has one order
+	)
+}
+
+func dialect(words ...string) *Dialect { return &Dialect{words: strings.NewReplacer(words...)} }
+
+// SQL returns a statement in the words of the dialect.
+func (d *Dialect) SQL(statement string) string {
+	if said, ok := d.said.Load(statement); ok {
+		return said.(string)
+	}
+	said := d.words.Replace(statement)
+	d.said.Store(statement, said)
+	return said
+}
+
+// Statements are those of requests, by name, for tests of their plans: each must find what it looks
+// for by an index.
+func (d *Dialect) Statements() map[string]string {
+	all := map[string]string{
+		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
+		"insert secret": sqlInsertSum, "secret": sqlSum, "drop key": sqlDropKey, "drop secrets": sqlDropSums,
+		"drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey, "vouches": sqlVouches,
+		"share": sqlShare, "keep share": sqlKeepShare, "drop share": sqlDropShare,
+		"record": sqlRecord, "claim": sqlClaim, "change record": sqlChangeRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
+		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
+		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth,
+		"standing": sqlStanding, "erase entry": sqlEraseEntry,
+		"open case": sqlOpenCase, "case": sqlCase, "shown case": sqlShownCase, "closed case": sqlClosedCase,
+		"taken case": sqlTakenCase, "later case": sqlLaterCase, "insert case": sqlInsertCase, "join case": sqlJoinCase, "close case": sqlCloseCase,
+		"count case": sqlCountCase, "describe case": sqlDescribeCase, "move case": sqlMoveCase, "drop case": sqlDropCase,
+		"insert note": sqlInsertNote, "drop notes": sqlDropNotes, "notes": sqlNotes,
+		"networks": sqlNetworks, "add network": sqlAddNetwork, "drop networks": sqlDropNetworks,
+		"position": sqlPosition, "move position": sqlMovePosition, "forget notes": sqlForgetNotes, "erase notes": sqlEraseNotes,
+		"link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal, "insert appeal": sqlInsertAppeal, "answer": sqlAnswer,
+		"forget appeals": sqlForgetAppeals, "erase appeals": sqlEraseAppeals,
+	}
+	for name, statement := range all {
+		all[name] = d.SQL(statement)
+	}
+	return all
+}
+
+// Lists are the statements of lists of cases and entries, which PostgreSQL may sort for.
+func (d *Dialect) Lists() map[string]string {
+	all := map[string]string{
+		"cases by due": casesBy(byDue), "cases by score": casesBy(byScore), "cases by reports": casesBy(byReports), "cases by newest": casesBy(byNewest),
+		"count cases": sqlCountCases, "pending cases": sqlPendingCases, "bans": sqlBans,
+	}
+	for name, statement := range all {
+		all[name] = d.SQL(statement)
+	}
+	return all
+}

@@ -1,0 +1,10 @@
+// Package coldsql keeps accounts in tables: API keys with their workspaces, shares, idempotency
+// keys, the journal of moderation, cases and appeals. They are cold beside links, so one text of
+// each statement serves every SQL database; a driver gives a [DB] and a [Dialect]. Read db.go
+// first. The tables are the driver's own, with its types.
+//
+// Every write checks what it needs, under a lock where the dialect has one, and leaves nothing
+// behind when it returns an error: a DB undoes it.
+//
+// The package imports contracts, and no driver.
+package coldsql
