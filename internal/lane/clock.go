@@ -41,6 +41,9 @@ func (c *clock) set(now time.Time) {
 // now returns milliseconds since the clock was first set, at most a tick old.
 func (c *clock) now() int64 { return c.millis.Load() }
 
+// precise is now in connlimit's unit, without the delay: it asks the system.
+func (c *clock) precise() int64 { return time.Since(c.start).Microseconds() }
+
 // micros is now in connlimit's unit.
 func micros(millis int64) int64 { return millis * 1000 }
 

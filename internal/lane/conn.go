@@ -43,6 +43,7 @@ type conn struct {
 	network  atomic.Uint64       // the peer's connlimit.Network
 	progress *connlimit.Progress // of its requests at net/http; set before it is in phase handing
 	evicted  bool                // guarded by connections.mu; closed to make room
+	born     int64               // when it was accepted, in connlimit's unit: the lane's clock is coarse, and who comes is younger than who came; set once
 
 	waking        sync.Mutex // guards the read deadline, which only wakes
 	asleepForGood bool       // guarded by waking; nobody may wake it any more
@@ -66,7 +67,7 @@ type scratch struct {
 }
 
 func newConn(l *Lane, nc net.Conn) *conn {
-	c := &conn{lane: l, tcp: nc, nc: nc, shard: l.count.Add(1)}
+	c := &conn{lane: l, tcp: nc, nc: nc, shard: l.count.Add(1), born: l.clock.precise()}
 	c.setPeer(nc.RemoteAddr())
 	c.enter(greeting)
 	return c

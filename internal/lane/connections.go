@@ -140,7 +140,7 @@ func (s *connections) crowded(gate *connlimit.Gate, limit int, stats *counters) 
 func (s *connections) evict(n, limit int, requests bool) []*conn {
 	for _, some := range s.sets() {
 		for _, c := range some {
-			if !c.gone.Load() && (!requests || c.owes()) {
+			if !c.evicted && !c.gone.Load() && (!requests || c.owes()) { // who was evicted is cut behind the lock
 				s.picker.Add(c.candidate())
 			}
 		}
@@ -165,7 +165,7 @@ func cut(leave []*conn, stats *counters) {
 // candidate is c as it is judged. Another goroutine may call it.
 func (c *conn) candidate() connlimit.Candidate[*conn] {
 	p, since := c.phase()
-	found := connlimit.Candidate[*conn]{Conn: c, Kind: p.kind(), Since: micros(since), Network: connlimit.Network(c.network.Load())}
+	found := connlimit.Candidate[*conn]{Conn: c, Kind: p.kind(), Since: max(micros(since), c.born), Network: connlimit.Network(c.network.Load())}
 	if p != handing {
 		return found
 	}

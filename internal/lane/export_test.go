@@ -3,6 +3,7 @@ package lane
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"curt/internal/clicks"
@@ -106,4 +107,29 @@ func Follow(pieces []string) (n int, found uint8, ends []int) {
 		}
 	}
 	return n, 0, ends
+}
+
+// EvictTwice has n connections leave and, before any of them was closed, n others. It returns how
+// many were chosen twice.
+func (l *Lane) EvictTwice(n int) (twice int) {
+	s := &l.conns
+	s.mu.Lock()
+	first := s.evict(n, l.cfg.MaxConns, false)
+	second := s.evict(n, l.cfg.MaxConns, false)
+	s.mu.Unlock()
+	for _, c := range second {
+		if slices.Contains(first, c) {
+			twice++
+		}
+	}
+	cut(first, &l.stats)
+	cut(second, &l.stats)
+	return twice
+}
+
+// Going is how many were evicted and have not left.
+func (l *Lane) Going() int {
+	l.conns.mu.Lock()
+	defer l.conns.mu.Unlock()
+	return l.conns.going
 }

@@ -241,3 +241,20 @@ func TestBytesInAreBytesSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyIsEvictedTwice: who was chosen is closed behind the lock, and who chooses meanwhile
+// does not count them again. Otherwise the limit would grow with every such moment.
+func TestNobodyIsEvictedTwice(t *testing.T) {
+	r := start(t, true, still)
+	for range 40 {
+		r.dial(t)
+	}
+	eventually(t, "all are there", func() bool { return r.lane.Phases()["fresh"] == 40 })
+	if n := r.lane.EvictTwice(10); n != 0 {
+		t.Errorf("%d were evicted twice", n)
+	}
+	eventually(t, "they left", func() bool { return r.lane.Stats().Open == 20 })
+	if n := r.lane.Going(); n != 0 {
+		t.Errorf("%d are still to leave", n)
+	}
+}
