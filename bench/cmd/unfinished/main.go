@@ -33,6 +33,7 @@ type config struct {
 	rate                int // visits a second
 	hold                string
 	address, from, lane string
+	elsewhere           bool // the attack goes to a server of its own
 }
 
 func main() {
@@ -50,6 +51,7 @@ func main() {
 	flag.StringVar(&c.hold, "hold", "", "be a process that holds connections of this kind")
 	flag.StringVar(&c.address, "address", "", "with -hold: of the server")
 	flag.StringVar(&c.from, "from", "127.0.0.2", "where the attack comes from")
+	flag.BoolVar(&c.elsewhere, "elsewhere", false, "attack a second server, which nobody visits: what it costs that both share a machine")
 	flag.Parse()
 	if *only != "" {
 		c.only = strings.Split(*only, ",")
@@ -98,7 +100,7 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "%s, %d cores; %d connections from %s, CURT_LANE=%s, medians of %d rounds\n\n", m.CPU, m.Cores, c.held, c.from, c.lane, c.rounds)
+	_, _ = fmt.Fprintf(out, "%s, %d cores; %d connections from %s, CURT_LANE=%s, elsewhere=%t, medians of %d rounds\n\n", m.CPU, m.Cores, c.held, c.from, c.lane, c.elsewhere, c.rounds)
 	_, _ = fmt.Fprintln(out, "| kind | held at once | answered (≥ 99 %) | p99 (≤ 3 × without, or 10 ms) | p99 without | memory more (≤ 256 MB) | |\n|---|---|---|---|---|---|---|")
 	for _, name := range names {
 		f := all[name]
@@ -127,23 +129,30 @@ func (c config) round(ctx context.Context, name string, f *found) (err error) {
 	if err != nil {
 		return err
 	}
-	memory, err := process.RSS(s.process.PID)
+	attacked := s
+	if c.elsewhere {
+		if attacked, err = c.serve(ctx, k); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, attacked.stop()) }()
+	}
+	memory, err := process.RSS(attacked.process.PID)
 	if err != nil {
 		return err
 	}
-	end, err := c.attack(ctx, s, k)
+	end, err := c.attack(ctx, attacked, k)
 	if err != nil {
 		return err
 	}
 	defer end()
-	evicted, err := s.metric(ctx, "curt_lane_evicted_total")
+	evicted, err := attacked.metric(ctx, "curt_lane_evicted_total")
 	if err != nil {
 		return err
 	}
-	watch := s.watch(ctx)
+	watch := attacked.watch(ctx)
 	with, err := s.visits(ctx, c.rate, c.window)
 	most, held, err2 := watch()
-	now, err3 := s.metric(ctx, "curt_lane_evicted_total")
+	now, err3 := attacked.metric(ctx, "curt_lane_evicted_total")
 	if err = errors.Join(err, err2, err3); err != nil {
 		return err
 	}
