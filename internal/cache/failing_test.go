@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,28 @@ func TestASourceThatJustFailedIsLeftAlone(t *testing.T) {
 		wantVersion(t, c, key("a"), 1)
 		synctest.Wait()
 		wantLookups(t, s, key("a"), failed+1)
+	})
+}
+
+// TestWhatNeedsALaterReleaseIsNotServedAsBefore: a link that got a password has none in what
+// was held of it, and for that nobody is redirected.
+func TestWhatNeedsALaterReleaseIsNotServedAsBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := cachetest.NewSource()
+		s.Put(key("a"), target("https://a.example/"))
+		c := newTiered(t, cache.Config{}, s)
+		run(t, c.Run)
+		wantVersion(t, c, key("a"), 1)
+		time.Sleep(time.Hour)
+		s.SetDown(&link.NewerError{Key: key("a"), Needs: 1})
+		for range 2 {
+			if found, err := c.Lookup(t.Context(), key("a")); !errors.Is(err, link.ErrUnavailable) {
+				t.Errorf("served %+v, %v", found, err)
+			}
+			if held := c.Hit("", []byte("a")); held != nil {
+				t.Errorf("held %+v", held.Target)
+			}
+		}
 	})
 }
 

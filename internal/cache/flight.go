@@ -145,8 +145,9 @@ func (c *Tiered) ask(ctx context.Context, k link.Key, primary bool) (answer, err
 	var err error
 	if primary {
 		var l link.Link
-		l, err = c.source.Get(ctx, k)
-		t = l.Target()
+		if l, err = c.source.Get(ctx, k); err == nil {
+			t, err = l.Leads()
+		}
 	} else {
 		t, err = c.source.Lookup(ctx, k)
 	}
@@ -186,7 +187,12 @@ func (c *Tiered) fail(s *shard, h uint64, k link.Key, f *flight, err error) {
 	c.counts.failed.Store(time.Now().UnixMilli())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := c.peek(h, k); e != nil && !e.Missing {
+	_, newer := errors.AsType[*link.NewerError](err)
+	switch e := c.peek(h, k); {
+	case e == nil || e.Missing:
+	case newer: // what it needs now, the answer of before passes over
+		c.l1.Invalidate(h)
+	default:
 		e.failed.Store(true)
 		e.ask.Store(c.clock() + int64(retryAfter))
 	}

@@ -102,8 +102,9 @@ func (c *Tiered) Warm(l link.Link) {
 	if age := time.Since(l.Created); c.cfg.L2 == nil || age < 0 || age >= warmWithin {
 		return
 	}
-	if asOf, known := c.recent.settled(); known {
-		c.offer(l.Key, answer{target: l.Target()}, asOf, 0)
+	target, err := l.Leads()
+	if asOf, known := c.recent.settled(); known && err == nil {
+		c.offer(l.Key, answer{target: target}, asOf, 0)
 	}
 }
 

@@ -47,3 +47,16 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string   { return fmt.Sprintf("link %q: %v", e.Key.String(), e.Err) }
 func (e *DamagedError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }
+
+// NewerError says that a link has fields that change its answer and that this release does not
+// know, so that it cannot say where the link leads. It wraps ErrUnavailable.
+type NewerError struct {
+	Key   Key
+	Needs uint64 // the bits that are unknown
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("link %q was written by a newer release and needs what this one does not know (bits %x)", e.Key.String(), e.Needs)
+}
+
+func (e *NewerError) Unwrap() error { return ErrUnavailable }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -81,11 +82,12 @@ const (
 	MaxTitle       = 512
 	MaxTags        = 32 // tags
 	MaxTag         = 64
-	MaxName        = 64 // of Workspace and CreatedBy
+	MaxName        = 64       // of Workspace and CreatedBy
+	MaxExtra       = 16 << 10 // fields of a later release, as JSON
 )
 
-// Link is the whole resource. Times are UTC with whole milliseconds; the zero
-// time means none.
+// Link is the whole resource; [Fields] is the table of its fields. Times are UTC with whole
+// milliseconds; the zero time means none.
 type Link struct {
 	ID          ID
 	Key         Key
@@ -117,6 +119,8 @@ type Link struct {
 	Title     string
 	Tags      []string // in the order given; nil when none
 	Version   Version
+
+	Later Later // of a later release
 }
 
 // Validate returns ErrInvalid, wrapped with the reason, for a link that no store
@@ -146,6 +150,8 @@ func (l Link) Validate() error {
 		return fail("destination")
 	case len(l.Title) > MaxTitle || len(l.Tags) > MaxTags:
 		return fail("title or tags")
+	case len(l.Later.Members) > MaxExtra || Unknown(l.Later.Needs) != l.Later.Needs || l.Later.Members != "" && !json.Valid([]byte(l.Later.Members)):
+		return fail("fields of a later release")
 	case slices.ContainsFunc(l.Tags, func(t string) bool { return t == "" || len(t) > MaxTag }):
 		return fail("tag")
 	}
@@ -154,14 +160,17 @@ func (l Link) Validate() error {
 
 // StandsInFor reports whether l may be given at now to a caller who wants wanted and
 // takes an existing link for it: same workspace and domain, and the same answer to
-// visitors in every respect but the code, now and later. So destination, redirect
-// status, start, expiry, fallback and the three flags must be equal, and l must be
-// Active, Clean and not expired. A link with a bound of clicks never stands in: its
-// clicks are for those who got it first. Title, tags and who made it do not matter.
+// visitors in every respect but the code, now and later. So every field that changes the
+// answer must be equal, and l must be Active, Clean and not expired. A link with a bound of
+// clicks never stands in: its clicks are for those who got it first. Title, tags and who
+// created it do not matter.
 func (l Link) StandsInFor(wanted Link, now time.Time) bool {
-	have, want := l.Target(), wanted.Target()
-	have.Version, want.Version = 0, 0
-	return l.Workspace == wanted.Workspace && l.Key.Domain == wanted.Key.Domain && have == want && !have.Limited &&
+	for i := range fields {
+		if f := &fields[i]; (f.Kind == Answer || f.Kind == Secret) && !f.equal(&l, &wanted) {
+			return false
+		}
+	}
+	return l.Workspace == wanted.Workspace && l.Key.Domain == wanted.Key.Domain && l.MaxClicks == 0 && l.Later.Needs == 0 &&
 		l.Status == Active && l.Safety == Clean && (l.Expires.IsZero() || now.Before(l.Expires))
 }
 
@@ -174,9 +183,12 @@ func badTime(t time.Time) bool {
 // Tombstone returns what remains of l once it is deleted: domain, code, id, the
 // owner (so that only they see "deleted"), and the times. The content is gone.
 func (l Link) Tombstone(now time.Time) Link {
-	return Link{
-		ID: l.ID, Key: l.Key, Workspace: l.Workspace, Minted: l.Minted,
-		Status: Deleted, Safety: l.Safety, Redirect: l.Redirect,
-		Created: l.Created, Updated: now, Version: l.Version,
+	var t Link
+	for i := range fields {
+		if f := &fields[i]; f.Remains {
+			f.copy(&t, &l)
+		}
 	}
+	t.Status, t.Updated = Deleted, now
+	return t
 }

@@ -22,7 +22,16 @@ type Target struct {
 	Loops        bool // leads to this service itself; no link says so, but who lets a Target into a cache
 }
 
-// Target returns the part of l that a redirect needs.
+// Leads returns the Target of l for a redirect, or a NewerError where it takes a later release
+// to say where l leads.
+func (l *Link) Leads() (Target, error) {
+	if unknown := Unknown(l.Needs()); unknown != 0 {
+		return Target{}, &NewerError{Key: l.Key, Needs: unknown}
+	}
+	return l.Target(), nil
+}
+
+// Target returns the part of l that a redirect needs, as far as this release knows it.
 func (l Link) Target() Target {
 	return Target{
 		Destination: l.Destination, Fallback: l.Fallback,

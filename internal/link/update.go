@@ -92,17 +92,21 @@ func after(current, wanted Link) Link {
 	if wanted.Status == Deleted {
 		wanted = wanted.Tombstone(wanted.Updated)
 	}
-	wanted.ID, wanted.Key = current.ID, current.Key
-	wanted.Minted, wanted.Created, wanted.Version = current.Minted, current.Created, current.Version+1
+	for i := range fields {
+		if f := &fields[i]; f.Fixed {
+			f.copy(&wanted, &current)
+		}
+	}
+	wanted.Version = current.Version + 1
 	return wanted
 }
 
-// same compares all but Spent, which clicks change without a new version. Times
-// are compared by Equal, because == would compare their locations too.
+// same compares all but what clicks change.
 func same(a, b Link) bool {
-	a.Spent, b.Spent = 0, 0
-	times := a.Starts.Equal(b.Starts) && a.Expires.Equal(b.Expires) && a.Created.Equal(b.Created) && a.Updated.Equal(b.Updated)
-	return times && slices.Equal(a.Tags, b.Tags) && a.Target() == b.Target() &&
-		a.ID == b.ID && a.Key == b.Key && a.Workspace == b.Workspace && a.Version == b.Version &&
-		a.MaxClicks == b.MaxClicks && a.Minted == b.Minted && a.CreatedBy == b.CreatedBy && a.Title == b.Title
+	for i := range fields {
+		if f := &fields[i]; !f.Counter && !f.equal(&a, &b) {
+			return false
+		}
+	}
+	return a.Later == b.Later
 }

@@ -14,10 +14,8 @@ const (
 	// The row of change_head is taken when the link is changed already, so that whoever
 	// holds it waits for nobody but the disk.
 	sqlReplace = `WITH changed AS (
-	UPDATE links SET destination = $5, digest = $6, status = $7, safety = $8, redirect = $9, starts = $10, expires = $11,
-		updated = $12, max_clicks = $13, fallback = $14, forward_query = $15, no_index = $16, cacheable = $17,
-		created_by = $18, title = $19, tags = $20::text::text[], workspace = $21,
-		spent = CASE $7::smallint WHEN 3 THEN 0 ELSE spent END, version = version + 1
+	UPDATE links SET (` + changingColumns + `, tags, spent, version) = ($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+		$19, $20, $21, $22, $23::text::text[], CASE $10::smallint WHEN 3 THEN 0 ELSE spent END, version + 1)
 	WHERE place = $1 AND domain = $2 AND code = $3 AND version = $4 AND status <> 3
 	RETURNING id, domain, code, minted, created, spent, version
 ), head AS (
@@ -74,9 +72,7 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link,
 	var created, spent int64
 	found, err := one(ctx, q, func(row pgx.Row) error {
 		return row.Scan(&id, &n.Minted, &created, &spent)
-	}, sqlReplace, place, string(l.Key.Domain), string(l.Key.Code), int64(l.Version),
-		n.Destination, digest(n.Destination), int16(n.Status), int16(n.Safety), int16(n.Redirect), millis(n.Starts), millis(n.Expires),
-		millis(n.Updated), int64(n.MaxClicks), n.Fallback, n.ForwardQuery, n.NoIndex, n.Cacheable, n.CreatedBy, n.Title, literal(n.Tags), string(n.Workspace))
+	}, sqlReplace, replaceArgs(place, l.Version, &n)...)
 	if stateOf(err) == stateUnique {
 		return link.Link{}, fmt.Errorf("its id is taken in workspace %s: %w", n.Workspace, link.ErrConflict)
 	}
@@ -97,6 +93,20 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link,
 		return link.Link{}, fmt.Errorf("deleted: %w", link.ErrConflict)
 	}
 	return link.Link{}, fmt.Errorf("stored version is %d: %w", old.Version, link.ErrConflict)
+}
+
+// replaceArgs are the arguments of sqlReplace.
+func replaceArgs(place int64, over link.Version, l *link.Link) []any {
+	extra, _ := l.Extra() // storable has seen that it can be written
+	args := append(make([]any, 0, 23), place, string(l.Key.Domain), string(l.Key.Code), int64(over),
+		digest(l.Destination), int64(l.Needs()), extra)
+	fields := link.Fields()
+	for i := range fields {
+		if f := &fields[i]; written(f) && !f.Fixed {
+			args = append(args, value(f, l))
+		}
+	}
+	return args
 }
 
 // Spend implements link.Spender. Links without a bound and exhausted ones are answered by

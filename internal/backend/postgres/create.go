@@ -19,16 +19,10 @@ const (
 	// is taken. It inserts in the order of keys, so that two such statements wait for
 	// each other in one direction only; the change log gets the order of the callers.
 	sqlCreate = `WITH given AS (
-	SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[], $5::uuid[], $6::text[], $7::bool[], $8::text[],
-		$9::bigint[], $10::smallint[], $11::smallint[], $12::smallint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-		$17::bigint[], $18::text[], $19::bool[], $20::bool[], $21::bool[], $22::text[], $23::text[], $24::text[])
-	AS t (turn, place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, fallback, forward_query, no_index, cacheable, created_by, title, tags)
+	SELECT * FROM unnest($1::bigint[], ` + createArrays + `, $26::int[]) AS t (place, ` + createColumns + `, tags, turn)
 ), made AS (
-	INSERT INTO links (place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version)
-	SELECT place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, 0, fallback, forward_query, no_index, cacheable, created_by, title, tags::text[], 1
+	INSERT INTO links (place, ` + createColumns + `, tags, spent, version)
+	SELECT place, ` + createColumns + `, tags::text[], 0, 1
 	FROM given ORDER BY place, domain COLLATE "C", code COLLATE "C"
 	ON CONFLICT DO NOTHING RETURNING place, domain, code, minted
 ), created AS (
@@ -47,15 +41,9 @@ SELECT turn FROM created`
 
 	// Codes that the permutation made are almost never taken, and are not in the change log:
 	// for them a plain INSERT does, which fails as a whole where one is.
-	sqlMint = `INSERT INTO links (place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version)
-	SELECT place, domain, code, id, workspace, true, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, 0, fallback, forward_query, no_index, cacheable, created_by, title, tags::text[], 1
-	FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
-		$7::bigint[], $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
-		$15::bigint[], $16::text[], $17::bool[], $18::bool[], $19::bool[], $20::text[], $21::text[], $22::text[])
-	AS t (place, domain, code, id, workspace, destination, digest, status, safety, redirect, starts, expires,
-		created, updated, max_clicks, fallback, forward_query, no_index, cacheable, created_by, title, tags)`
+	sqlMint = `INSERT INTO links (place, ` + createColumns + `, tags, spent, version)
+	SELECT place, ` + createColumns + `, tags::text[], 0, 1
+	FROM unnest($1::bigint[], ` + createArrays + `) AS t (place, ` + createColumns + `, tags)`
 
 	sqlLinksByID = `SELECT ` + linkColumns + `, turn FROM unnest($1::int[], $2::uuid[], $3::text[]) AS t (turn, wanted, owner)
 	JOIN links ON id = wanted AND workspace = owner`
@@ -185,14 +173,14 @@ func (s *Links) insert(ctx context.Context, q querier, links []link.Link, entrie
 		}
 	}
 	made := make(map[int]bool, len(entries))
-	args := s.createArgs(links, entries)
+	args, turns := s.createArgs(links, entries)
 	send := func() error {
 		return each(ctx, q, func(row pgx.Row) error {
 			var turn int32
 			err := row.Scan(&turn)
 			made[int(turn)] = true
 			return err
-		}, sqlCreate, args...)
+		}, sqlCreate, append(args, turns)...)
 	}
 	_, inTransaction := q.(pgx.Tx) // which ends with its first error
 	if err = send(); !inTransaction && isRepeatable(err) {

@@ -6,31 +6,46 @@ import (
 	"curt/internal/link"
 )
 
-// createArgs are the arguments of sqlCreate: a column of each field.
-func (s *Links) createArgs(links []link.Link, entries []int) []any {
+// createArgs are the arguments of sqlMint: an array each of the places and of createColumns
+// with the tags. turns is the last one of sqlCreate.
+func (s *Links) createArgs(links []link.Link, entries []int) (args []any, turns []int32) {
 	n := len(entries)
-	turn, place := make([]int32, n), make([]int64, n)
-	domain, code, id, workspace := make([]string, n), make([]string, n), make([]pgtype.UUID, n), make([]string, n)
-	minted, destination, sum := make([]bool, n), make([]string, n), make([]int64, n)
-	status, safety, redirect := make([]int16, n), make([]int16, n), make([]int16, n)
-	starts, expires, created, updated := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	limit, fallback := make([]int64, n), make([]string, n)
-	forward, noIndex, cacheable := make([]bool, n), make([]bool, n), make([]bool, n)
-	createdBy, title, tags := make([]string, n), make([]string, n), make([]string, n)
+	turns = make([]int32, n)
+	place, sum, needs, extra := make([]int64, n), make([]int64, n), make([]int64, n), make([]string, n)
 	for at, i := range entries {
 		l := &links[i]
-		turn[at], place[at] = int32(i), s.place(l.Key.Code)
-		domain[at], code[at], id[at], workspace[at] = string(l.Key.Domain), string(l.Key.Code), uuid(l.ID), string(l.Workspace)
-		minted[at], destination[at], sum[at] = l.Minted, l.Destination, digest(l.Destination)
-		status[at], safety[at], redirect[at] = int16(l.Status), int16(l.Safety), int16(l.Redirect)
-		starts[at], expires[at] = millis(l.Starts), millis(l.Expires)
-		created[at], updated[at] = millis(l.Created), millis(l.Updated)
-		limit[at], fallback[at] = int64(l.MaxClicks), l.Fallback
-		forward[at], noIndex[at], cacheable[at] = l.ForwardQuery, l.NoIndex, l.Cacheable
-		createdBy[at], title[at], tags[at] = l.CreatedBy, l.Title, literal(l.Tags)
+		turns[at], place[at], sum[at], needs[at] = int32(i), s.place(l.Key.Code), digest(l.Destination), int64(l.Needs())
+		extra[at], _ = l.Extra() // storable has seen that it can be written
 	}
-	return []any{
-		turn, place, domain, code, id, workspace, minted, destination, sum, status, safety, redirect, starts, expires,
-		created, updated, limit, fallback, forward, noIndex, cacheable, createdBy, title, tags,
+	args = append(make([]any, 0, 26), place, sum, needs, extra)
+	fields := link.Fields()
+	for i := range fields {
+		if f := &fields[i]; written(f) {
+			args = append(args, array(f, links, entries))
+		}
 	}
+	return args, turns
+}
+
+// array holds one field of many links.
+func array(f *link.Field, links []link.Link, entries []int) any {
+	switch value(f, new(link.Link)).(type) {
+	case string:
+		return arrayOf[string](f, links, entries)
+	case bool:
+		return arrayOf[bool](f, links, entries)
+	case int16:
+		return arrayOf[int16](f, links, entries)
+	case int64:
+		return arrayOf[int64](f, links, entries)
+	}
+	return arrayOf[pgtype.UUID](f, links, entries)
+}
+
+func arrayOf[T any](f *link.Field, links []link.Link, entries []int) []T {
+	all := make([]T, len(entries))
+	for at, i := range entries {
+		all[at], _ = value(f, &links[i]).(T) // each value of a field has one type
+	}
+	return all
 }

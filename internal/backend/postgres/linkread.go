@@ -34,9 +34,16 @@ func (s *Links) Lookup(ctx context.Context, k link.Key) (target link.Target, err
 		}
 	}
 	err = s.reading(ctx, func(ctx context.Context, q querier) error {
-		found, err := oneTarget(ctx, q, &target, place, string(k.Domain), string(k.Code))
-		if err == nil && !found {
+		t, needs, found, err := oneTarget(ctx, q, place, string(k.Domain), string(k.Code))
+		switch target = t; {
+		case err != nil:
+		case !found:
 			err = link.ErrNotFound
+		case needs != 0: // which only the whole link shows
+			var l link.Link
+			if l, _, err = s.byKey(ctx, q, k); err == nil {
+				target, err = l.Leads()
+			}
 		}
 		return err
 	})

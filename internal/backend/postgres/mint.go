@@ -18,7 +18,7 @@ func (s *Links) mint(ctx context.Context, pool *pgxpool.Pool, links []link.Link,
 			return false, nil
 		}
 	}
-	args := s.createArgs(links, s.ordered(links, entries))
+	args, _ := s.createArgs(links, s.ordered(links, entries))
 	err = repeated(ctx, func() error { return s.sendMint(ctx, pool, args) })
 	if isData(err) {
 		return false, nil
@@ -49,13 +49,12 @@ func (s *Links) ordered(links []link.Link, entries []int) []int {
 }
 
 // sendMint sends the statement with the arguments that createArgs made.
-func (s *Links) sendMint(ctx context.Context, pool *pgxpool.Pool, all []any) error {
+func (s *Links) sendMint(ctx context.Context, pool *pgxpool.Pool, args []any) error {
 	c, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
-	args := append([]any{often(c.Conn())}, all[1:6]...)        // without the turns
-	_, err = c.Exec(ctx, sqlMint, append(args, all[7:]...)...) // all are minted
+	_, err = c.Exec(ctx, sqlMint, append([]any{often(c.Conn())}, args...)...)
 	return err
 }

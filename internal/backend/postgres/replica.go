@@ -138,13 +138,13 @@ func (r *replicas) lookup(ctx context.Context, args ...any) (t link.Target, answ
 	}
 	within, cancel := context.WithTimeout(ctx, replicaLimit)
 	defer cancel()
-	found, err := oneTarget(within, one.pool, &t, args...)
+	t, needs, found, err := oneTarget(within, one.pool, args...)
 	switch {
 	case err != nil && ctx.Err() != nil: // the caller left
 	case err != nil:
 		one.covered.Store(0) // until it has answered again
 		r.failed.Add(1)
-	case !found, t.Limited: // what a link with a bound of clicks has left is the primary's word, too
+	case !found, t.Limited, needs != 0: // what a link with a bound of clicks has left is the primary's word, too
 		r.confirmed.Add(1)
 	default:
 		r.answered.Add(1)
@@ -153,11 +153,12 @@ func (r *replicas) lookup(ctx context.Context, args ...any) (t link.Target, answ
 	return link.Target{}, false
 }
 
-func oneTarget(ctx context.Context, q querier, t *link.Target, args ...any) (found bool, err error) {
-	return oneOften(ctx, q, func(row pgx.Row) (err error) {
-		*t, err = scanTarget(row)
+func oneTarget(ctx context.Context, q querier, args ...any) (t link.Target, needs uint64, found bool, err error) {
+	found, err = oneOften(ctx, q, func(row pgx.Row) (err error) {
+		t, needs, err = scanTarget(row)
 		return err
 	}, sqlTarget, args...)
+	return t, needs, found, err
 }
 
 func (r *replicas) stats() ReplicaStats {

@@ -16,10 +16,20 @@ import (
 )
 
 const (
-	linkColumns = `id, domain, code, workspace, minted, destination, status, safety, redirect, starts, expires, created,
-	updated, max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version`
+	// The columns of fields, in the order of the table of fields (a test holds it to that).
+	linkColumns = `id, workspace, domain, code, minted, destination, status, safety, redirect, starts, expires, created, updated,
+	max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version, needs, extra`
+	// What a create writes, and what a change may, in the order of the table, behind what follows
+	// from other columns. Tags come last, as text.
+	createColumns = `digest, needs, extra, id, workspace, domain, code, minted, destination, status, safety, redirect, starts, expires,
+	created, updated, max_clicks, fallback, forward_query, no_index, cacheable, created_by, title`
+	createArrays = `$2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::bool[], $10::text[],
+	$11::smallint[], $12::smallint[], $13::smallint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[],
+	$19::text[], $20::bool[], $21::bool[], $22::bool[], $23::text[], $24::text[], $25::text[]`
+	changingColumns = `digest, needs, extra, workspace, destination, status, safety, redirect, starts, expires,
+	updated, max_clicks, fallback, forward_query, no_index, cacheable, created_by, title`
 	targetColumns = `destination, fallback, starts, expires, version, max_clicks, spent, redirect, status, safety,
-	forward_query, no_index, cacheable`
+	forward_query, no_index, cacheable, needs`
 )
 
 // lengthShift leaves 60 bits for the id, which hold 62^10.
@@ -38,38 +48,89 @@ func (s *Links) place(c link.Code) int64 {
 }
 
 // scanLink reads linkColumns and then whatever else a query returns.
-func scanLink(row pgx.Row, more ...any) (l link.Link, err error) {
-	var id pgtype.UUID
-	var starts, expires, created, updated, limit, spent, version int64
-	var status, safety, redirect int16
-	err = row.Scan(append([]any{
-		&id, (*string)(&l.Key.Domain), (*string)(&l.Key.Code), (*string)(&l.Workspace), &l.Minted, &l.Destination,
-		&status, &safety, &redirect, &starts, &expires, &created, &updated, &limit, &spent, &l.Fallback,
-		&l.ForwardQuery, &l.NoIndex, &l.Cacheable, &l.CreatedBy, &l.Title, &l.Tags, &version,
-	}, more...)...)
-	if err != nil {
+func scanLink(row pgx.Row, more ...any) (link.Link, error) {
+	var l link.Link
+	fields := link.Fields()
+	numbers := make([]int64, len(fields)) // unsigned numbers and times, as the columns have them
+	into := make([]any, 0, len(fields)+4)
+	for i := range fields {
+		if fields[i].Column == "" {
+			continue
+		}
+		switch x := fields[i].Of(&l).(type) {
+		case *link.ID:
+			into = append(into, (*[16]byte)(x))
+		case *string, *bool, *[]string:
+			into = append(into, x)
+		default:
+			into = append(into, &numbers[i])
+		}
+	}
+	var needs int64
+	var extra string
+	if err := row.Scan(append(append(into, &needs, &extra), more...)...); err != nil {
 		return link.Link{}, err
 	}
-	l.ID, l.Version = id.Bytes, link.Version(version)
-	l.Status, l.Safety, l.Redirect = link.Status(status), link.Safety(safety), link.Redirect(redirect)
-	l.Starts, l.Expires, l.Created, l.Updated = timeOf(starts), timeOf(expires), timeOf(created), timeOf(updated)
-	l.MaxClicks, l.Spent = uint64(limit), uint64(spent)
+	for i := range fields {
+		switch x := fields[i].Of(&l).(type) {
+		case *uint8:
+			*x = uint8(numbers[i])
+		case *uint16:
+			*x = uint16(numbers[i])
+		case *uint64:
+			*x = uint64(numbers[i])
+		case *time.Time:
+			*x = timeOf(numbers[i])
+		}
+	}
 	if len(l.Tags) == 0 {
 		l.Tags = nil
+	}
+	if err := l.SetExtra(extra, uint64(needs)); err != nil {
+		return link.Link{}, &link.DamagedError{Key: l.Key, Workspace: l.Workspace, Err: err}
 	}
 	return l, nil
 }
 
-// scanTarget reads targetColumns.
-func scanTarget(row pgx.Row) (t link.Target, err error) {
-	var version, limit, spent int64
+// written reports whether statements set the column of a field: the counters of clicks and of
+// changes are their own business.
+func written(f *link.Field) bool { return f.Column != "" && !f.Counter && f.Column != "version" }
+
+// value is what a column stores of a field: a string, bool, int16, int64 or pgtype.UUID. Tags are
+// the text of an array, because many of them go into one statement, and an array of arrays must
+// have rows of one length.
+func value(f *link.Field, l *link.Link) any {
+	switch x := f.Of(l).(type) {
+	case *link.ID:
+		return uuid(*x)
+	case *string:
+		return *x
+	case *bool:
+		return *x
+	case *uint8:
+		return int16(*x)
+	case *uint16:
+		return int16(*x)
+	case *uint64:
+		return int64(*x)
+	case *time.Time:
+		return millis(*x)
+	case *[]string:
+		return literal(*x)
+	}
+	return nil
+}
+
+// scanTarget reads targetColumns. needs are bits of fields that the target does not show.
+func scanTarget(row pgx.Row) (t link.Target, needs uint64, err error) {
+	var version, limit, spent, bits int64
 	var status, safety, redirect int16
 	err = row.Scan(&t.Destination, &t.Fallback, &t.Starts, &t.Expires, &version, &limit, &spent, &redirect,
-		&status, &safety, &t.ForwardQuery, &t.NoIndex, &t.Cacheable)
+		&status, &safety, &t.ForwardQuery, &t.NoIndex, &t.Cacheable, &bits)
 	t.Version, t.Limited = link.Version(version), limit != 0
 	t.Exhausted = t.Limited && uint64(spent) >= uint64(limit)
 	t.Redirect, t.Status, t.Safety = link.Redirect(redirect), link.Status(status), link.Safety(safety)
-	return t, err
+	return t, uint64(bits), err
 }
 
 // normal returns l as a later Get will: of a deleted link what its tombstone keeps, and
@@ -90,15 +151,14 @@ func storable(l *link.Link) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	texts := append([]string{
-		string(l.Key.Domain), string(l.Workspace), l.Destination, l.Fallback, l.CreatedBy, l.Title,
-	}, l.Tags...)
-	for _, t := range texts {
-		if !utf8.ValidString(t) || strings.ContainsRune(t, 0) {
+	fields := link.Fields()
+	for i := range fields {
+		if t, is := value(&fields[i], l).(string); is && (!utf8.ValidString(t) || strings.ContainsRune(t, 0)) {
 			return fmt.Errorf("%w: %s: a text that is not UTF-8, or has a NUL", link.ErrInvalid, l.Key)
 		}
 	}
-	return nil
+	_, err := l.Extra()
+	return err
 }
 
 // digest stands for a destination in an index: 8 bytes, of which no stranger can make
@@ -127,8 +187,7 @@ func timeOf(ms int64) time.Time {
 
 func uuid(id link.ID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
-// literal writes an array of texts as PostgreSQL reads it: many of them go into one
-// statement, and an array of arrays must have rows of one length.
+// literal writes an array of texts as PostgreSQL reads it.
 func literal(texts []string) string {
 	if len(texts) == 0 {
 		return "{}"

@@ -115,17 +115,19 @@ func (s *Snapshot) EachLink(ctx context.Context, f func(l *link.Link)) (rows Row
 	return rows, nil
 }
 
-// columnsOf returns linkColumns as a file has them: before schema 8 links had no origin, and
-// before 9 no sum of the whole.
+// columnsOf returns linkColumns as a file has them: before schema 8 links had no origin,
+// before 9 no sum of the whole, and before 11 no extra fields.
 func columnsOf(t *tx) (string, error) {
 	known, _, err := t.number(sqlKnowsSums)
 	switch {
 	case err != nil:
 		return "", err
 	case known == 0:
-		return linkColumnsBefore + `, NULL, NULL`, nil
+		return linkColumnsBefore + `, NULL, NULL, 0, '', NULL`, nil
 	case known == 1:
-		return linkColumnsBefore + `, origin, NULL`, nil
+		return linkColumnsBefore + `, origin, NULL, 0, '', NULL`, nil
+	case known == 2:
+		return linkColumnsBefore + `, origin, whole, 0, '', NULL`, nil
 	}
 	return linkColumns, nil
 }
@@ -255,7 +257,7 @@ func mixed(c clicks.Counts) uint64 {
 const (
 	sqlDeepCheck    = `PRAGMA integrity_check(10)`
 	sqlForeignCheck = `PRAGMA foreign_key_check`
-	sqlKnowsSums    = `SELECT count(*) FROM pragma_table_info('links') WHERE name IN ('origin', 'whole')`
+	sqlKnowsSums    = `SELECT count(*) FROM pragma_table_info('links') WHERE name IN ('origin', 'whole', 'extra')`
 	sqlHiddenRows   = `SELECT count(*) FROM links WHERE n < 0 AND NOT EXISTS
 	(SELECT 1 FROM aliases WHERE aliases.domain = links.domain AND aliases.code = links.code AND aliases.n = links.n)`
 	sqlKeyDays   = `SELECT day FROM day_keys ORDER BY day`

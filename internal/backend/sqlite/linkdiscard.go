@@ -48,9 +48,11 @@ func (s *Links) discard(t *tx, k link.Key, now time.Time) (link.Link, error) {
 	if err != nil {
 		return link.Link{}, err
 	}
-	args := insertArgs(n, workspace, &l)
-	args = append(args[1:len(args)-2:len(args)-2], n) // without its number, and without the key of its alias
-	if _, err := t.exec(sqlDiscardLink, args...); err != nil {
+	args, err := rowOf(n, workspace, &l, false)
+	if err == nil {
+		_, err = t.exec(sqlDiscardLink, args...)
+	}
+	if err != nil {
 		return link.Link{}, err
 	}
 	return l, s.logChange(t, l)

@@ -93,15 +93,18 @@ func twice(f func(t *tx) error) func(t *tx) error {
 func (s *Links) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 	var target link.Target
 	err := s.read(ctx, twice(func(t *tx) error {
+		var needs uint64
 		found, err := s.find(t, k, sqlTargetAt, func(row []driver.Value) (bool, error) {
-			key, got, err := scanTarget(row)
-			target = got
+			key, got, bits, err := scanTarget(row)
+			target, needs = got, bits
 			return key == k, err
 		})
-		if err == nil && target.Limited && found { // what is spent decides where it leads, and has no part in checksum
+		// What is spent decides where it leads, and has no part in checksum; what is needed is in extra.
+		if err == nil && (target.Limited || needs != 0) && found {
 			var l link.Link
-			_, l, found, err = s.byKey(t, k)
-			target = l.Target()
+			if _, l, found, err = s.byKey(t, k); err == nil && found {
+				target, err = l.Leads()
+			}
 		}
 		if err == nil && !found {
 			return link.ErrNotFound

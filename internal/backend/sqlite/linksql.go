@@ -7,12 +7,26 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	linkColumns       = linkColumnsBefore + `, origin, whole`
-	linkColumnsBefore = `n, (SELECT name FROM workspaces WHERE workspaces.n = links.workspace), id, domain, code, minted,
-	destination, status, safety, redirect, starts, expires, created, updated, max_clicks, spent, fallback,
-	forward_query, no_index, cacheable, created_by, title, tags, version, digest, checksum`
-	targetColumns = `domain, code, destination, fallback, starts, expires, version, max_clicks, spent,
-	redirect, status, safety, forward_query, no_index, cacheable, checksum`
+	// The columns of fields, in the order of the table of fields (a test holds it to that); the
+	// name of a workspace stands for its number.
+	fieldColumns = `id, ` + workspaceName + `, domain, code, minted, destination, status, safety, redirect, starts, expires, created, updated,
+	max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version`
+	workspaceName = `(SELECT name FROM workspaces WHERE workspaces.n = links.workspace)`
+
+	linkColumns       = linkColumnsBefore + `, origin, whole` + extraColumns
+	linkColumnsBefore = `n, ` + fieldColumns + `, digest, checksum`
+	extraColumns      = `, needs, extra, extra_sum`
+	targetColumns     = `domain, code, destination, fallback, starts, expires, version, max_clicks, spent,
+	redirect, status, safety, forward_query, no_index, cacheable, checksum, needs`
+
+	// What is written of a row, in the order of rowOf.
+	changingColumns = `destination, status, safety, redirect, starts, expires, updated, max_clicks, spent, fallback, forward_query,
+	no_index, cacheable, created_by, title, tags, version, digest, checksum, whole, needs, extra, extra_sum`
+	storedColumns = `id, workspace, domain, code, minted, destination, status, safety, redirect, starts, expires, created, updated,
+	max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version, digest, checksum, whole, needs, extra,
+	extra_sum, origin`
+	changingMarks = `?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
+	storedMarks   = changingMarks + `, ?, ?, ?, ?, ?, ?, ?`
 
 	sqlTargetAt = `SELECT ` + targetColumns + ` FROM links WHERE n = ?`
 	sqlLinkAt   = `SELECT ` + linkColumns + ` FROM links WHERE n = ?`
@@ -37,24 +51,17 @@ const (
 
 	// One statement decides a minted create: no row where neither the place, nor
 	// the id, nor the key is taken.
-	sqlInsertLink = `INSERT INTO links (n, workspace, id, domain, code, minted, destination, digest, status, safety,
-	redirect, starts, expires, created, updated, max_clicks, spent, fallback, forward_query, no_index, cacheable,
-	created_by, title, tags, version, checksum, origin, whole)
-	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	sqlInsertLink = `INSERT INTO links (` + storedColumns + `, n) SELECT ` + storedMarks + `, ?
 	WHERE NOT EXISTS (SELECT 1 FROM aliases WHERE domain = ? AND code = ?)
 	ON CONFLICT DO NOTHING`
 	sqlLastAlias   = `SELECT coalesce(max(n), -9223372036854775807 - 1) FROM links WHERE n < 0`
 	sqlInsertAlias = `INSERT INTO aliases (domain, code, n) VALUES (?, ?, ?)`
 
-	sqlUpdateLink = `UPDATE links SET destination = ?, digest = ?, status = ?, safety = ?, redirect = ?, starts = ?,
-	expires = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?, cacheable = ?,
-	created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, whole = ? WHERE n = ?`
+	sqlUpdateLink = `UPDATE links SET (` + changingColumns + `) = (` + changingMarks + `) WHERE n = ?`
 	// A move to another workspace. Others than it leave the index by age alone.
 	sqlMoveLink = `UPDATE links SET workspace = ?, origin = ? WHERE n = ?`
 	// Every column of a damaged row but its key, of which it may have none.
-	sqlDiscardLink = `UPDATE links SET workspace = ?, id = ?, domain = ?, code = ?, minted = ?, destination = ?, digest = ?, status = ?, safety = ?,
-	redirect = ?, starts = ?, expires = ?, created = ?, updated = ?, max_clicks = ?, spent = ?, fallback = ?, forward_query = ?, no_index = ?,
-	cacheable = ?, created_by = ?, title = ?, tags = ?, version = ?, checksum = ?, origin = ?, whole = ? WHERE n = ?`
+	sqlDiscardLink = `UPDATE links SET (` + storedColumns + `) = (` + storedMarks + `) WHERE n = ?`
 	sqlUpdateSpent = `UPDATE links SET spent = ?, whole = ? WHERE n = ?`
 
 	sqlInsertChange = `INSERT INTO changes (domain, code, version) VALUES (?, ?, ?)`

@@ -38,7 +38,7 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 		return link.Link{}, err
 	}
 	if n, ok := s.place(l.Key.Code); ok && l.Minted {
-		if changed, err := t.exec(sqlInsertLink, insertArgs(n, workspace, &l)...); err != nil || changed == 1 {
+		if changed, err := insert(t, n, workspace, &l); err != nil || changed == 1 {
 			s.note(l.ID)
 			return l, err
 		}
@@ -88,11 +88,11 @@ func (s *Links) insertAlias(t *tx, workspace int64, l *link.Link) (inserted bool
 	}
 	changed, last := int64(0), s.lastAlias
 	if last != 0 {
-		changed, err = t.exec(sqlInsertLink, insertArgs(last+1, workspace, l)...)
+		changed, err = insert(t, last+1, workspace, l)
 	}
 	if err == nil && changed == 0 { // perhaps for the row, which another process took
 		if last, _, err = t.number(sqlLastAlias); err == nil && last != s.lastAlias {
-			changed, err = t.exec(sqlInsertLink, insertArgs(last+1, workspace, l)...)
+			changed, err = insert(t, last+1, workspace, l)
 		}
 	}
 	if err != nil || changed == 0 {
@@ -101,6 +101,15 @@ func (s *Links) insertAlias(t *tx, workspace int64, l *link.Link) (inserted bool
 	s.lastAlias = last + 1
 	_, err = t.exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), s.lastAlias)
 	return true, err
+}
+
+// insert inserts the row n, unless it, the id or the key is taken.
+func insert(t *tx, n, workspace int64, l *link.Link) (changed int64, err error) {
+	args, err := rowOf(n, workspace, l, false)
+	if err != nil {
+		return 0, err
+	}
+	return t.exec(sqlInsertLink, append(args, string(l.Key.Domain), string(l.Key.Code))...)
 }
 
 // met says what kept l from being inserted: itself, another link of its key, or another key of
@@ -196,7 +205,11 @@ func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
 			return link.Link{}, err
 		}
 	}
-	if _, err := t.exec(sqlUpdateLink, updateArgs(n, &l)...); err != nil {
+	args, err := rowOf(n, 0, &l, true)
+	if err == nil {
+		_, err = t.exec(sqlUpdateLink, args...)
+	}
+	if err != nil {
 		return link.Link{}, err
 	}
 	return l, s.logChange(t, l)

@@ -18,15 +18,20 @@ import (
 // that flipped on the disk gives an error instead of a wrong redirect: CRC-32 finds
 // every error of one bit and every burst of up to 32. The counter spent is left
 // out, because a redirect reads it of few links. What no change of a link changes has a sum
-// of its own, origin, which says whose a link is that is damaged otherwise; and whole covers
-// every column and the row's place. A redirect reads neither. Older releases go on without
-// both: what they change loses whole by a trigger.
+// of its own, origin, which says whose a link is that is damaged otherwise; whole covers
+// every column of a field and the row's place, and extra_sum those of the fields without a
+// column of their own. A redirect reads none of these. Older releases go on without them: what
+// they change loses whole by a trigger.
+//
+// The upper half of checksum is its version. The first covers no needs, and is what older
+// releases write and read; a link that needs what they do not know has the second, which they
+// take for damage and answer with 503.
 
 // scanner reads the columns of a row in order. The first column of another type than
 // asked for makes it bad; SQLite's STRICT tables allow none, so that is damage.
 type scanner struct {
-	row []driver.Value
-	bad bool
+	row          []driver.Value
+	bad, badTags bool
 }
 
 func next[T any](s *scanner) T {
@@ -91,26 +96,16 @@ type rowState struct {
 func readLink(row []driver.Value) (n int64, l link.Link, state rowState) {
 	s := scanner{row: row}
 	n = s.int()
-	workspace, named := s.maybe() // no redirect asks for it
-	l.Workspace = link.WorkspaceID(workspace)
-	copy(l.ID[:], next[[]byte](&s))
-	l.Key = link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
-	l.Minted = s.bool()
-	l.Destination = s.text()
-	l.Status, l.Safety, l.Redirect = link.Status(s.int()), link.Safety(s.int()), link.Redirect(s.int())
-	l.Starts, l.Expires, l.Created, l.Updated = s.time(), s.time(), s.time(), s.time()
-	l.MaxClicks, l.Spent = uint64(s.int()), uint64(s.int())
-	l.Fallback = s.text()
-	l.ForwardQuery, l.NoIndex, l.Cacheable = s.bool(), s.bool(), s.bool()
-	l.CreatedBy, l.Title = s.text(), s.text()
-	tags, ok := parseTags(s.text())
-	l.Tags = tags
-	l.Version = link.Version(s.int())
+	named := s.fields(&l)
 	hash, sum := s.int(), s.int()
 	first, bears := s.optional()
 	all, summed := s.optional()
-	state.serves = !s.bad && sum == checksum(l.Key, l.Target(), l.MaxClicks)
-	state.whole = ok && named && hash == digest(l.Destination) && (!summed || all == whole(n, &l))
+	needs, extra := uint64(s.int()), s.text()
+	also, extended := s.optional()
+	known := link.Later{Needs: needs, Members: extra} == link.Later{} && !extended || extended && also == extraSum(n, &l, needs, extra)
+	known = known && l.SetExtra(extra, needs) == nil
+	state.serves = !s.bad && sum == checksum(l.Key, l.Target(), l.MaxClicks, needs) && (needs == 0 || known)
+	state.whole = !s.badTags && known && named && hash == digest(l.Destination) && (!summed || all == whole(n, &l))
 	state.owned = named && first == origin(&l)
 	if !bears {
 		state.owned = state.serves && state.whole
@@ -118,23 +113,91 @@ func readLink(row []driver.Value) (n int64, l link.Link, state rowState) {
 	return n, l, state
 }
 
-// whole covers every column of a link, and where it lies; digest follows from destination.
+// fields reads the columns of the fields of a link. named is false when its workspace is
+// missing, for which no redirect asks.
+func (s *scanner) fields(l *link.Link) (named bool) {
+	fields := link.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Column == "" {
+			continue
+		}
+		switch x := f.Of(l).(type) {
+		case *link.ID:
+			copy(x[:], next[[]byte](s))
+		case *string:
+			if x == (*string)(&l.Workspace) {
+				*x, named = s.maybe()
+				continue
+			}
+			*x = s.text()
+		case *bool:
+			*x = s.bool()
+		case *uint8:
+			*x = uint8(s.int())
+		case *uint16:
+			*x = uint16(s.int())
+		case *uint64:
+			*x = uint64(s.int())
+		case *time.Time:
+			*x = s.time()
+		case *[]string:
+			tags, ok := parseTags(s.text())
+			*x, s.badTags = tags, s.badTags || !ok
+		}
+	}
+	return named
+}
+
+// whole covers the number and the fields of a row: first the numbers, then the texts.
 func whole(n int64, l *link.Link) int64 {
 	b := append(make([]byte, 0, 256), l.ID[:]...)
-	for _, number := range [...]uint64{
-		uint64(n), uint64(bit(l.Minted)), uint64(l.Status), uint64(l.Safety), uint64(l.Redirect), uint64(millis(l.Starts)), uint64(millis(l.Expires)),
-		uint64(millis(l.Created)), uint64(millis(l.Updated)), l.MaxClicks, l.Spent,
-		uint64(bit(l.ForwardQuery)), uint64(bit(l.NoIndex)), uint64(bit(l.Cacheable)), uint64(l.Version),
-	} {
-		b = binary.LittleEndian.AppendUint64(b, number)
+	b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	fields := link.Fields()
+	for i := range fields {
+		if number, is := value(&fields[i], l).(int64); is {
+			b = binary.LittleEndian.AppendUint64(b, uint64(number))
+		}
 	}
-	texts := [...]string{
-		string(l.Workspace), string(l.Key.Domain), string(l.Key.Code), l.Destination, l.Fallback, l.CreatedBy, l.Title, formatTags(l.Tags),
-	}
-	for _, text := range texts {
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	for i := range fields {
+		if text, is := value(&fields[i], l).(string); is {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
 	}
 	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+}
+
+// value is what a row stores of a field: int64, string or []byte; nil = it has no column.
+func value(f *link.Field, l *link.Link) any {
+	if f.Column == "" {
+		return nil
+	}
+	switch x := f.Of(l).(type) {
+	case *link.ID:
+		return x[:]
+	case *string:
+		return *x
+	case *bool:
+		return bit(*x)
+	case *uint8:
+		return int64(*x)
+	case *uint16:
+		return int64(*x)
+	case *uint64:
+		return int64(*x)
+	case *time.Time:
+		return millis(*x)
+	case *[]string:
+		return formatTags(*x)
+	}
+	return nil
+}
+
+// extraSum covers the fields without a column, and whose they are.
+func extraSum(n int64, l *link.Link, needs uint64, extra string) int64 {
+	b := append(make([]byte, 0, 64), l.ID[:]...)
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, uint64(n)), needs)
+	return int64(int32(crc32.Checksum(append(b, extra...), crc32.MakeTable(crc32.Castagnoli))))
 }
 
 // origin covers what says whose a link is: key, workspace, id and time of creation.
@@ -147,46 +210,58 @@ func origin(l *link.Link) int64 {
 	return int64(int32(crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
 }
 
-// scanTarget reads targetColumns and checks the checksum.
-func scanTarget(row []driver.Value) (link.Key, link.Target, error) {
+// scanTarget reads targetColumns and checks the checksum. needs are bits of fields that the
+// target does not show.
+func scanTarget(row []driver.Value) (k link.Key, t link.Target, needs uint64, err error) {
 	s := scanner{row: row}
-	k := link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
-	t := link.Target{Destination: s.text(), Fallback: s.text(), Starts: s.int(), Expires: s.int(), Version: link.Version(s.int())}
+	k = link.Key{Domain: link.Domain(s.text()), Code: link.Code(s.text())}
+	t = link.Target{Destination: s.text(), Fallback: s.text(), Starts: s.int(), Expires: s.int(), Version: link.Version(s.int())}
 	limit, spent := uint64(s.int()), uint64(s.int())
 	t.Limited, t.Exhausted = limit > 0, limit > 0 && spent >= limit
 	t.Redirect, t.Status, t.Safety = link.Redirect(s.int()), link.Status(s.int()), link.Safety(s.int())
 	t.ForwardQuery, t.NoIndex, t.Cacheable = s.bool(), s.bool(), s.bool()
 	sum := s.int()
-	if s.bad || sum != checksum(k, t, limit) {
-		return link.Key{}, link.Target{}, &link.DamagedError{Key: k, Err: fmt.Errorf("its row does not say where it leads: %w", ErrCorrupt)}
+	needs = uint64(s.int())
+	if s.bad || sum != checksum(k, t, limit, needs) {
+		return link.Key{}, link.Target{}, 0, &link.DamagedError{Key: k, Err: fmt.Errorf("its row does not say where it leads: %w", ErrCorrupt)}
 	}
-	return k, t, nil
+	return k, t, needs, nil
 }
 
-// insertArgs are the arguments of sqlInsertLink.
-func insertArgs(n, workspace int64, l *link.Link) []any {
-	return []any{
-		n, workspace, l.ID[:], string(l.Key.Domain), string(l.Key.Code), bit(l.Minted),
-		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
-		millis(l.Starts), millis(l.Expires), millis(l.Created), millis(l.Updated),
-		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
-		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), origin(l), whole(n, l),
-		string(l.Key.Domain), string(l.Key.Code),
+// rowOf returns what the row n keeps of l, whose workspace has a number.
+func rowOf(n, workspace int64, l *link.Link, changing bool) ([]any, error) {
+	extra, err := l.Extra()
+	if err != nil {
+		return nil, err
 	}
+	needs := l.Needs()
+	var also any // NULL
+	if needs != 0 || extra != "" {
+		also = extraSum(n, l, needs, extra)
+	}
+	args := make([]any, 0, 36)
+	fields := link.Fields()
+	for i := range fields {
+		f := &fields[i]
+		switch {
+		case f.Column == "" || changing && f.Fixed:
+		case f.Of(l) == any((*string)(&l.Workspace)):
+			if !changing {
+				args = append(args, workspace)
+			}
+		default:
+			args = append(args, value(f, l))
+		}
+	}
+	args = append(args, digest(l.Destination), checksum(l.Key, l.Target(), l.MaxClicks, needs), whole(n, l), int64(needs), extra, also)
+	if !changing {
+		args = append(args, origin(l))
+	}
+	return append(args, n), nil
 }
 
-// updateArgs are the arguments of sqlUpdateLink.
-func updateArgs(n int64, l *link.Link) []any {
-	return []any{
-		l.Destination, digest(l.Destination), int64(l.Status), int64(l.Safety), int64(l.Redirect),
-		millis(l.Starts), millis(l.Expires), millis(l.Updated),
-		int64(l.MaxClicks), int64(l.Spent), l.Fallback, bit(l.ForwardQuery), bit(l.NoIndex), bit(l.Cacheable),
-		l.CreatedBy, l.Title, formatTags(l.Tags), int64(l.Version), checksum(l.Key, l.Target(), l.MaxClicks), whole(n, l), n,
-	}
-}
-
-// checksum covers the key and the target but Exhausted, and the bound behind Limited.
-func checksum(k link.Key, t link.Target, maxClicks uint64) int64 {
+// checksum covers the key and the target but Exhausted, the bound behind Limited, and needs.
+func checksum(k link.Key, t link.Target, maxClicks, needs uint64) int64 {
 	table, sum := crc32.MakeTable(crc32.Castagnoli), uint32(0)
 	// What is summed up escapes, so the texts are not copied and the buffer is small.
 	b := make([]byte, 0, 64)
@@ -201,6 +276,10 @@ func checksum(k link.Key, t link.Target, maxClicks uint64) int64 {
 	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(t.Redirect))
 	b = append(b, byte(t.Status), byte(t.Safety), byte(bit(t.ForwardQuery)), byte(bit(t.NoIndex)), byte(bit(t.Cacheable)))
+	if needs != 0 {
+		const second = 2 << 32
+		return second | int64(crc32.Update(sum, table, binary.LittleEndian.AppendUint64(b, needs)))
+	}
 	// Signed, because SQLite stores small magnitudes shorter.
 	return int64(int32(crc32.Update(sum, table, b)))
 }

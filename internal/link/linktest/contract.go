@@ -40,7 +40,52 @@ func extreme() link.Link {
 	l.Expires = time.Date(9999, 12, 31, 23, 59, 59, int(999*time.Millisecond), time.UTC)
 	l.MaxClicks = math.MaxUint64
 	l.ForwardQuery, l.NoIndex, l.Cacheable = true, true, true
+	l.Later.Members = `{"":[{}],"note":"ü\u0000\"","when":1.50}`
 	return l
+}
+
+// later is what a release to come stores with a link: this one keeps it, but for a tombstone,
+// and does not say where a link leads that needs what it does not know.
+func later(t *testing.T, h Harness) {
+	for name, kept := range map[string]link.Later{
+		"needs":          {Needs: 1 << 63},
+		"fields":         {Members: `{"note":"a note"}`},
+		"needs a field":  {Needs: 3, Members: `{"password":"a hash"}`},
+		"another format": {Needs: 4, Members: `{"note":["a","b"],"v":9}`},
+	} {
+		stores := handles(t, h)
+		l := sample(1, "Ab3dEf7")
+		l.Minted, l.Later = true, kept
+		l = mustCreate(t, stores[0], l)
+		l.Title = "changed"
+		l = mustReplace(t, stores[0], l)
+		if got := mustGet(t, stores[1], l.Key); got.Later != kept || got.Title != "changed" {
+			t.Errorf("%s: %+v became %+v of %q", name, kept, got.Later, got.Title)
+		}
+		var newer *link.NewerError
+		switch target, err := stores[1].Lookup(t.Context(), l.Key); {
+		case kept.Needs == 0:
+			if diff := cmp.Diff(l.Target(), target); h.Features.MaxLag == 0 && diff != "" {
+				t.Errorf("%s: looked up %v (-want +got):\n%s", name, err, diff)
+			}
+		case !errors.As(err, &newer) || newer.Needs != kept.Needs || newer.Key.Code != l.Key.Code || !errors.Is(err, link.ErrUnavailable):
+			t.Errorf("%s: looked up %+v, %v", name, target, err)
+		}
+		mustReplace(t, stores[0], l.Tombstone(l.Updated))
+		if got := mustGet(t, stores[1], l.Key); got.Later != (link.Later{}) {
+			t.Errorf("%s: a tombstone has %+v", name, got.Later)
+		}
+		if target, err := settledLookup(t, h, stores[1], l.Key, func(t link.Target) bool { return t.Status == link.Deleted }); err != nil || target.Status != link.Deleted {
+			t.Errorf("%s: a tombstone answers %+v, %v", name, target, err)
+		}
+	}
+	for _, bad := range []link.Later{{Members: "{"}, {Members: `"` + strings.Repeat("x", link.MaxExtra) + `"`}} {
+		l := sample(2, "0")
+		l.Later = bad
+		if _, err := h.Open(t).Create(t.Context(), l); !errors.Is(err, link.ErrInvalid) {
+			t.Errorf("create with %.10s: %v", bad.Members, err)
+		}
+	}
 }
 
 func roundTrip(t *testing.T, h Harness) {

@@ -55,7 +55,10 @@ func (m *Memory) ready(ctx context.Context, op string) error {
 // Lookup implements link.Store.
 func (m *Memory) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 	l, err := m.Get(ctx, k)
-	return l.Target(), err
+	if err != nil {
+		return link.Target{}, err
+	}
+	return l.Leads()
 }
 
 // Get implements link.Store.

@@ -51,6 +51,7 @@ func Run(t *testing.T, h Harness) {
 		{"8 context", contexts},
 		{"9 model", modelRuns},
 		{"10 size", size},
+		{"11 later releases", later},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, h) })
 	}

@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"curt/internal/link"
+)
+
+// TestColumnsFollowTheTable: every statement names the columns in the order in which values of
+// them are given and read.
+func TestColumnsFollowTheTable(t *testing.T) {
+	var read, create, changing []string
+	fields := link.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Column == "" {
+			continue
+		}
+		read = append(read, f.Column)
+		if written(f) {
+			create = append(create, f.Column)
+		}
+		if written(f) && !f.Fixed {
+			changing = append(changing, f.Column)
+		}
+	}
+	follow := []string{"digest", "needs", "extra"}
+	for name, c := range map[string]struct {
+		columns string
+		want    []string
+	}{
+		"read":     {linkColumns, append(read, "needs", "extra")},
+		"create":   {createColumns + ", tags", append(slices.Clone(follow), create...)},
+		"changing": {changingColumns + ", tags", append(slices.Clone(follow), changing...)},
+	} {
+		got := strings.FieldsFunc(c.columns, func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
