@@ -188,7 +188,7 @@ func (h *Header) record(cells []string) (r Record, err error) {
 			other = codeOf(cell)
 			continue
 		}
-		if err := r.set(field, cell); err != nil {
+		if err := r.read(field, cell); err != nil {
 			return r, err
 		}
 	}

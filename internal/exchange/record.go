@@ -3,8 +3,11 @@ package exchange
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"curt/internal/link"
@@ -46,13 +49,64 @@ func safeties() []string { return []string{"", "clean", "warn", "quarantined", "
 
 // RecordOf returns a link as text.
 func RecordOf(l link.Link) Record {
-	return Record{
-		ID: l.ID.String(), Domain: string(l.Key.Domain), Code: string(l.Key.Code), LongURL: l.Destination,
-		Title: l.Title, Tags: l.Tags, Workspace: string(l.Workspace), CreatedBy: l.CreatedBy,
-		Status: named(statuses(), int(l.Status)), Safety: named(safeties(), int(l.Safety)), Redirect: int(l.Redirect),
-		Starts: optional(l.Starts), Expires: optional(l.Expires), MaxClicks: l.MaxClicks, Spent: l.Spent, Fallback: l.Fallback,
-		ForwardQuery: l.ForwardQuery, NoIndex: l.NoIndex, Cacheable: l.Cacheable,
-		Created: optional(l.Created), Updated: optional(l.Updated), Version: uint64(l.Version),
+	var r Record
+	for _, m := range members() {
+		switch to, from := m.of(&r), m.stored.Of(&l); from := from.(type) {
+		case *link.ID:
+			set(to, from.String())
+		case *uint8:
+			set(to, named(m.names(), int(*from)))
+		case *uint16:
+			set(to, int(*from))
+		case *time.Time:
+			set(to, optional(*from))
+		case *string:
+			set(to, *from)
+		case *bool:
+			set(to, *from)
+		case *uint64:
+			set(to, *from)
+		case *[]string:
+			set(to, *from)
+		}
+	}
+	return r
+}
+
+// member is a field of a Record, which holds a field of a link by the same name.
+type member struct {
+	name   string
+	at     int
+	stored *link.Field
+}
+
+// members are those of a Record in order, which is that of the columns of a CSV export.
+var members = sync.OnceValue(func() (all []member) {
+	record, stored := reflect.TypeFor[Record](), link.Fields()
+	for i := range record.NumField() {
+		name, _, _ := strings.Cut(record.Field(i).Tag.Get("json"), ",")
+		if at := slices.IndexFunc(stored, func(f link.Field) bool { return f.Name == name }); at >= 0 {
+			all = append(all, member{name, i, &stored[at]})
+		}
+	}
+	return all
+})
+
+// of returns a pointer to the member.
+func (m member) of(r *Record) any { return reflect.ValueOf(r).Elem().Field(m.at).Addr().Interface() }
+
+// names are the texts of a stored number; the index is the number.
+func (m member) names() []string {
+	if m.name == "status" {
+		return statuses()
+	}
+	return safeties()
+}
+
+// set sets what a pointer leads to, whose type is known by that of the field.
+func set[T any](to any, value T) {
+	if p, ok := to.(*T); ok {
+		*p = value
 	}
 }
 
@@ -83,21 +137,33 @@ func (r *Record) Link() (link.Link, error) {
 	if err != nil {
 		return link.Link{}, fmt.Errorf("id: %w", err)
 	}
-	status, known := numbered(statuses(), r.Status)
-	safety, safe := numbered(safeties(), r.Safety)
-	if !known || !safe {
-		return link.Link{}, fmt.Errorf("status or safety: %w", link.ErrInvalid)
-	}
 	if r.Redirect < 0 || r.Redirect > 999 || r.Version == 0 {
 		return link.Link{}, fmt.Errorf("redirect_status or version: %w", link.ErrInvalid)
 	}
-	l := link.Link{
-		ID: id, Key: link.Key{Domain: link.Domain(r.Domain), Code: link.Code(r.Code)}, Destination: r.LongURL,
-		Title: r.Title, Tags: r.Tags, Workspace: link.WorkspaceID(r.Workspace), CreatedBy: r.CreatedBy,
-		Status: link.Status(status), Safety: link.Safety(safety), Redirect: link.Redirect(r.Redirect),
-		Starts: given(r.Starts), Expires: given(r.Expires), MaxClicks: r.MaxClicks, Spent: r.Spent, Fallback: r.Fallback,
-		ForwardQuery: r.ForwardQuery, NoIndex: r.NoIndex, Cacheable: r.Cacheable,
-		Created: given(r.Created), Updated: given(r.Updated), Version: link.Version(r.Version),
+	var l link.Link
+	for _, m := range members() {
+		switch from, to := m.of(r), m.stored.Of(&l); to := to.(type) {
+		case *link.ID:
+			*to = id
+		case *uint8:
+			n, known := numbered(m.names(), *from.(*string))
+			if !known {
+				return link.Link{}, fmt.Errorf("%s: %w", m.name, link.ErrInvalid)
+			}
+			*to = uint8(n)
+		case *uint16:
+			*to = uint16(*from.(*int))
+		case *time.Time:
+			*to = given(*from.(**time.Time))
+		case *string:
+			*to = *from.(*string)
+		case *bool:
+			*to = *from.(*bool)
+		case *uint64:
+			*to = *from.(*uint64)
+		case *[]string:
+			*to = *from.(*[]string)
+		}
 	}
 	return l, l.Validate()
 }
@@ -119,23 +185,32 @@ func given(t *time.Time) time.Time {
 }
 
 // Columns are the names of the columns of a CSV export, in order.
-func Columns() []string {
-	return []string{
-		"id", "domain", "short_code", "long_url", "title", "tags", "workspace_id", "created_by", "status", "safety",
-		"redirect_status", "starts_at", "expires_at", "max_clicks", "clicks_spent", "fallback_url", "forward_query",
-		"noindex", "cacheable", "created_at", "updated_at", "version",
+func Columns() (names []string) {
+	for _, m := range members() {
+		names = append(names, m.name)
 	}
+	return names
 }
 
 // Cells are the values of Columns, made harmless for spreadsheets, which reading takes back.
-func (r *Record) Cells() []string {
-	cells := []string{
-		r.ID, r.Domain, r.Code, r.LongURL, r.Title, strings.Join(r.Tags, ","), r.Workspace, r.CreatedBy, r.Status, r.Safety,
-		strconv.Itoa(r.Redirect), stamp(r.Starts), stamp(r.Expires), number(r.MaxClicks), number(r.Spent), r.Fallback,
-		flag(r.ForwardQuery), flag(r.NoIndex), flag(r.Cacheable), stamp(r.Created), stamp(r.Updated), number(r.Version),
-	}
-	for i, c := range cells {
-		cells[i] = Harmless(c)
+func (r *Record) Cells() (cells []string) {
+	for _, m := range members() {
+		var cell string
+		switch v := m.of(r).(type) {
+		case *string:
+			cell = *v
+		case *int:
+			cell = strconv.Itoa(*v)
+		case **time.Time:
+			cell = stamp(*v)
+		case *uint64:
+			cell = number(*v)
+		case *bool:
+			cell = flag(*v)
+		case *[]string:
+			cell = strings.Join(*v, ",")
+		}
+		cells = append(cells, Harmless(cell))
 	}
 	return cells
 }
@@ -161,72 +236,47 @@ func flag(b bool) string {
 	return ""
 }
 
-// set puts the text of a cell into the field that a column stands for.
-func (r *Record) set(field, cell string) (err error) {
-	switch field {
-	case "id":
-		r.ID = cell
-	case "domain":
-		r.Domain = cell
-	case "short_code":
-		r.Code = cell
-	case "long_url":
-		r.LongURL = cell
-	case "title":
-		r.Title = cell
-	case "tags":
-		r.Tags = splitTags(cell)
-	case "workspace_id":
-		r.Workspace = cell
-	case "created_by":
-		r.CreatedBy = cell
-	case "status":
-		r.Status = cell
-	case "safety":
-		r.Safety = cell
-	case "fallback_url":
-		r.Fallback = cell
-	default:
-		err = r.setParsed(field, cell)
+// read puts the text of a cell into the member that a column stands for.
+func (r *Record) read(name, cell string) (err error) {
+	all := members()
+	at := slices.IndexFunc(all, func(m member) bool { return m.name == name })
+	if at < 0 {
+		return fmt.Errorf("%s is no field of a link", name)
 	}
-	return err
-}
-
-func (r *Record) setParsed(field, cell string) (err error) {
-	if cell == "" {
+	switch to := all[at].of(r).(type) {
+	case *string:
+		*to = cell
 		return nil
-	}
-	switch field {
-	case "redirect_status":
-		r.Redirect, err = strconv.Atoi(cell)
-	case "max_clicks":
-		r.MaxClicks, err = strconv.ParseUint(cell, 10, 64)
-	case "clicks_spent":
-		r.Spent, err = strconv.ParseUint(cell, 10, 64)
-	case "version":
-		r.Version, err = strconv.ParseUint(cell, 10, 64)
-	case "forward_query":
-		r.ForwardQuery, err = strconv.ParseBool(cell)
-	case "noindex":
-		r.NoIndex, err = strconv.ParseBool(cell)
-		r.Indexed = err == nil && !r.NoIndex
-	case "cacheable":
-		r.Cacheable, err = strconv.ParseBool(cell)
-	case "starts_at":
-		r.Starts, err = parseTime(cell)
-	case "expires_at":
-		r.Expires, err = parseTime(cell)
-	case "created_at":
-		r.Created, err = parseTime(cell)
-	case "updated_at":
-		r.Updated, err = parseTime(cell)
+	case *[]string:
+		*to = splitTags(cell)
+		return nil
 	default:
-		return fmt.Errorf("%s is no field of a link", field)
+		if cell != "" {
+			err = parse(to, cell)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: cannot read %q", field, shown(cell))
+		return fmt.Errorf("%s: cannot read %q", name, shown(cell))
+	}
+	if name == "noindex" && cell != "" {
+		r.Indexed = !r.NoIndex
 	}
 	return nil
+}
+
+// parse reads what is no text.
+func parse(to any, cell string) (err error) {
+	switch to := to.(type) {
+	case *int:
+		*to, err = strconv.Atoi(cell)
+	case *uint64:
+		*to, err = strconv.ParseUint(cell, 10, 64)
+	case *bool:
+		*to, err = strconv.ParseBool(cell)
+	case **time.Time:
+		*to, err = parseTime(cell)
+	}
+	return err
 }
 
 // splitTags reads "a,b", "a|b" (Shlink) and "[a, b]" (Bitly).

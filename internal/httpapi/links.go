@@ -14,31 +14,6 @@ import (
 
 const linksPath = "/api/v1/links"
 
-// LinkFields are the members that a create sets and a change may change. Defaults are
-// in words: a schema's default makes generators take an optional member for a required one.
-type LinkFields struct {
-	LongURL      opt[string]   `json:"long_url" format:"uri" maxLength:"8192" nullable:"false" doc:"Where the link leads: http or https, without control characters."`
-	StartsAt     opt[date]     `json:"starts_at" required:"false" doc:"Before it the link is unknown to visitors."`
-	ExpiresAt    opt[date]     `json:"expires_at" required:"false" doc:"From this millisecond on the link is dead. Not together with expires_in."`
-	ExpiresIn    opt[int64]    `json:"expires_in" required:"false" minimum:"1" maximum:"315619200" doc:"Seconds from now until the link is dead."`
-	Redirect     opt[int64]    `json:"redirect_status" required:"false" enum:"301,302,307,308" doc:"What visitors are redirected with. Default: 302."`
-	Title        opt[string]   `json:"title" required:"false" maxLength:"512" doc:"At most 512 bytes, without control characters."`
-	Tags         opt[[]string] `json:"tags" required:"false" maxItems:"32" maxLength:"64" uniqueItems:"true"`
-	MaxClicks    opt[int64]    `json:"max_clicks" required:"false" minimum:"1" maximum:"9007199254740991" doc:"After so many clicks the link is exhausted. HEAD, prefetches and known bots do not spend one."`
-	FallbackURL  opt[string]   `json:"fallback_url" required:"false" format:"uri" maxLength:"8192" doc:"Where an expired or exhausted link leads."`
-	ForwardQuery opt[bool]     `json:"forward_query" required:"false" doc:"The visitor's query is added to long_url. Default: false."`
-	NoIndex      opt[bool]     `json:"noindex" required:"false" doc:"Search engines are asked not to list the link. Default: true."`
-	Cacheable    opt[bool]     `json:"cacheable" required:"false" doc:"A CDN may answer for 60 s; what it answers is not counted. Default: false."`
-}
-
-func (f *LinkFields) fields() shorten.Fields {
-	return shorten.Fields{
-		LongURL: f.LongURL.Field, StartsAt: dates(f.StartsAt), ExpiresAt: dates(f.ExpiresAt), ExpiresIn: f.ExpiresIn.Field,
-		Redirect: f.Redirect.Field, Title: f.Title.Field, Tags: f.Tags.Field, MaxClicks: f.MaxClicks.Field,
-		Fallback: f.FallbackURL.Field, ForwardQuery: f.ForwardQuery.Field, NoIndex: f.NoIndex.Field, Cacheable: f.Cacheable.Field,
-	}
-}
-
 // LinkCreate is the body that asks for a link.
 type LinkCreate struct {
 	LinkFields

@@ -31,6 +31,9 @@ type Field struct {
 	Remains bool // in a tombstone
 	Counter bool // clicks change it, without a new version
 
+	On  bool // a flag that is on unless a request says otherwise
+	Max int  // of a text, in bytes
+
 	// Needs is the bit of a field of kind Answer or Secret without a column of its own. A release
 	// that does not know the bit answers 503 for a link that bears it.
 	Needs uint64
@@ -60,10 +63,10 @@ var fields = []Field{
 	{Name: "clicks_spent", Column: "spent", Kind: Record, Counter: true, Of: func(l *Link) any { return &l.Spent }},
 	{Name: "fallback_url", Column: "fallback", Kind: Answer, Of: func(l *Link) any { return &l.Fallback }},
 	{Name: "forward_query", Column: "forward_query", Kind: Answer, Of: func(l *Link) any { return &l.ForwardQuery }},
-	{Name: "noindex", Column: "no_index", Kind: Answer, Of: func(l *Link) any { return &l.NoIndex }},
+	{Name: "noindex", Column: "no_index", Kind: Answer, On: true, Of: func(l *Link) any { return &l.NoIndex }},
 	{Name: "cacheable", Column: "cacheable", Kind: Answer, Of: func(l *Link) any { return &l.Cacheable }},
 	{Name: "created_by", Column: "created_by", Kind: Record, Of: func(l *Link) any { return &l.CreatedBy }},
-	{Name: "title", Column: "title", Kind: Text, Of: func(l *Link) any { return &l.Title }},
+	{Name: "title", Column: "title", Kind: Text, Max: MaxTitle, Of: func(l *Link) any { return &l.Title }},
 	{Name: "tags", Column: "tags", Kind: Text, Of: func(l *Link) any { return &l.Tags }},
 	{Name: "version", Column: "version", Kind: Record, Remains: true, Of: func(l *Link) any { return (*uint64)(&l.Version) }},
 }

@@ -148,12 +148,17 @@ func (l Link) Validate() error {
 		return fail("redirect status")
 	case l.Destination == "" || len(l.Destination) > MaxDestination || len(l.Fallback) > MaxDestination:
 		return fail("destination")
-	case len(l.Title) > MaxTitle || len(l.Tags) > MaxTags:
-		return fail("title or tags")
+	case len(l.Tags) > MaxTags:
+		return fail("tags")
 	case len(l.Later.Members) > MaxExtra || Unknown(l.Later.Needs) != l.Later.Needs || l.Later.Members != "" && !json.Valid([]byte(l.Later.Members)):
 		return fail("fields of a later release")
 	case slices.ContainsFunc(l.Tags, func(t string) bool { return t == "" || len(t) > MaxTag }):
 		return fail("tag")
+	}
+	for i := range fields {
+		if text, is := fields[i].Of(&l).(*string); is && fields[i].Max > 0 && len(*text) > fields[i].Max {
+			return fail(fields[i].Name)
+		}
 	}
 	return nil
 }

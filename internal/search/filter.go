@@ -111,10 +111,23 @@ func wordsOf(l *link.Link) map[string]struct{} {
 	s.addHost(hostOf(l.Destination))
 	s.addHost(hostOf(l.Fallback))
 	s.add(string(l.Key.Code))
-	for _, t := range l.Tags {
+	var texts []string
+	for _, f := range link.Fields() {
+		if f.Kind != link.Text {
+			continue
+		}
+		switch x := f.Of(l).(type) {
+		case *[]string:
+			for _, t := range *x {
+				s.add(t)
+			}
+		case *string:
+			texts = append(texts, *x)
+		}
+	}
+	for _, t := range texts {
 		s.add(t)
 	}
-	s.add(l.Title)
 	s.addPath(l.Destination)
 	return s.seen
 }

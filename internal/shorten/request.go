@@ -1,7 +1,9 @@
 package shorten
 
 import (
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"curt/internal/link"
@@ -26,21 +28,49 @@ func Null[T any]() Field[T] { return Field[T]{Given: true, Null: true} }
 func (f Field[T]) set() bool { return f.Given && !f.Null }
 
 // Fields are what a create sets and a change may change, as the caller wrote
-// them: nothing is checked yet.
+// them: nothing is checked yet. The tag is the name in the API. A flag, and a text of one line,
+// has no rule of its own: the table of link.Fields says its default and its bound.
+//
+// The names in Go are part of what an idempotency key remembers a request by.
 type Fields struct {
-	LongURL      Field[string]
-	StartsAt     Field[time.Time]
-	ExpiresAt    Field[time.Time]
-	ExpiresIn    Field[int64] // seconds from now
-	Redirect     Field[int64] // HTTP status
-	Title        Field[string]
-	Tags         Field[[]string]
-	MaxClicks    Field[int64]
-	Fallback     Field[string]
-	ForwardQuery Field[bool]
-	NoIndex      Field[bool]
-	Cacheable    Field[bool]
+	LongURL      Field[string]    `field:"long_url"`
+	StartsAt     Field[time.Time] `field:"starts_at"`
+	ExpiresAt    Field[time.Time] `field:"expires_at"`
+	ExpiresIn    Field[int64]     `field:"expires_in"`      // seconds from now
+	Redirect     Field[int64]     `field:"redirect_status"` // HTTP status
+	Title        Field[string]    `field:"title"`
+	Tags         Field[[]string]  `field:"tags"`
+	MaxClicks    Field[int64]     `field:"max_clicks"`
+	Fallback     Field[string]    `field:"fallback_url"`
+	ForwardQuery Field[bool]      `field:"forward_query"`
+	NoIndex      Field[bool]      `field:"noindex"`
+	Cacheable    Field[bool]      `field:"cacheable"`
 }
+
+// plain is a flag or a text of a request, and the field of a link that it sets.
+type plain struct {
+	member int
+	stored *link.Field
+}
+
+var plains = sync.OnceValue(func() (all []plain) {
+	members, stored := reflect.TypeFor[Fields](), link.Fields()
+	for i := range members.NumField() {
+		name := members.Field(i).Tag.Get("field")
+		at := slices.IndexFunc(stored, func(f link.Field) bool { return f.Name == name })
+		if at < 0 {
+			continue
+		}
+		_, flag := stored[at].Of(new(link.Link)).(*bool)
+		if flag || stored[at].Max > 0 {
+			all = append(all, plain{i, &stored[at]})
+		}
+	}
+	return all
+})
+
+// of returns a pointer to the member.
+func (p plain) of(f *Fields) any { return reflect.ValueOf(f).Elem().Field(p.member).Addr().Interface() }
 
 // Request asks for a new link.
 type Request struct {
@@ -75,13 +105,7 @@ type Change struct {
 }
 
 // empty reports whether nothing is asked for.
-func (c Change) empty() bool {
-	f := c.Fields
-	return !c.Status.Given && !f.LongURL.Given && !f.StartsAt.Given && !f.ExpiresAt.Given &&
-		!f.ExpiresIn.Given && !f.Redirect.Given && !f.Title.Given && !f.Tags.Given &&
-		!f.MaxClicks.Given && !f.Fallback.Given && !f.ForwardQuery.Given &&
-		!f.NoIndex.Given && !f.Cacheable.Given
-}
+func (c Change) empty() bool { return reflect.ValueOf(c).IsZero() }
 
 // Match is the versions of a link that a caller accepts: the If-Match of HTTP.
 // The zero Match accepts any.

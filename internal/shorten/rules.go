@@ -32,7 +32,10 @@ func (c *Creator) apply(now time.Time, l *link.Link, f *Fields) error {
 	if err := applyTimes(now, l, f); err != nil {
 		return err
 	}
-	if err := applyText(l, f); err != nil {
+	if err := applyPlain(l, f); err != nil {
+		return err
+	}
+	if err := applyTags(l, f); err != nil {
 		return err
 	}
 	if err := applyAnswer(l, f); err != nil {
@@ -122,13 +125,29 @@ func applyTimes(now time.Time, l *link.Link, f *Fields) error {
 	return nil
 }
 
-func applyText(l *link.Link, f *Fields) error {
-	if f.Title.Given {
-		if len(f.Title.Value) > link.MaxTitle || !printable(f.Title.Value) {
-			return invalid("title", "want at most %d bytes of text without control characters", link.MaxTitle)
+// applyPlain writes the flags and texts that are given; null brings a default back.
+func applyPlain(l *link.Link, f *Fields) error {
+	for _, p := range plains() {
+		switch to := p.stored.Of(l).(type) {
+		case *bool:
+			if given, ok := p.of(f).(*Field[bool]); ok && given.Given {
+				*to = given.Value || given.Null && p.stored.On
+			}
+		case *string:
+			given, ok := p.of(f).(*Field[string])
+			switch {
+			case !ok || !given.Given:
+			case len(given.Value) > p.stored.Max || !printable(given.Value):
+				return invalid(p.stored.Name, "want at most %d bytes of text without control characters", p.stored.Max)
+			default:
+				*to = given.Value
+			}
 		}
-		l.Title = f.Title.Value
 	}
+	return nil
+}
+
+func applyTags(l *link.Link, f *Fields) error {
 	if !f.Tags.Given {
 		return nil
 	}
@@ -176,18 +195,5 @@ func applyAnswer(l *link.Link, f *Fields) error {
 		}
 		l.MaxClicks = uint64(f.MaxClicks.Value)
 	}
-	applyFlag(&l.ForwardQuery, f.ForwardQuery, false)
-	applyFlag(&l.NoIndex, f.NoIndex, true)
-	applyFlag(&l.Cacheable, f.Cacheable, false)
 	return nil
-}
-
-// applyFlag writes a given flag; null brings its default back.
-func applyFlag(flag *bool, f Field[bool], otherwise bool) {
-	switch {
-	case f.Null:
-		*flag = otherwise
-	case f.Given:
-		*flag = f.Value
-	}
 }
