@@ -72,9 +72,9 @@ $(TOOLS)/syft-v%:
 $(VULNCHECK):
 	$(call go_install,golang.org/x/vuln/cmd/govulncheck)
 
-api: ## after the handlers changed: write examples, api/openapi.yaml and docs/permissions.md anew
+api: ## after the handlers changed: write examples, api/openapi.yaml, client/types.go and docs/permissions.md anew
 	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
-	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestPermissions' -update
+	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestClientTypesAreCommitted|TestPermissions' -update
 
 docs: ## write docs/configuration.md anew, after a setting changed
 	$(GO) test ./internal/config -run TestDocument -update

@@ -5,57 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 )
-
-// NewLink asks for a link. Only LongURL is needed; zero fields are not sent.
-type NewLink struct {
-	LongURL        string     `json:"long_url"`
-	CustomAlias    string     `json:"custom_alias,omitempty"`
-	Domain         string     `json:"domain,omitempty"`
-	StartsAt       *time.Time `json:"starts_at,omitempty"`
-	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
-	ExpiresIn      int64      `json:"expires_in,omitempty"` // seconds; not together with ExpiresAt
-	RedirectStatus int        `json:"redirect_status,omitempty"`
-	Title          string     `json:"title,omitempty"`
-	Tags           []string   `json:"tags,omitempty"`
-	MaxClicks      uint64     `json:"max_clicks,omitempty"`
-	FallbackURL    string     `json:"fallback_url,omitempty"`
-	ForwardQuery   bool       `json:"forward_query,omitempty"`
-	NoIndex        *bool      `json:"noindex,omitempty"` // nil = the server's choice, which is true
-	Cacheable      bool       `json:"cacheable,omitempty"`
-	Dedupe         *bool      `json:"dedupe,omitempty"` // take an existing link that does the same; nil = as the server does
-}
-
-// Link is a link as the server describes it.
-type Link struct {
-	ID             string     `json:"id"`
-	Domain         string     `json:"domain"`
-	ShortCode      string     `json:"short_code"`
-	ShortURL       string     `json:"short_url"`
-	LongURL        string     `json:"long_url"`
-	DisplayURL     string     `json:"display_url"`
-	Title          string     `json:"title"`
-	Tags           []string   `json:"tags"`
-	WorkspaceID    string     `json:"workspace_id"`
-	CreatedBy      string     `json:"created_by"`
-	Status         string     `json:"status"`
-	Safety         string     `json:"safety"`
-	State          string     `json:"state"`
-	RedirectStatus int        `json:"redirect_status"`
-	StartsAt       *time.Time `json:"starts_at"`
-	ExpiresAt      *time.Time `json:"expires_at"`
-	MaxClicks      *uint64    `json:"max_clicks"`
-	ClicksLeft     *uint64    `json:"clicks_left"`
-	FallbackURL    *string    `json:"fallback_url"`
-	ForwardQuery   bool       `json:"forward_query"`
-	NoIndex        bool       `json:"noindex"`
-	Cacheable      bool       `json:"cacheable"`
-	Clicks         *uint64    `json:"clicks"` // nil while the statistics cannot be asked
-	CreatedAt      time.Time  `json:"created_at"`
-	UpdatedAt      time.Time  `json:"updated_at"`
-	Version        uint64     `json:"version"`
-}
 
 // Page is one page of a list; NextCursor is empty at its end.
 type Page struct {

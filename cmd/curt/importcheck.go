@@ -65,24 +65,12 @@ func (c *checker) check(r *exchange.Record, line int) error {
 
 // rules are those of a server. What a record has not is not asked for (newLink).
 func (c *checker) rules(r *exchange.Record) error {
-	f := shorten.Fields{
-		LongURL: shorten.Value(r.LongURL), ForwardQuery: shorten.Value(r.ForwardQuery), Cacheable: shorten.Value(r.Cacheable),
-		Title: shorten.Value(r.Title), Tags: shorten.Value(append(append([]string{}, r.Tags...), c.tags...)),
+	f := shorten.Fields{LongURL: shorten.Value(r.LongURL)}
+	for name, value := range r.Values() {
+		f.Set(name, value)
 	}
-	if r.Starts != nil {
-		f.StartsAt = shorten.Value(*r.Starts)
-	}
-	if r.Expires != nil {
-		f.ExpiresAt = shorten.Value(*r.Expires)
-	}
-	if r.Redirect != 0 {
-		f.Redirect = shorten.Value(int64(r.Redirect))
-	}
-	if r.MaxClicks != 0 {
-		f.MaxClicks = shorten.Value(int64(r.MaxClicks)) // too many become negative, and are refused alike
-	}
-	if r.Fallback != "" {
-		f.Fallback = shorten.Value(r.Fallback)
+	if all := append(append([]string{}, r.Tags...), c.tags...); len(all) > 0 {
+		f.Tags = shorten.Value(all)
 	}
 	if err := shorten.CheckFields(c.now, &f); err != nil {
 		return err

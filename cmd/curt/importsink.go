@@ -44,7 +44,11 @@ func (r *remote) put(ctx context.Context, rows []exchange.Row, key string) ([]ou
 		case row.Record.Status == "deleted":
 			o.Skipped = "deleted"
 		default:
-			wanted, links = append(wanted, i), append(links, r.newLink(&row.Record))
+			l, err := r.newLink(&row.Record)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", row.Line, err)
+			}
+			wanted, links = append(wanted, i), append(links, l)
 		}
 	}
 	if len(links) == 0 {
@@ -77,20 +81,13 @@ func (r *remote) ask(ctx context.Context, key string, links []client.NewLink) ([
 	return made, err
 }
 
-func (r *remote) newLink(record *exchange.Record) client.NewLink {
-	l := client.NewLink{
-		LongURL: record.LongURL, CustomAlias: record.Code, Domain: record.Domain, StartsAt: record.Starts,
-		ExpiresAt: record.Expires, RedirectStatus: record.Redirect, Title: record.Title, MaxClicks: record.MaxClicks,
-		FallbackURL: record.Fallback, ForwardQuery: record.ForwardQuery, Cacheable: record.Cacheable,
-	}
-	if record.NoIndex || record.Indexed || record.IsWhole() { // elsewhere, what is not said is the server's choice
-		l.NoIndex = new(record.NoIndex)
-	}
+func (r *remote) newLink(record *exchange.Record) (client.NewLink, error) {
+	l, err := newLinkOf(record)
 	if l.Domain == "" {
 		l.Domain = r.domain
 	}
-	l.Tags = append(append(l.Tags, record.Tags...), r.tags...)
-	return l
+	l.Tags = append(l.Tags, r.tags...)
+	return l, err
 }
 
 // settle says what became of a row.

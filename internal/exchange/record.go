@@ -3,6 +3,7 @@ package exchange
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -213,6 +214,22 @@ func (r *Record) Cells() (cells []string) {
 		cells = append(cells, Harmless(cell))
 	}
 	return cells
+}
+
+// Values are the members that hold something, by name: string, bool, int, uint64, []string or
+// time.Time.
+func (r *Record) Values() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, m := range members() {
+			v := reflect.ValueOf(r).Elem().Field(m.at)
+			if v.IsZero() {
+				continue
+			}
+			if !yield(m.name, reflect.Indirect(v).Interface()) {
+				return
+			}
+		}
+	}
 }
 
 func stamp(t *time.Time) string {

@@ -193,7 +193,7 @@ func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req 
 		return Made{}, err
 	}
 	var made Made
-	if req.Alias.set() {
+	if req.Alias.some() {
 		made, err = c.claim(ctx, now, p, req)
 	} else {
 		made, err = c.mint(ctx, now, p, req)
@@ -281,7 +281,7 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 	if l.Key.Domain, err = c.domain(req.Domain); err != nil {
 		return link.Link{}, err
 	}
-	if req.Alias.set() {
+	if req.Alias.some() {
 		if err := c.checkAlias(req.Alias.Value); err != nil {
 			return link.Link{}, err
 		}
@@ -293,7 +293,7 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 // settleDedupe fills in whether to dedupe where the request does not say so, and
 // refuses to show a stranger's link to a caller without a key.
 func (c *Creator) settleDedupe(who auth.Caller, req *Request) error {
-	if c.dedupes && c.dedupe != nil && !req.Dedupe.set() && !req.Alias.set() && !who.IsAnonymous() {
+	if c.dedupes && c.dedupe != nil && !req.Dedupe.some() && !req.Alias.some() && !who.IsAnonymous() {
 		req.Dedupe = Value(true)
 	}
 	switch {
@@ -369,7 +369,7 @@ func (c *Creator) taken(ctx context.Context, now time.Time, l link.Link, req *Re
 // place stores a link under the code that it has, or finds the one that stands in
 // for it.
 func (c *Creator) place(ctx context.Context, now time.Time, p *proposal, req *Request) (Made, error) {
-	if !req.Dedupe.Value || req.Alias.set() || p.unclean() { // no link stands in for one that is not clean
+	if !req.Dedupe.Value || req.Alias.some() || p.unclean() { // no link stands in for one that is not clean
 		stored, err := c.insert(ctx, now, p)
 		return Made{Link: stored}, err
 	}

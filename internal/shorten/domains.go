@@ -12,7 +12,7 @@ import (
 // default domain is the zero Domain: an operator who moves to another host name
 // keeps every link.
 func (c *Creator) domain(name Field[string]) (link.Domain, error) {
-	if !name.set() {
+	if !name.some() {
 		return "", nil
 	}
 	d, ok := c.Domain(name.Value)

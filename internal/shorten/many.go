@@ -146,7 +146,7 @@ func (c *Creator) findMany(ctx context.Context, now time.Time, rows []*Row) []*R
 
 // dedupes reports whether the row may be given another link.
 func (r *Row) dedupes() bool {
-	return r.Request.Dedupe.Value && !r.Request.Alias.set() && !r.link.unclean()
+	return r.Request.Dedupe.Value && !r.Request.Alias.some() && !r.link.unclean()
 }
 
 // enterMany writes the decisions about the rows into the journal, but for those whose
@@ -155,7 +155,7 @@ func (c *Creator) enterMany(ctx context.Context, now time.Time, rows []*Row) err
 	var entering []*proposal
 	for _, r := range rows {
 		free := true
-		if r.Request.Alias.set() {
+		if r.Request.Alias.some() {
 			var err error
 			if free, err = c.free(ctx, &r.link); err != nil {
 				return err
@@ -173,7 +173,7 @@ func (c *Creator) enterMany(ctx context.Context, now time.Time, rows []*Row) err
 func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]*Row, error) {
 	entries := make([]link.Creation, len(rows))
 	for _, r := range rows {
-		if !r.Request.Alias.set() {
+		if !r.Request.Alias.some() {
 			var err error
 			r.link.Minted = c.codes.Minted()
 			if r.link.Key.Code, err = c.code(ctx, &r.need); err != nil {
@@ -196,7 +196,7 @@ func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]
 		r.Made, r.Err = Made{Link: results[i].Link, Found: results[i].Found}, results[i].Err
 		switch {
 		case !errors.Is(r.Err, link.ErrExists):
-		case r.Request.Alias.set():
+		case r.Request.Alias.some():
 			r.Made, r.Err = c.taken(ctx, now, r.link.Link, &r.Request)
 		default:
 			c.burned(r.link.Key.Code)

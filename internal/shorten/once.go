@@ -90,7 +90,7 @@ func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, re
 	if err != nil {
 		return idempotency.Record{}, nil, err
 	}
-	if !req.Alias.set() {
+	if !req.Alias.some() {
 		p.Minted = c.codes.Minted()
 		need := needOf(p.Link)
 		if p.Key.Code, err = c.code(ctx, &need); err != nil {
@@ -168,7 +168,7 @@ func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, 
 		return draft, Made{}, err
 	}
 	p.ID, p.Key, p.Minted = rec.ID, rec.Link, rec.Minted
-	if req.Alias.set() {
+	if req.Alias.some() {
 		made, err = c.claim(ctx, now, p, req)
 	} else {
 		made, err = c.place(ctx, now, p, req)

@@ -24,8 +24,8 @@ func Value[T any](v T) Field[T] { return Field[T]{Value: v, Given: true} }
 // Null returns a field that asks for none.
 func Null[T any]() Field[T] { return Field[T]{Given: true, Null: true} }
 
-// set reports whether the field holds a value.
-func (f Field[T]) set() bool { return f.Given && !f.Null }
+// some reports whether the field holds a value.
+func (f Field[T]) some() bool { return f.Given && !f.Null }
 
 // Fields are what a create sets and a change may change, as the caller wrote
 // them: nothing is checked yet. The tag is the name in the API. A flag, and a text of one line,
@@ -45,6 +45,32 @@ type Fields struct {
 	ForwardQuery Field[bool]      `field:"forward_query"`
 	NoIndex      Field[bool]      `field:"noindex"`
 	Cacheable    Field[bool]      `field:"cacheable"`
+}
+
+// Set gives a field of a name a value, and reports whether there is one that takes it: whole
+// numbers of any type, else the type of the field.
+func (f *Fields) Set(name string, value any) bool {
+	v := reflect.ValueOf(f).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("field") != name {
+			continue
+		}
+		to, ok := reflect.TypeAssert[interface{ set(value any) bool }](v.Field(i).Addr())
+		return ok && to.set(value)
+	}
+	return false
+}
+
+func (f *Field[T]) set(value any) bool {
+	n := reflect.ValueOf(value)
+	if t := reflect.TypeFor[T](); n.Kind() != t.Kind() && n.CanConvert(t) && t.Kind() == reflect.Int64 {
+		value = n.Convert(t).Interface()
+	}
+	given, ok := value.(T)
+	if ok {
+		*f = Value(given)
+	}
+	return ok
 }
 
 // plain is a flag or a text of a request, and the field of a link that it sets.

@@ -93,15 +93,15 @@ func publicMessage(err error, otherwise string) string {
 
 func applyTimes(now time.Time, l *link.Link, f *Fields) error {
 	switch {
-	case f.ExpiresAt.set() && f.ExpiresIn.set():
+	case f.ExpiresAt.some() && f.ExpiresIn.some():
 		return invalid("expires_in", "give expires_at or expires_in, not both")
-	case f.ExpiresIn.set():
+	case f.ExpiresIn.some():
 		seconds := f.ExpiresIn.Value
 		if seconds < 1 || seconds > maxExpiresIn {
 			return invalid("expires_in", "want 1 to %d seconds", maxExpiresIn)
 		}
 		l.Expires = now.Add(time.Duration(seconds) * time.Second)
-	case f.ExpiresAt.set():
+	case f.ExpiresAt.some():
 		l.Expires = f.ExpiresAt.Value.UTC().Truncate(time.Millisecond)
 		if !l.Expires.After(now) || l.Expires.After(lastDate()) {
 			return invalid("expires_at", "must lie in the future")
@@ -118,7 +118,7 @@ func applyTimes(now time.Time, l *link.Link, f *Fields) error {
 			return invalid("starts_at", "must lie between 1970 and 9999")
 		}
 	}
-	given := f.StartsAt.set() || f.ExpiresAt.set() || f.ExpiresIn.set()
+	given := f.StartsAt.some() || f.ExpiresAt.some() || f.ExpiresIn.some()
 	if given && !l.Starts.IsZero() && !l.Expires.IsZero() && !l.Starts.Before(l.Expires) {
 		return invalid("starts_at", "must lie before the expiry")
 	}
