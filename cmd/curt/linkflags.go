@@ -125,7 +125,11 @@ func (c *changeFlags) patch() (map[string]any, error) {
 			patch[f.name] = value
 		}
 	}
-	for name, value := range map[string]*bool{"forward_query": c.ForwardQuery, "noindex": c.NoIndex, "cacheable": c.Cacheable} {
+	for name, value := range map[string]*bool{
+		"forward_query": c.ForwardQuery,
+		"noindex":       c.NoIndex,
+		"cacheable":     c.Cacheable,
+	} {
 		if value != nil {
 			patch[name] = *value
 		}

@@ -54,8 +54,8 @@ func TestFieldsAreAll(t *testing.T) {
 func TestExtra(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":         "",
-		"unknown fields":  `{"note":"a note","v":1,"when":{"a":[1,2.50]}}`,
-		"another version": `{"note":["as","they","like"],"v":2}`,
+		"unknown fields":  `{"x_note":"a note","v":1,"when":{"a":[1,2.50]}}`,
+		"another version": `{"x_note":["as","they","like"],"v":2}`,
 	} {
 		var l link.Link
 		if err := l.SetExtra(text, 4); err != nil {
@@ -81,7 +81,7 @@ func TestExtra(t *testing.T) {
 func TestLaterStaysWithALink(t *testing.T) {
 	l := valid()
 	wanted := l
-	l.Later = link.Later{Needs: 1, Members: `{"note":"a note"}`}
+	l.Later = link.Later{Needs: 1, Members: `{"x_note":"a note"}`}
 	if l.StandsInFor(wanted, l.Created) {
 		t.Error("a link that needs more stands in for one that does not")
 	}

@@ -42,10 +42,10 @@ func newFlips(t *testing.T) *flips {
 		f.keep(mustCreate(t, s, alias(int(n)+10)))
 	}
 	extended := alias(22)
-	extended.Later.Members = `{"note":"a note"}`
+	extended.Later.Members = `{"x_note":"a note"}`
 	f.keep(mustCreate(t, s, extended))
 	extended = alias(23)
-	extended.Later = link.Later{Needs: 5, Members: `{"password":"a hash"}`}
+	extended.Later = link.Later{Needs: 5, Members: `{"x_password":"a hash"}`}
 	f.keep(mustCreate(t, s, extended))
 	limited := alias(20)
 	limited.MaxClicks, limited.Fallback = 9, "https://fallback.example/"
