@@ -82,8 +82,7 @@ func copied(t *testing.T, edits ...edit) (folder string) {
 		t.Fatal(err)
 	}
 	folder = t.TempDir()
-	names := bytes.Split(run(t, root, "git", "ls-files", "-z"), []byte{0})
-	for _, name := range names {
+	for name := range bytes.SplitSeq(run(t, root, "git", "ls-files", "-z"), []byte{0}) {
 		text, err := os.ReadFile(filepath.Join(root, string(name)))
 		if len(name) == 0 || os.IsNotExist(err) {
 			continue
@@ -133,7 +132,7 @@ func built(t *testing.T, folder string) string {
 
 func run(t *testing.T, folder string, command ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...) //nolint:gosec // the test's own
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var complaint bytes.Buffer

@@ -90,6 +90,7 @@ func (r release) follow(code string) (status int, cache string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	_ = a.Body.Close()
 	return a.StatusCode, a.Header.Get("Cache-Control")
 }
 
@@ -110,7 +111,7 @@ func (r release) await(code string, status int, cache string) {
 // curt runs a command against the server and returns what it prints.
 func (r release) curt(args ...string) string {
 	r.t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(r.t.Context()), r.binary, args...) //nolint:gosec // the test's own
+	cmd := exec.CommandContext(context.WithoutCancel(r.t.Context()), r.binary, args...)
 	cmd.Env = append(os.Environ(), "CURT_SERVER=http://"+r.Addr, "CURT_API_KEY="+curttest.Key)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
