@@ -66,7 +66,7 @@ func newFolder(t *testing.T) *folder {
 		f.mint(t)
 	}
 	alias := f.mint(t)
-	alias.Key.Code, alias.Minted, alias.Title, alias.Tags, alias.MaxClicks = "an-alias", false, "=1+1", []string{"a", "b"}, 7
+	alias.Key.Code, alias.CodeKind, alias.Title, alias.Tags, alias.MaxClicks = "an-alias", link.Chosen, "=1+1", []string{"a", "b"}, 7
 	f.create(t, alias)
 	if _, err := f.links.Spend(t.Context(), alias.Key, 3); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func (f *folder) mint(t *testing.T) link.Link {
 		t.Fatal(err)
 	}
 	return f.create(t, link.Link{
-		Key: link.Key{Code: code}, Minted: true, Destination: "https://example.com/" + string(code), Workspace: link.WorkspaceDefault,
+		Key: link.Key{Code: code}, CodeKind: link.Counted, Destination: "https://example.com/" + string(code), Workspace: link.WorkspaceDefault,
 		Status: link.Active, Safety: link.Clean, Redirect: 302,
 	})
 }

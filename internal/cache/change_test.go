@@ -24,14 +24,14 @@ func TestAnnouncedCreateEndsUnknown(t *testing.T) {
 	})
 }
 
-func TestMintedCodeEndsUnknown(t *testing.T) {
+func TestACountedCodeEndsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()
 		c := newTiered(t, cache.Config{}, s)
 		wantVersion(t, c, key("new"), 0)
 		s.Put(key("new"), target("https://a.example/"))
 		wantVersion(t, c, key("new"), 0) // the control: still believed unknown
-		c.Minted(key("new"))
+		c.Created(key("new"))
 		wantVersion(t, c, key("new"), 1)
 	})
 }

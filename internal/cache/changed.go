@@ -46,7 +46,7 @@ func (c *Tiered) changed(k link.Key, v link.Version) {
 	c.counts.changes.Add(1)
 	switch {
 	case c.cfg.Issued == nil:
-	case v == 1: // minted links are created without a change
+	case v == 1: // counted links are created without a change
 		c.cfg.Issued.Created(k.Code)
 	default:
 		c.cfg.Issued.Add(k.Code)
@@ -63,11 +63,11 @@ func (c *Tiered) changed(k link.Key, v link.Version) {
 	c.outdate(s, h, k, v)
 }
 
-// Minted ends a cached "unknown" of a code that the permutation made a moment ago:
+// Created ends a cached "unknown" of a code that the permutation made a moment ago:
 // somebody may have tried the code before it was given away. Such creates are not
 // in the change log, so other processes may go on for Config.Missing; the chance
 // that a code was tried in that time is the reason why they are spared the traffic.
-func (c *Tiered) Minted(k link.Key) {
+func (c *Tiered) Created(k link.Key) {
 	h := c.hashString(k.Domain, k.Code)
 	s := c.shard(h)
 	s.mu.Lock()

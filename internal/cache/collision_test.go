@@ -8,6 +8,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
@@ -36,7 +37,7 @@ func TestAChangeOfAnUnheardCodeIsNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leased atomic.Uint64
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(decimal{}, markAt(&leased), &aliases{})
+		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
 		c := newTiered(t, cache.Config{Issued: issued}, s)
 		run(t, c.Run)
 		synctest.Wait()

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,12 +12,7 @@ import (
 )
 
 const (
-	// issuedMargin is how far above the mark an id must lie to count as not leased:
-	// far more than all processes lease between two readings, and than a restore
-	// skips (10 million).
-	issuedMargin = 100_000_000
-	// marksEvery is how often the marks are read, and marksLimit how old they may
-	// be: leasing the margin meanwhile would take 1.6 million codes a second.
+	// marksEvery is how often strategies are refreshed, and marksLimit how long one is believed.
 	marksEvery = time.Second
 	marksLimit = time.Minute
 	// keysPerPage and fillRetry are how the filter is filled.
@@ -26,45 +20,34 @@ const (
 	fillRetry   = time.Second
 )
 
-// Inverter finds the id that a code was minted from; codegen.Permutation is one.
-type Inverter interface {
-	ID(code link.Code) (id uint64, ok bool)
+// Chosen walks the keys whose codes are nobody's count: link.Chosen.
+type Chosen interface {
+	Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error)
 }
-
-// Unminted walks the keys whose codes the permutation did not make.
-type Unminted interface {
-	Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error)
-}
-
-// Mark returns the lowest id that was never leased for codes of a length.
-type Mark func(ctx context.Context, length int) (uint64, error)
 
 // Issued tells which codes were certainly never issued, so that somebody who
-// tries codes at random costs no query. A code is out of the question only if its
-// id lies beyond all leases and it is not among the codes that the permutation did
-// not make. Whatever is not known yet, or not known any more, makes the answer
-// "perhaps".
+// tries codes at random costs no query. A code is out of the question only if each strategy
+// rules it out and it is not among the chosen ones. Whatever is not known yet, or not known
+// any more, makes the answer "perhaps".
 type Issued struct {
 	// Set once in NewIssued.
-	ids    Inverter
-	mark   Mark
-	store  Unminted
-	start  time.Time
-	others *filter
-	fill   chan struct{} // somebody wants the filter filled
+	strategies []codegen.Strategy
+	store      Chosen
+	start      time.Time
+	others     *filter
+	fill       chan struct{} // somebody wants the filter filled
 
-	marks  [codegen.MaxLength + 1]atomic.Uint64 // by length of code
-	marked atomic.Int64                         // when all marks were last read, after start; 0 = never
+	marked atomic.Int64 // when all strategies were last refreshed, after start; 0 = never
 
 	wanted atomic.Uint64 // how often refill was called
 	filled atomic.Uint64 // the call of refill that the filter is complete for
 }
 
-// NewIssued returns an Issued that rules out nothing until Tiered.Run has read the
-// marks and filled the filter.
-func NewIssued(ids Inverter, mark Mark, store Unminted) *Issued {
+// NewIssued returns an Issued that rules out nothing until Tiered.Run has refreshed the
+// strategies and filled the filter.
+func NewIssued(store Chosen, strategies ...codegen.Strategy) *Issued {
 	return &Issued{
-		ids: ids, mark: mark, store: store,
+		strategies: strategies, store: store,
 		start: time.Now(), others: newFilter(), fill: make(chan struct{}, 1),
 	}
 }
@@ -79,31 +62,33 @@ func (i *Issued) Never(code link.Code) bool {
 	if marked == 0 || time.Since(i.start)-time.Duration(marked) > marksLimit {
 		return false
 	}
-	return !i.mayBeMinted(code) && !i.others.has(code)
+	return !i.perhaps(code) && !i.others.has(code)
 }
 
-// Add notes a code that exists. Codes within the leases need no note: most changes
-// are of links that the permutation made.
+// Add notes a code that exists. Codes that a strategy may have issued need no note: most
+// changes are of their links.
 func (i *Issued) Add(code link.Code) {
-	if i.marked.Load() == 0 || !i.mayBeMinted(code) {
+	if i.marked.Load() == 0 || !i.perhaps(code) {
 		i.others.add(code)
 	}
 }
 
-// Created notes the code of a new link that the permutation did not make.
+// Created notes the code of a new link, which somebody chose.
 func (i *Issued) Created(code link.Code) { i.others.add(code) }
 
-// Holds reports whether a link whose code the permutation did not make has perhaps
-// this code, on some domain. It asks nobody. One look-up in 27,000 among 10 million
+// Holds reports whether a link whose code was chosen has perhaps this code, on some domain. It asks nobody. One look-up in 27,000 among 10 million
 // such codes says yes by mistake; no is a mistake until Tiered.Run has filled the
 // filter, and about links of other processes until their change was heard.
 func (i *Issued) Holds(code link.Code) bool { return i.others.has(code) }
 
-// mayBeMinted reports whether the permutation may have made the code. It stays true
-// once it is, because marks only rise.
-func (i *Issued) mayBeMinted(code link.Code) bool {
-	id, ok := i.ids.ID(code)
-	return ok && id < i.marks[len(code)].Load()+issuedMargin
+// perhaps reports whether a strategy may have issued the code.
+func (i *Issued) perhaps(code link.Code) bool {
+	for _, s := range i.strategies {
+		if s.Perhaps(code) {
+			return true
+		}
+	}
+	return false
 }
 
 // refill says that codes may have been missed: until the filter was filled again,
@@ -141,14 +126,9 @@ func (i *Issued) readMarks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, marksLimit/2)
 	defer cancel()
 	at := time.Since(i.start)
-	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-		mark, err := i.mark(ctx, length)
-		if err != nil {
-			return fmt.Errorf("read the mark of length %d: %w", length, err)
-		}
-		// Marks that went down (a restore under our feet) would rule out what exists.
-		if mark > i.marks[length].Load() {
-			i.marks[length].Store(mark)
+	for _, s := range i.strategies {
+		if err := s.Refresh(ctx); err != nil {
+			return err
 		}
 	}
 	i.marked.Store(max(1, int64(at)))
@@ -178,11 +158,11 @@ func (i *Issued) walk(ctx context.Context, log *slog.Logger) error {
 	after := link.Cursor("")
 	var unread repeatlog.Condition
 	for {
-		keys, next, err := i.store.Unminted(ctx, after, keysPerPage)
+		keys, next, err := i.store.Chosen(ctx, after, keysPerPage)
 		if err != nil {
 			if ctx.Err() == nil {
 				if again, due := unread.Met(time.Now()); due {
-					log.WarnContext(ctx, "codes not minted cannot be read", slog.Any("err", err), again)
+					log.WarnContext(ctx, "chosen codes cannot be read", slog.Any("err", err), again)
 				}
 			}
 			select {

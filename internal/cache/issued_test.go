@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
@@ -31,7 +32,7 @@ type aliases struct {
 	fails int // how often a page cannot be read before it can
 }
 
-func (a *aliases) Unminted(_ context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+func (a *aliases) Chosen(_ context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
 	if a.fails > 0 {
 		a.fails--
 		return nil, "", errAway
@@ -50,7 +51,7 @@ func (a *aliases) Unminted(_ context.Context, after link.Cursor, n int) ([]link.
 	return keys, link.Cursor(strconv.Itoa(from + n)), nil
 }
 
-func markAt(leased *atomic.Uint64) cache.Mark {
+func markAt(leased *atomic.Uint64) codegen.Mark {
 	return func(_ context.Context, length int) (uint64, error) {
 		if length != 9 {
 			return 0, nil
@@ -68,7 +69,7 @@ func TestCodesNeverIssuedAskNobody(t *testing.T) {
 		var leased atomic.Uint64
 		leased.Store(1000)
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(decimal{}, markAt(&leased), store)
+		issued := cache.NewIssued(store, codegen.NewCounts(decimal{}, markAt(&leased)))
 		c := newTiered(t, cache.Config{Issued: issued}, s)
 
 		asks := func(code link.Code, want bool) {
@@ -99,15 +100,15 @@ func TestCodesNeverIssuedAskNobody(t *testing.T) {
 
 		c.Changed(s.Put(key("900000009"), target("https://a.example/")))
 		wantVersion(t, c, key("900000009"), 1)
-		if got := c.Stats(); got.Never != 3 || got.Unminted != 2501 {
-			t.Errorf("%d never issued, %d in the filter; want 3 and 2501", got.Never, got.Unminted)
+		if got := c.Stats(); got.Never != 3 || got.Chosen != 2501 {
+			t.Errorf("%d never issued, %d in the filter; want 3 and 2501", got.Never, got.Chosen)
 		}
 		c.Changed(link.Change{Key: key("000000007"), Version: 2})
-		if got := c.Stats().Unminted; got != 2501 {
-			t.Errorf("a minted code was added to the filter: %d", got)
+		if got := c.Stats().Chosen; got != 2501 {
+			t.Errorf("a counted code was added to the filter: %d", got)
 		}
 
-		// A create that is announced was not minted, whatever its code looks like.
+		// A create that is announced was chosen, whatever its code looks like.
 		for code, want := range map[link.Code]bool{"alias-7": true, "000000007": false, "000000008": false} {
 			if got := issued.Holds(code); got != want {
 				t.Errorf("Holds(%q) = %v, want %v", code, got, want)
@@ -130,7 +131,7 @@ func TestOldMarksRuleNothingOut(t *testing.T) {
 			return 0, nil
 		}
 		s := cachetest.NewSource()
-		c := newTiered(t, cache.Config{Issued: cache.NewIssued(decimal{}, mark, &aliases{})}, s)
+		c := newTiered(t, cache.Config{Issued: cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, mark))}, s)
 		run(t, c.Run)
 		synctest.Wait()
 		wantVersion(t, c, key("900000001"), 0)
@@ -148,7 +149,7 @@ func TestOnASharedStoreNothingIsRuledOutUnheard(t *testing.T) {
 		s := cachetest.NewSource()
 		store := &aliases{}
 		c := newTiered(t, cache.Config{
-			Shared: true, Issued: cache.NewIssued(decimal{}, markAt(&leased), store),
+			Shared: true, Issued: cache.NewIssued(store, codegen.NewCounts(decimal{}, markAt(&leased))),
 		}, s)
 		run(t, c.Run)
 		time.Sleep(10 * time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
@@ -86,7 +87,7 @@ func TestMarksOfAllLengthsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leased = 300_000_000
 		mark := func(context.Context, int) (uint64, error) { return leased, nil }
-		issued := cache.NewIssued(decimal{}, mark, &aliases{})
+		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, mark))
 		c := newTiered(t, cache.Config{Issued: issued}, cachetest.NewSource())
 		run(t, c.Run)
 		time.Sleep(5 * time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/codegen"
 )
 
 // TestALinkThatAnotherProcessJustMadeIsKnown asks for an alias right after another process
@@ -18,7 +19,7 @@ func TestALinkThatAnotherProcessJustMadeIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leased atomic.Uint64
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(decimal{}, markAt(&leased), &aliases{})
+		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
 		c := newTiered(t, cache.Config{Shared: true, Issued: issued}, s)
 		run(t, c.Run)
 		follow(t, c, s)

@@ -260,7 +260,7 @@ func TestAnExpiredLinkIsNotSharedPastItsExpiry(t *testing.T) {
 	})
 }
 
-// TestUnknownIsSharedForAMinute looks at the end of an "unknown" in L2: creates of minted codes
+// TestUnknownIsSharedForAMinute looks at the end of an "unknown" in L2: creates of counted codes
 // are not in the change log, so nothing else ends it for the other processes.
 func TestUnknownIsSharedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ type Stats struct {
 	Gaps          uint64    // notes that the change log had to be read for
 	Entries       int       // in L1
 	Bytes         uint64    // of Config.Bytes
-	Unminted      int       // codes in the filter of Issued
+	Chosen        int       // codes in the filter of Issued
 }
 
 // Stats reads the counters; each is exact, together they are of no one moment.
@@ -50,7 +50,7 @@ func (c *Tiered) Stats() Stats {
 		Entries: c.l1.EstimatedSize(), Bytes: c.l1.WeightedSize(),
 	}
 	if c.cfg.Issued != nil {
-		s.Unminted = c.cfg.Issued.others.len()
+		s.Chosen = c.cfg.Issued.others.len()
 	}
 	if ms := c.counts.failed.Load(); ms != 0 {
 		s.Failed = time.UnixMilli(ms).UTC()

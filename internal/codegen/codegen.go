@@ -43,8 +43,8 @@ type Generator interface {
 	// Promise says whether Next may repeat itself.
 	Promise() Promise
 
-	// Minted says whether the permutation makes the codes (link.Link.Minted).
-	Minted() bool
+	// Kind is that of the codes.
+	Kind() link.CodeKind
 
 	// Burned tells the Generator that a code it promised Unique was taken. It drops
 	// the rest of the range that the code came from.

@@ -101,8 +101,8 @@ func (h *Hash) code(need Need, salt uint64) link.Code {
 // Promise is Likely.
 func (h *Hash) Promise() Promise { return Likely }
 
-// Minted is false.
-func (h *Hash) Minted() bool { return false }
+// Kind is link.Chosen.
+func (h *Hash) Kind() link.CodeKind { return link.Chosen }
 
 // Burned does nothing: nothing was promised.
 func (h *Hash) Burned(link.Code) {}

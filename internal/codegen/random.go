@@ -70,8 +70,8 @@ func (r *Random) draw(n uint64) (uint64, error) {
 // Promise is Likely.
 func (r *Random) Promise() Promise { return Likely }
 
-// Minted is false.
-func (r *Random) Minted() bool { return false }
+// Kind is link.Chosen.
+func (r *Random) Kind() link.CodeKind { return link.Chosen }
 
 // Burned does nothing: nothing was promised.
 func (r *Random) Burned(link.Code) {}

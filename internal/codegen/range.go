@@ -120,8 +120,8 @@ func (r *Range) Next(ctx context.Context, _ Need) (link.Code, error) {
 // Promise is Unique.
 func (r *Range) Promise() Promise { return Unique }
 
-// Minted is true.
-func (r *Range) Minted() bool { return true }
+// Kind is link.Counted.
+func (r *Range) Kind() link.CodeKind { return link.Counted }
 
 // Burned drops what is left of the range at hand if the code came from it. A range
 // that was left behind already has nothing to drop. Either way it counts in

@@ -39,7 +39,7 @@ func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int, 
 }
 
 // SkipIfStale compares the counter of a length with the highest id that any link
-// was minted from, and when it lies at or below moves it past that id and as far
+// was counted from, and when it lies at or below moves it past that id and as far
 // again as after a restore. A start calls it; skipped is worth a warning.
 func SkipIfStale(ctx context.Context, l Leaser, prefix string, length int, highest uint64) (skipped bool, err error) {
 	ids, err := SkipPast(ctx, l, prefix, length, highest+1)

@@ -131,7 +131,7 @@ func (r *Record) IsWhole() bool {
 	return r.ID != "" && r.Version > 0 && r.Status != "" && r.Workspace != ""
 }
 
-// Link returns the link of an exported record. It is not Minted: which codes a
+// Link returns the link of an exported record. Its code is Chosen: which codes a
 // permutation made, another installation cannot know.
 func (r *Record) Link() (link.Link, error) {
 	id, err := link.ParseID(r.ID)

@@ -159,7 +159,7 @@ func (c *counter) Next(context.Context, codegen.Need) (link.Code, error) {
 	return link.Code(fmt.Sprintf("c%06d", c.n.Add(1))), nil
 }
 func (c *counter) Promise() codegen.Promise { return codegen.Unique }
-func (c *counter) Minted() bool             { return true }
+func (c *counter) Kind() link.CodeKind      { return link.Counted }
 func (c *counter) Burned(link.Code)         {}
 
 // tenEach allows ten of everything and never refills.

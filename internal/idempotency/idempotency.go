@@ -33,12 +33,12 @@ type Name struct {
 
 // Record is what a name stands for.
 type Record struct {
-	Request [32]byte  // SHA-256 of the request: another request may not use the name
-	ID      link.ID   // of the link; of the first one of a batch
-	Link    link.Key  // of the link; the zero Key of a batch
-	Minted  bool      // the permutation made the code
-	Found   bool      // the link was there before: the request asked to dedupe
-	Created time.Time // when it was claimed; UTC, whole milliseconds
+	Request  [32]byte      // SHA-256 of the request: another request may not use the name
+	ID       link.ID       // of the link; of the first one of a batch
+	Link     link.Key      // of the link; the zero Key of a batch
+	CodeKind link.CodeKind // of the code
+	Found    bool          // the link was there before: the request asked to dedupe
+	Created  time.Time     // when it was claimed; UTC, whole milliseconds
 }
 
 // Store keeps records. All methods may be called by many goroutines and processes at

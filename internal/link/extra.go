@@ -85,15 +85,14 @@ func (l *Link) SetExtra(text string, needs uint64) error {
 	if err := json.Unmarshal([]byte(text), &members); err != nil {
 		return fmt.Errorf("read the fields of a link: %w", err)
 	}
-	if string(members["v"]) != extraVersion {
-		l.Later.Members = text
-		return nil
+	ours := string(members["v"]) == extraVersion
+	if ours {
+		delete(members, "v")
 	}
-	delete(members, "v")
 	for i := range fields {
 		f := &fields[i]
 		value, there := members[f.Name]
-		if f.Column != "" || !there {
+		if f.Column != "" || !there || !ours {
 			continue
 		}
 		if err := json.Unmarshal(value, f.Of(l)); err != nil {

@@ -54,8 +54,8 @@ func TestFieldsAreAll(t *testing.T) {
 func TestExtra(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":         "",
-		"unknown fields":  `{"x_note":"a note","v":1,"when":{"a":[1,2.50]}}`,
-		"another version": `{"x_note":["as","they","like"],"v":2}`,
+		"unknown fields":  `{"v":1,"when":{"a":[1,2.50]},"x_note":"a note"}`,
+		"another version": `{"v":2,"x_note":["as","they","like"]}`,
 	} {
 		var l link.Link
 		if err := l.SetExtra(text, 4); err != nil {

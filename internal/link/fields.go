@@ -50,7 +50,7 @@ var fields = []Field{
 	{Name: "workspace_id", Column: "workspace", Kind: Record, Remains: true, Of: func(l *Link) any { return (*string)(&l.Workspace) }},
 	{Name: "domain", Column: "domain", Kind: Record, Fixed: true, Remains: true, Of: func(l *Link) any { return (*string)(&l.Key.Domain) }},
 	{Name: "short_code", Column: "code", Kind: Record, Fixed: true, Remains: true, Of: func(l *Link) any { return (*string)(&l.Key.Code) }},
-	{Column: "minted", Kind: Record, Fixed: true, Remains: true, Of: func(l *Link) any { return &l.Minted }},
+	{Column: "minted", Kind: Record, Fixed: true, Remains: true, Of: func(l *Link) any { return (*uint8)(&l.CodeKind) }},
 	{Name: "long_url", Column: "destination", Kind: Answer, Of: func(l *Link) any { return &l.Destination }},
 	{Name: "status", Column: "status", Kind: Answer, Remains: true, Of: func(l *Link) any { return (*uint8)(&l.Status) }},
 	{Name: "safety", Column: "safety", Kind: Answer, Remains: true, Of: func(l *Link) any { return (*uint8)(&l.Safety) }},

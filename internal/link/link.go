@@ -69,6 +69,15 @@ func ParseSafety(name string) (s Safety, ok bool) {
 	return 0, false
 }
 
+// CodeKind says whose code a link has. Its numbers are stored.
+type CodeKind uint8
+
+// The kinds of codes.
+const (
+	Chosen  CodeKind = 0 // somebody's choice, a hash or a random number: nothing follows from it
+	Counted CodeKind = 1 // of codegen.Range: the permutation of a counter
+)
+
 // Redirect is the HTTP status of a link's answer (RFC 9110, section 15.4): one of
 // 301, 302, 307, 308.
 type Redirect uint16
@@ -97,10 +106,9 @@ type Link struct {
 	Safety      Safety
 	Redirect    Redirect
 
-	// Minted says that the permutation of package codegen made the code. The
-	// Creator sets it; it never changes. Stores use it for their layout, and put
-	// the Create of every other code into the change log.
-	Minted bool
+	// CodeKind says whose code it is. The write path sets it; it never changes. Stores use it
+	// for their layout, and put the Create of a Chosen code into the change log.
+	CodeKind CodeKind
 
 	Starts  time.Time // before it the link is unknown to visitors
 	Expires time.Time // from this millisecond on the link is expired

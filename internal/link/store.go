@@ -37,11 +37,11 @@ type Store interface {
 
 	// Replace stores l over the version l.Version and returns it with the next
 	// version. It is a compare-and-swap: ErrConflict when the stored version is
-	// another, ErrNotFound when there is no such key. ID, Key, Minted, Created,
+	// another, ErrNotFound when there is no such key. ID, Key, CodeKind, Created,
 	// MaxClicks' counter Spent and a tombstone never change (a tombstone is
 	// ErrConflict); the workspace may, and who counted on the old one hears of it as of any
-	// change. Each Replace, and each Create of a link that is not
-	// Minted, appends to the change log in the same transaction.
+	// change. Each Replace, and each Create of a Chosen code,
+	// appends to the change log in the same transaction.
 	Replace(ctx context.Context, l Link) (Link, error)
 
 	// List returns a page of links in the order of f, without tombstones. A page
@@ -67,9 +67,9 @@ type Store interface {
 	// Head returns the sequence of the newest visible change; 0 = none yet.
 	Head(ctx context.Context) (Sequence, error)
 
-	// Unminted walks the keys whose codes the permutation did not make, tombstones
+	// Chosen walks the keys of links with Chosen codes, tombstones
 	// included: what the filter of "never issued" codes is filled from.
-	Unminted(ctx context.Context, after Cursor, n int) ([]Key, Cursor, error)
+	Chosen(ctx context.Context, after Cursor, n int) ([]Key, Cursor, error)
 
 	// Close ends the handle; what was acknowledged stays.
 	Close() error

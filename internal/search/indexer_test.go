@@ -53,7 +53,7 @@ func (r *rig) draft() link.Link {
 	}
 	r.n++
 	return link.Link{
-		ID: id, Key: link.Key{Code: link.Code(fmt.Sprintf("c%06d", r.n))}, Minted: r.n%3 > 0,
+		ID: id, Key: link.Key{Code: link.Code(fmt.Sprintf("c%06d", r.n))}, CodeKind: linktest.Kind(r.n%3 > 0),
 		Destination: fmt.Sprintf("https://example.com/page/%d", r.n), Workspace: "acme",
 		Status: link.Active, Safety: link.Clean, Redirect: 302, Created: now, Updated: now,
 	}
@@ -146,7 +146,7 @@ func TestIndexerFindsLateLinks(t *testing.T) {
 			var slow []link.Link
 			for range late {
 				l := r.draft()
-				l.Minted = true
+				l.CodeKind = link.Counted
 				slow = append(slow, l)
 			}
 			time.Sleep(3 * time.Second)
@@ -244,7 +244,7 @@ func TestIndexerAndTheClock(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.store(r.draft())
 		caughtUp()
-		early.Minted = true
+		early.CodeKind = link.Counted
 		r.store(early)
 		caughtUp()
 		r.same()

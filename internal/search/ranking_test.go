@@ -61,7 +61,7 @@ func TestRankerFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ranks, c := linktest.NewMemory(), searchtest.NewRanks(), &counts{clicks: map[link.Key]uint64{{}: 3}}
 		for n := range 5 {
-			if _, err := store.Create(t.Context(), linktest.Minted(link.Code(fmt.Sprintf("c%06d", n)), uint64(n), linktest.Epoch())); err != nil {
+			if _, err := store.Create(t.Context(), linktest.Counted(link.Code(fmt.Sprintf("c%06d", n)), uint64(n), linktest.Epoch())); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,8 +25,8 @@ func damagedLinks(t *testing.T) (s *sqlite.Links, keys []link.Key) {
 	path := filepath.Join(t.TempDir(), "curt.db")
 	s = openLinks(t, path)
 	for n := range uint64(4) {
-		l := linktest.Minted(link.Code(fmt.Sprintf("code-%d", n)), n, linktest.Epoch())
-		l.Minted = false
+		l := linktest.Counted(link.Code(fmt.Sprintf("code-%d", n)), n, linktest.Epoch())
+		l.CodeKind = link.Chosen
 		if _, err := s.Create(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (c *numbered) Next(context.Context, codegen.Need) (link.Code, error) {
 	return link.Code(fmt.Sprintf("c%08d", c.n.Add(1))), nil
 }
 func (c *numbered) Promise() codegen.Promise { return codegen.Unique }
-func (c *numbered) Minted() bool             { return true }
+func (c *numbered) Kind() link.CodeKind      { return link.Counted }
 func (c *numbered) Burned(link.Code)         {}
 
 // judge is what a server asks about where a link is to lead.

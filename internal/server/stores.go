@@ -57,7 +57,7 @@ func (s *Server) newCache(context.Context) error {
 	mark := func(ctx context.Context, length int) (uint64, error) {
 		return s.leases.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
-	s.issued = cache.NewIssued(codegen.NewPermutation(s.codeKey), mark, s.links)
+	s.issued = cache.NewIssued(s.links, codegen.NewCounts(codegen.NewPermutation(s.codeKey), mark))
 	cfg := cache.Config{Bytes: uint64(s.config.CacheSize), Issued: s.issued, Admit: redirect.NewLoopGuard(s.own), Shared: s.shared(), Heard: s.heard, Log: s.log}
 	if !cfg.Shared {
 		cfg.Fresh = soleFresh
@@ -125,7 +125,7 @@ func (s *Server) newCreator() *shorten.Creator {
 		cfg.Ranking = s.finder.index
 	}
 	if s.cache != nil {
-		cfg.Minted = s.cache.Minted
+		cfg.Created = s.cache.Created
 		if s.config.CacheWarm {
 			cfg.Made = s.cache.Warm
 		}

@@ -23,7 +23,7 @@ func (c *Creator) mint(ctx context.Context, now time.Time, p *proposal, req *Req
 			return Made{Link: same, Found: err == nil}, wrap("find the same link", err)
 		}
 	}
-	p.Minted = c.codes.Minted()
+	p.CodeKind = c.codes.Kind()
 	need := needOf(p.Link)
 	for range maxCodes {
 		var err error

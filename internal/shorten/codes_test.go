@@ -87,8 +87,8 @@ func TestNoCodeIsHandedOutTwice(t *testing.T) {
 					t.Errorf("%s was given to %d and %d", l.Key, first, i)
 				}
 				owner[l.Key] = i
-				if stored, err := b.store.Get(t.Context(), l.Key); err != nil || stored.ID != l.ID || stored.Minted {
-					t.Errorf("%s: stored %s minted %v, %v; want %s", l.Key, stored.ID, stored.Minted, err, l.ID)
+				if stored, err := b.store.Get(t.Context(), l.Key); err != nil || stored.ID != l.ID || stored.CodeKind != link.Chosen {
+					t.Errorf("%s: stored %s of kind %v, %v; want %s", l.Key, stored.ID, stored.CodeKind, err, l.ID)
 				}
 			}
 			if got := b.counter(t, "curt_code_collisions_total"); got != 0 {

@@ -79,10 +79,10 @@ type Config struct {
 	// It must not block. Nil = nobody listens.
 	Announce func(link.Change)
 
-	// Minted is called in the same way with the key of each new link whose code the
+	// Created is called in the same way with the key of each new link whose code the
 	// permutation made: a cache of this process may believe it unknown. Nil = nobody
 	// listens.
-	Minted func(link.Key)
+	Created func(link.Key)
 
 	// Made is called behind them with each new link as it was stored. It must not block.
 	// Nil = nobody listens.
@@ -118,7 +118,7 @@ type Creator struct {
 	domains   map[link.Domain]struct{}
 	plans     Plans
 	announce  func(link.Change)
-	minted    func(link.Key)
+	created   func(link.Key)
 	made      func(link.Link)
 	ids       *link.IDs
 	dedupe    link.Deduper // nil = the store is none
@@ -135,7 +135,7 @@ func New(cfg Config) *Creator {
 	c := &Creator{
 		store: cfg.Store, index: cfg.Index, ranking: cfg.Ranking, codes: cfg.Codes, limits: cfg.Limits, own: cfg.Own,
 		host: link.Domain(strings.ToLower(string(cfg.Host))), domains: map[link.Domain]struct{}{},
-		plans: cfg.Plans, announce: cfg.Announce, minted: cfg.Minted, made: cfg.Made, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
+		plans: cfg.Plans, announce: cfg.Announce, created: cfg.Created, made: cfg.Made, dedupes: cfg.Dedupe, ids: link.NewIDs(cfg.Random),
 		attempts: newAttempts(), turns: newTurns(), claims: cfg.Once, metrics: newMetrics(cfg.Metrics),
 		lists: cfg.Blocklists, words: cfg.Words, imitated: imitated(), judge: cfg.Judge, moderator: cfg.Moderator, journal: cfg.Journal, country: cfg.Country, random: cfg.Random,
 	}
@@ -162,8 +162,8 @@ func New(cfg Config) *Creator {
 	if c.announce == nil {
 		c.announce = func(link.Change) {}
 	}
-	if c.minted == nil {
-		c.minted = func(link.Key) {}
+	if c.created == nil {
+		c.created = func(link.Key) {}
 	}
 	if c.made == nil {
 		c.made = func(link.Link) {}
@@ -254,8 +254,8 @@ func (c *Creator) tell(made Made) {
 
 // announceNew lets caches know a link that they may believe unknown.
 func (c *Creator) announceNew(l link.Link) {
-	if l.Minted {
-		c.minted(l.Key)
+	if l.CodeKind != link.Chosen {
+		c.created(l.Key)
 	} else {
 		c.announce(link.Change{Key: l.Key, Version: l.Version})
 	}

@@ -65,7 +65,7 @@ func TestDefaultsOfALink(t *testing.T) {
 	got := b.mustCreate(t, admin(), to("http://example.com"))
 	want := link.Link{
 		Key: link.Key{Code: "c000001"}, Destination: "http://example.com/", Workspace: link.WorkspaceDefault,
-		Status: link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true, Minted: true,
+		Status: link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true, CodeKind: link.Counted,
 		Created: noon(), Updated: noon(), CreatedBy: auth.AdminKeyID, Version: 1,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(link.Link{}, "ID")); diff != "" {
@@ -77,7 +77,7 @@ func TestOnlyUnknownCodesAreAnnounced(t *testing.T) {
 	b := newBench(t)
 	b.mustCreate(t, admin(), to("http://example.com"))
 	if len(*b.announced) != 0 {
-		t.Errorf("a minted code was announced: %v", *b.announced)
+		t.Errorf("a counted code was announced: %v", *b.announced)
 	}
 	req := to("http://example.com")
 	req.Alias = shorten.Value("mine")

@@ -175,7 +175,7 @@ func (c *Creator) storeMany(ctx context.Context, now time.Time, rows []*Row) ([]
 	for _, r := range rows {
 		if !r.Request.Alias.some() {
 			var err error
-			r.link.Minted = c.codes.Minted()
+			r.link.CodeKind = c.codes.Kind()
 			if r.link.Key.Code, err = c.code(ctx, &r.need); err != nil {
 				return rows, err
 			}

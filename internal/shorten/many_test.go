@@ -23,8 +23,8 @@ func rows(reqs ...shorten.Request) []shorten.Row {
 
 // Generated codes that are taken are replaced, row by row; every new link is announced.
 func TestManyTakesTheNextCodes(t *testing.T) {
-	var minted []link.Key
-	b := newBench(t, func(cfg *shorten.Config) { cfg.Minted = func(k link.Key) { minted = append(minted, k) } })
+	var counted []link.Key
+	b := newBench(t, func(cfg *shorten.Config) { cfg.Created = func(k link.Key) { counted = append(counted, k) } })
 	b.mustCreate(t, admin(), aliased("c000001"))
 	b.mustCreate(t, admin(), aliased("c000003"))
 	batch := rows(to("https://example.com/1"), aliased("an-alias"), to("https://example.com/2"), to("javascript:1"), to("https://example.com/3"))
@@ -36,8 +36,8 @@ func TestManyTakesTheNextCodes(t *testing.T) {
 			t.Errorf("row %d: %s, %v, want %s", i, got, batch[i].Err, want)
 		}
 	}
-	if len(b.codes.burned) != 2 || len(minted) != 3 || len(*b.announced) != 3 || b.counter(t, "curt_links_created_total") != 6 {
-		t.Errorf("burned %v, minted %v, announced %v", b.codes.burned, minted, *b.announced)
+	if len(b.codes.burned) != 2 || len(counted) != 3 || len(*b.announced) != 3 || b.counter(t, "curt_links_created_total") != 6 {
+		t.Errorf("burned %v, counted %v, announced %v", b.codes.burned, counted, *b.announced)
 	}
 }
 

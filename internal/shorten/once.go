@@ -91,13 +91,13 @@ func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, re
 		return idempotency.Record{}, nil, err
 	}
 	if !req.Alias.some() {
-		p.Minted = c.codes.Minted()
+		p.CodeKind = c.codes.Kind()
 		need := needOf(p.Link)
 		if p.Key.Code, err = c.code(ctx, &need); err != nil {
 			return idempotency.Record{}, nil, err
 		}
 	}
-	rec := idempotency.Record{Request: print, ID: p.ID, Link: p.Key, Minted: p.Minted, Created: p.Created}
+	rec := idempotency.Record{Request: print, ID: p.ID, Link: p.Key, CodeKind: p.CodeKind, Created: p.Created}
 	rec, err = persist(ctx, c, p.Key, func() (idempotency.Record, error) {
 		return c.claims.Claim(ctx, name, rec, now.Add(-idempotency.Keep))
 	})
@@ -114,7 +114,7 @@ func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, re
 		case err == nil && made.Found && !rec.Found:
 			// From now on the key stands for the link that was found.
 			found := rec
-			found.ID, found.Link, found.Minted, found.Found = made.Link.ID, made.Link.Key, made.Link.Minted, true
+			found.ID, found.Link, found.CodeKind, found.Found = made.Link.ID, made.Link.Key, made.Link.CodeKind, true
 			err = c.change(ctx, name, rec, found)
 		case errors.Is(err, ErrTaken):
 			return Made{}, errors.Join(err, c.claims.Release(ctx, name, rec))
@@ -122,7 +122,7 @@ func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, re
 			c.burned(rec.Link.Code)
 			need.Destination = l.Destination
 			next := rec
-			next.Minted = c.codes.Minted()
+			next.CodeKind = c.codes.Kind()
 			if next.Link.Code, err = c.code(ctx, &need); err != nil {
 				return Made{}, err
 			}
@@ -167,7 +167,7 @@ func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, 
 	} else if err := c.propose(ctx, now, who, p, true); err != nil {
 		return draft, Made{}, err
 	}
-	p.ID, p.Key, p.Minted = rec.ID, rec.Link, rec.Minted
+	p.ID, p.Key, p.CodeKind = rec.ID, rec.Link, rec.CodeKind
 	if req.Alias.some() {
 		made, err = c.claim(ctx, now, p, req)
 	} else {

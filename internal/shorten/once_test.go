@@ -38,7 +38,7 @@ func process(t *testing.T, store link.Store, records idempotency.Store, change .
 func TestOnceIsExactAmongParallelCallers(t *testing.T) {
 	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
 	var created atomic.Int64
-	count := func(cfg *shorten.Config) { cfg.Minted = func(link.Key) { created.Add(1) } }
+	count := func(cfg *shorten.Config) { cfg.Created = func(link.Key) { created.Add(1) } }
 	processes := []bench{process(t, store, records, count), process(t, store, records, count)}
 	const callers = 1000
 	got := make([]link.Link, callers)

@@ -20,7 +20,7 @@ func library(t *testing.T, n int) (*shorten.Creator, *linktest.Memory, *searchte
 	store, index, ranks := linktest.NewMemory(), searchtest.NewMemory(), searchtest.NewRanks()
 	batch := search.Batch{Position: search.Position{Filled: true}}
 	for i := range n {
-		l := linktest.Minted(link.Code(fmt.Sprintf("c%06d", i)), uint64(i), linktest.Epoch())
+		l := linktest.Counted(link.Code(fmt.Sprintf("c%06d", i)), uint64(i), linktest.Epoch())
 		l.Workspace = []link.WorkspaceID{"acme", "evil"}[i%2]
 		l.Title = fmt.Sprintf("word%d", i%3)
 		stored, err := store.Create(t.Context(), l)

@@ -140,7 +140,7 @@ func (c *codes) Next(_ context.Context, need codegen.Need) (link.Code, error) {
 }
 
 func (c *codes) Promise() codegen.Promise { return c.promise }
-func (c *codes) Minted() bool             { return c.promise == codegen.Unique }
+func (c *codes) Kind() link.CodeKind      { return linktest.Kind(c.promise == codegen.Unique) }
 
 func (c *codes) Burned(code link.Code) {
 	c.mu.Lock()

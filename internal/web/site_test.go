@@ -72,7 +72,7 @@ func (c *counter) Next(context.Context, codegen.Need) (link.Code, error) {
 	return link.Code(fmt.Sprintf("c%06d", c.n.Add(1))), nil
 }
 func (c *counter) Promise() codegen.Promise { return codegen.Unique }
-func (c *counter) Minted() bool             { return true }
+func (c *counter) Kind() link.CodeKind      { return link.Counted }
 func (c *counter) Burned(link.Code)         {}
 
 // nobody fails the test when a visit is recorded.

@@ -59,7 +59,8 @@ func seedLinks(t *testing.T, folder string, now time.Time) (keys []link.Key) {
 		made := make([]link.Creation, atOnce)
 		for i := range made {
 			l := seededLink(begin+i, now)
-			if l.Minted = l.Key.Code == ""; l.Minted {
+			if l.Key.Code == "" {
+				l.CodeKind = link.Counted
 				l.Key.Code = codes.Code(codeLength, first+uint64(begin+i))
 			}
 			l.ID, err = link.NewID(l.Created, random)

@@ -40,11 +40,11 @@ func TestServersHearOfEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	everywhere("an alias that was unknown is made", status("/spring", http.StatusFound))
-	minted, err := first.api.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/1"})
+	counted, err := first.api.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	everywhere("a link is made", status("/"+minted.ShortCode, http.StatusFound))
+	everywhere("a link is made", status("/"+counted.ShortCode, http.StatusFound))
 
 	if _, err := first.api.Update(t.Context(), alias.ShortCode, map[string]any{"long_url": "https://spring.example/2"}); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everywhere("a host is banned: its links", status("/"+minted.ShortCode, http.StatusForbidden))
+	everywhere("a host is banned: its links", status("/"+counted.ShortCode, http.StatusForbidden))
 	made := func(n node) bool {
 		_, err := n.api.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/" + n.Addr})
 		return err == nil
@@ -87,7 +87,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 	if err := first.api.LiftBan(t.Context(), ban.Sequence, "cleaned up"); err != nil {
 		t.Fatal(err)
 	}
-	everywhere("the ban is lifted: its links", status("/"+minted.ShortCode, http.StatusFound))
+	everywhere("the ban is lifted: its links", status("/"+counted.ShortCode, http.StatusFound))
 	everywhere("the ban is lifted: new links", made)
 
 	key, err := first.api.CreateKey(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read"}})

@@ -177,7 +177,7 @@ func (f *filler) link(id uint64) (link.Link, error) {
 		return link.Link{}, err
 	}
 	l := link.Link{
-		ID: uuid, Key: link.Key{Code: f.perm.Code(codeLength, id)}, Minted: true,
+		ID: uuid, Key: link.Key{Code: f.perm.Code(codeLength, id)}, CodeKind: link.Counted,
 		Destination: string(f.urls.Append(nil, id)), Workspace: link.WorkspaceDefault, CreatedBy: auth.AdminKeyID,
 		Status: link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true,
 		Created: now, Updated: now,

@@ -50,7 +50,7 @@ func Fill(ctx context.Context, url string, n int) (codes []string, err error) {
 				return nil, fmt.Errorf("fill: %w", err)
 			}
 			made[i].Link = link.Link{
-				ID: uuid, Key: link.Key{Code: perm.Code(codeLength, id)}, Minted: true,
+				ID: uuid, Key: link.Key{Code: perm.Code(codeLength, id)}, CodeKind: link.Counted,
 				Destination: string(urls.Append(nil, id)), Workspace: link.WorkspaceDefault, CreatedBy: auth.AdminKeyID,
 				Status: link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true, Created: now, Updated: now,
 			}

@@ -38,13 +38,17 @@ const (
 func nameArgs(n idempotency.Name) []any { return []any{n.Caller, Text(n.Key)} }
 
 func recordArgs(r *idempotency.Record) []any {
-	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code), r.Minted, r.Found, millis(r.Created)}
+	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code), r.CodeKind != link.Chosen, r.Found, millis(r.Created)}
 }
 
 func findRecord(t Tx, n idempotency.Name) (rec idempotency.Record, found bool, err error) {
 	found, err = one(t, sqlRecord, func(r *row) {
 		r.fill(rec.Request[:], false)
-		rec.ID, rec.Link, rec.Minted, rec.Found, rec.Created = r.id(), r.key(), r.bool(), r.bool(), r.time()
+		rec.ID, rec.Link = r.id(), r.key()
+		if r.bool() {
+			rec.CodeKind = link.Counted
+		}
+		rec.Found, rec.Created = r.bool(), r.time()
 	}, nameArgs(n)...)
 	return rec, found, err
 }

@@ -69,9 +69,10 @@ func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link, error) {
 	place, n := s.place(l.Key.Code), normal(l)
 	var id [16]byte
+	var counted bool
 	var created, spent int64
 	found, err := one(ctx, q, func(row pgx.Row) error {
-		return row.Scan(&id, &n.Minted, &created, &spent)
+		return row.Scan(&id, &counted, &created, &spent)
 	}, sqlReplace, replaceArgs(place, l.Version, &n)...)
 	if stateOf(err) == stateUnique {
 		return link.Link{}, fmt.Errorf("its id is taken in workspace %s: %w", n.Workspace, link.ErrConflict)
@@ -80,7 +81,7 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link) (link.Link,
 		return link.Link{}, err
 	}
 	if found {
-		n.ID, n.Created, n.Spent, n.Version = id, timeOf(created), uint64(spent), l.Version+1
+		n.ID, n.CodeKind, n.Created, n.Spent, n.Version = id, kindOf(counted), timeOf(created), uint64(spent), l.Version+1
 		return normal(n), nil
 	}
 	old, found, err := s.byKey(ctx, q, l.Key)

@@ -35,7 +35,7 @@ func TestColumnsFollowTheTable(t *testing.T) {
 		"create":   {createColumns + ", tags", append(slices.Clone(follow), create...)},
 		"changing": {changingColumns + ", tags", append(slices.Clone(follow), changing...)},
 	} {
-		got := strings.FieldsFunc(c.columns, func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
+		got := strings.FieldsFunc(strings.ReplaceAll(c.columns, "minted::int", "minted"), func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -41,7 +41,7 @@ SELECT turn FROM created`
 
 	// Codes that the permutation made are almost never taken, and are not in the change log:
 	// for them a plain INSERT does, which fails as a whole where one is.
-	sqlMint = `INSERT INTO links (place, ` + createColumns + `, tags, spent, version)
+	sqlInsertCounted = `INSERT INTO links (place, ` + createColumns + `, tags, spent, version)
 	SELECT place, ` + createColumns + `, tags::text[], 0, 1
 	FROM unnest($1::bigint[], ` + createArrays + `) AS t (place, ` + createColumns + `, tags)`
 
@@ -162,7 +162,7 @@ func merge(a, b []int) []int {
 // Should a value be refused that storable let pass, only its own link pays for it.
 func (s *Links) insert(ctx context.Context, q querier, links []link.Link, entries []int, results []outcome) (lost []int, err error) {
 	if pool, ok := q.(*pgxpool.Pool); ok {
-		switch done, err := s.mint(ctx, pool, links, entries); {
+		switch done, err := s.insertCounted(ctx, pool, links, entries); {
 		case err != nil:
 			return nil, err
 		case done:

@@ -6,7 +6,7 @@ import (
 	"curt/internal/link"
 )
 
-// createArgs are the arguments of sqlMint: an array each of the places and of createColumns
+// createArgs are the arguments of sqlInsertCounted: an array each of the places and of createColumns
 // with the tags. turns is the last one of sqlCreate.
 func (s *Links) createArgs(links []link.Link, entries []int) (args []any, turns []int32) {
 	n := len(entries)

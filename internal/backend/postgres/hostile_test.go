@@ -17,7 +17,7 @@ import (
 	"curt/internal/moderation"
 )
 
-// newLink is a link that nobody minted.
+// newLink is a link that nobody counted.
 func newLink(n int, code string) link.Link {
 	at := linktest.Epoch().Add(time.Duration(n) * time.Millisecond)
 	id := link.ID{6: 0x70, 8: 0x80, 14: byte(n >> 8), 15: byte(n)}
@@ -250,20 +250,20 @@ func answersLost(t *testing.T, d *databases) {
 	}
 }
 
-// mintedTaken creates codes that we made at once with one that is taken: that one alone is
+// countedTaken creates codes that we made at once with one that is taken: that one alone is
 // refused, and who sends all again is answered by what is stored.
-func mintedTaken(t *testing.T, d *databases) {
+func countedTaken(t *testing.T, d *databases) {
 	s := d.fresh(t)
-	minted := func(n int, code string) link.Link {
+	counted := func(n int, code string) link.Link {
 		l := newLink(n, code)
-		l.Minted = true
+		l.CodeKind = link.Counted
 		return l
 	}
-	if _, err := s.Create(t.Context(), minted(1, "Ab3dEf1")); err != nil {
+	if _, err := s.Create(t.Context(), counted(1, "Ab3dEf1")); err != nil {
 		t.Fatal(err)
 	}
 	entries := []link.Creation{
-		{Link: minted(2, "Ab3dEf2")}, {Link: minted(3, "Ab3dEf1")}, {Link: minted(4, "zz3dEf4")}, {Link: minted(5, "0b3dEf5")},
+		{Link: counted(2, "Ab3dEf2")}, {Link: counted(3, "Ab3dEf1")}, {Link: counted(4, "zz3dEf4")}, {Link: counted(5, "0b3dEf5")},
 	}
 	for range 2 {
 		results, err := s.CreateMany(t.Context(), linktest.Epoch(), entries)

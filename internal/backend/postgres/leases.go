@@ -20,7 +20,7 @@ const (
 	RETURNING next`
 	sqlLeased = `SELECT next FROM leases WHERE counter = $1`
 
-	sqlNewestMinted = `SELECT place FROM (SELECT place, minted FROM links ORDER BY id DESC LIMIT $1) AS newest WHERE minted`
+	sqlNewestCounted = `SELECT place FROM (SELECT place, minted FROM links ORDER BY id DESC LIMIT $1) AS newest WHERE minted`
 
 	// A day that is over is over by the clock of the database, too: the key of the next day
 	// may be asked for before midnight.
@@ -71,7 +71,7 @@ func (s *Links) Skip(ctx context.Context, counter string, n uint64) error {
 // newestLooked is how many of the newest links a start compares with the leases.
 const newestLooked = 10_000
 
-// skipStaleLeases moves every counter of codes past the newest links minted from it, for
+// skipStaleLeases moves every counter of codes past the newest links counted from it, for
 // a database whose leases are older than its links.
 func (s *Links) skipStaleLeases(ctx context.Context) error {
 	var highest [codegen.MaxLength + 1]uint64 // by length, one above the id
@@ -80,11 +80,11 @@ func (s *Links) skipStaleLeases(ctx context.Context) error {
 		return each(ctx, q, func(row pgx.Row) error {
 			var place int64
 			err := row.Scan(&place)
-			if length := place>>lengthShift + codegen.MinLength; place >= 0 && length <= codegen.MaxLength {
-				highest[length] = max(highest[length], uint64(place)&(1<<lengthShift-1)+1)
+			if id, length, ok := codegen.IDAt(place); ok {
+				highest[length] = max(highest[length], id+1)
 			}
 			return err
-		}, sqlNewestMinted, newestLooked)
+		}, sqlNewestCounted, newestLooked)
 	})
 	if err != nil {
 		return fmt.Errorf("find the newest codes: %w", err)

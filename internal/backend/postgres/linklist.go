@@ -21,7 +21,7 @@ const listBudget = 4_000
 // at the table, so that nothing is inserted between them.
 const (
 	listColumns = linkColumns + `, false`
-	listLast    = `SELECT id, workspace, '', '', false, '', 0::smallint, 0::smallint, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
+	listLast    = `SELECT id, workspace, '', '', 0, '', 0::smallint, 0::smallint, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
 	0::bigint, 0::bigint, '', false, false, false, '', '', '{}'::text[], 0::bigint, 0::bigint, '', true`
 	listFilter = ` WHERE status <> 3 AND ($3::smallint = 0 OR status = $3) AND ($4::text IS NULL OR domain = $4) LIMIT $5)`
 

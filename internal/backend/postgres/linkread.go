@@ -20,7 +20,7 @@ const (
 	sqlExpired = `SELECT expires, domain, code FROM links
 	WHERE expires <> 0 AND status = 1 AND (expires, domain, code) > ($1, $2, $3) AND expires <= $4
 	ORDER BY expires, domain, code LIMIT $5`
-	sqlUnminted = `SELECT place, domain, code FROM links WHERE NOT minted AND (place, domain, code) > ($1, $2, $3)
+	sqlChosen = `SELECT place, domain, code FROM links WHERE NOT minted AND (place, domain, code) > ($1, $2, $3)
 	ORDER BY place, domain, code LIMIT $4`
 )
 
@@ -141,13 +141,13 @@ func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time
 	return keys, at.cursor(), nil
 }
 
-// Unminted implements link.Store: in the order of places.
-func (s *Links) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+// Chosen implements link.Store: in the order of places.
+func (s *Links) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
 	at, err := parseKeyCursor(after)
 	if err != nil {
 		return nil, "", err
 	}
-	keys, err := s.keys(ctx, &at, sqlUnminted, at.n, string(at.key.Domain), string(at.key.Code), n)
+	keys, err := s.keys(ctx, &at, sqlChosen, at.n, string(at.key.Domain), string(at.key.Code), n)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("walk codes that were not minted: %w", err)

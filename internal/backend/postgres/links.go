@@ -93,7 +93,7 @@ var (
 )
 
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at
-// the first start, and moves leases past the newest minted links where they lie behind.
+// the first start, and moves leases past the newest counted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	s := &Links{config: config.withDefaults()}
 	s.database = newDatabase(linksHealth(config.ReadOnly), s.config.Readers, s.config.Log)

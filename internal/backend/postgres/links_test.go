@@ -116,7 +116,7 @@ func TestPostgres(t *testing.T) {
 	for name, prove := range map[string]func(*testing.T, *databases){
 		"what cannot be stored is refused alone":       badRows,
 		"what the database refuses is refused alone":   refusedRows,
-		"a code of ours that is taken":                 mintedTaken,
+		"a code of ours that is taken":                 countedTaken,
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
 		"a day has one key":                            dayKeys,

@@ -139,7 +139,7 @@ func terminated(t *testing.T, d *databases) {
 	// Lists are whole, and no link is in one twice.
 	exec(t, address.(string), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
-	if keys, _, err := s.Unminted(t.Context(), "", 100); err != nil || len(keys) != len(links) {
+	if keys, _, err := s.Chosen(t.Context(), "", 100); err != nil || len(keys) != len(links) {
 		t.Errorf("%d of %d links, %v", len(keys), len(links), err)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
 const (
 	// The columns of fields, in the order of the table of fields (a test holds it to that).
-	linkColumns = `id, workspace, domain, code, minted, destination, status, safety, redirect, starts, expires, created, updated,
+	linkColumns = `id, workspace, domain, code, minted::int, destination, status, safety, redirect, starts, expires, created, updated,
 	max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version, needs, extra`
 	// What a create writes, and what a change may, in the order of the table, behind what follows
 	// from other columns. Tags come last, as text.
@@ -32,19 +31,15 @@ const (
 	forward_query, no_index, cacheable, needs`
 )
 
-// lengthShift leaves 60 bits for the id, which hold 62^10.
-const lengthShift = 60
-
-// nowhere is the place of codes that the permutation cannot make.
+// nowhere is the place of codes that no strategy issues.
 const nowhere = -1
 
 // place returns where a code lies.
 func (s *Links) place(c link.Code) int64 {
-	id, ok := s.codes.ID(c)
-	if !ok {
-		return nowhere
+	if place, ok := s.codes.Place(c); ok {
+		return place
 	}
-	return int64(uint64(len(c)-codegen.MinLength)<<lengthShift | id)
+	return nowhere
 }
 
 // scanLink reads linkColumns and then whatever else a query returns.
@@ -92,6 +87,15 @@ func scanLink(row pgx.Row, more ...any) (link.Link, error) {
 	return l, nil
 }
 
+// kindOf returns the kind of code that the column counted says: Counted is the only one beside
+// Chosen.
+func kindOf(minted bool) link.CodeKind {
+	if minted {
+		return link.Counted
+	}
+	return link.Chosen
+}
+
 // written reports whether statements set the column of a field: the counters of clicks and of
 // changes are their own business.
 func written(f *link.Field) bool { return f.Column != "" && !f.Counter && f.Column != "version" }
@@ -108,6 +112,9 @@ func value(f *link.Field, l *link.Link) any {
 	case *bool:
 		return *x
 	case *uint8:
+		if f.Column == "minted" {
+			return *x != uint8(link.Chosen)
+		}
 		return int16(*x)
 	case *uint16:
 		return int16(*x)

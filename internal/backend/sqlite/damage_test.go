@@ -34,9 +34,9 @@ type flips struct {
 func newFlips(t *testing.T) *flips {
 	f := &flips{t: t, path: filepath.Join(t.TempDir(), "curt.db"), links: map[link.Key]link.Link{}, roots: map[string]int{}}
 	s := f.open()
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	for n := range uint64(4) {
-		l := linktest.Minted(code(n+1), n+1, linktest.Epoch())
+		l := linktest.Counted(code(n+1), n+1, linktest.Epoch())
 		l.Title, l.Tags, l.Expires = "a title", []string{"one", "two"}, linktest.Epoch().Add(time.Hour)
 		f.keep(mustCreate(t, s, l))
 		f.keep(mustCreate(t, s, alias(int(n)+10)))
@@ -246,8 +246,8 @@ func (f *flips) write(s *sqlite.Links, what string, hit []link.Key) {
 		f.t.Errorf("%s: create: %v", what, err)
 	}
 	for k, l := range f.links {
-		thief := linktest.Minted(k.Code, 1000, linktest.Epoch())
-		thief.Minted = false
+		thief := linktest.Counted(k.Code, 1000, linktest.Epoch())
+		thief.CodeKind = link.Chosen
 		if got, err := s.Create(f.t.Context(), thief); err == nil {
 			f.t.Errorf("%s: a second link got the code %s: %v", what, k, got.Destination)
 		}

@@ -63,8 +63,8 @@ func (s *Snapshot) MostLinks() (most int64) {
 		}
 		most = last - math.MinInt64
 		for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-			lowest := int64(length-codegen.MinLength) << lengthShift
-			switch last, found, err := t.number(sqlLastMinted, lowest, lowest+1<<lengthShift); {
+			lowest := codegen.FirstPlace(length)
+			switch last, found, err := t.number(sqlLastCounted, lowest, codegen.FirstPlace(length+1)); {
 			case err != nil:
 				return err
 			case found:
@@ -137,8 +137,8 @@ func columnsOf(t *tx) (string, error) {
 func (s *Snapshot) StaleLeases() (lengths []int, err error) {
 	err = s.conn.do(func(t *tx) error {
 		for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-			lowest := int64(length-codegen.MinLength) << lengthShift
-			last, found, err := t.number(sqlLastMinted, lowest, lowest+1<<lengthShift)
+			lowest := codegen.FirstPlace(length)
+			last, found, err := t.number(sqlLastCounted, lowest, codegen.FirstPlace(length+1))
 			if err != nil || !found {
 				if err != nil {
 					return err

@@ -20,9 +20,9 @@ func RequestQueries() map[string]string {
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
 		"last change": sqlLastChange, "changes": sqlChanges, "twins": sqlTwins, "twin place": sqlTwinPlace,
-		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "unminted": sqlUnminted,
+		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "chosen": sqlChosen,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
-		"old day": sqlOldDay, "drop days": sqlDropDays, "last minted": sqlLastMinted, "setting": sqlSetting,
+		"old day": sqlOldDay, "drop days": sqlDropDays, "last counted": sqlLastCounted, "setting": sqlSetting,
 		"progress": sqlProgress, "keep progress": sqlKeepProgress,
 	}
 	d := coldsql.SQLite()

@@ -61,15 +61,15 @@ func sealed(key []byte) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), key...), sum)
 }
 
-// skipStaleLeases moves every counter of codes past the newest link minted from it,
+// skipStaleLeases moves every counter of codes past the newest link counted from it,
 // for a file whose leases are older than its links.
 func (s *Links) skipStaleLeases(ctx context.Context) error {
 	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-		lowest := int64(length-codegen.MinLength) << lengthShift
+		lowest := codegen.FirstPlace(length)
 		var last int64
 		var found bool
 		err := s.read(ctx, func(t *tx) (err error) {
-			last, found, err = t.number(sqlLastMinted, lowest, lowest+1<<lengthShift)
+			last, found, err = t.number(sqlLastCounted, lowest, codegen.FirstPlace(length+1))
 			return err
 		})
 		if err != nil {

@@ -19,10 +19,10 @@ import (
 func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 	stored, fresh := alias(1), alias(2)
 	stored.Version = 1 // as Replace wants it; Create gives it
-	asks := map[string]func(s *sqlite.Links, minted link.Link) error{
+	asks := map[string]func(s *sqlite.Links, counted link.Link) error{
 		"look up": func(s *sqlite.Links, _ link.Link) error { _, err := s.Lookup(t.Context(), stored.Key); return err },
-		"look up a minted code": func(s *sqlite.Links, minted link.Link) error {
-			_, err := s.Lookup(t.Context(), minted.Key)
+		"look up a counted code": func(s *sqlite.Links, counted link.Link) error {
+			_, err := s.Lookup(t.Context(), counted.Key)
 			return err
 		},
 		"get": func(s *sqlite.Links, _ link.Link) error { _, err := s.Get(t.Context(), stored.Key); return err },
@@ -46,11 +46,11 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 			_, _, err := s.Expired(t.Context(), "", linktest.Epoch(), 9)
 			return err
 		},
-		"unminted": func(s *sqlite.Links, _ link.Link) error { _, _, err := s.Unminted(t.Context(), "", 9); return err },
-		"changes":  func(s *sqlite.Links, _ link.Link) error { _, err := s.Changes(t.Context(), 0, 9); return err },
-		"head":     func(s *sqlite.Links, _ link.Link) error { _, err := s.Head(t.Context()); return err },
-		"lease":    func(s *sqlite.Links, _ link.Link) error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
-		"leased":   func(s *sqlite.Links, _ link.Link) error { _, err := s.Leased(t.Context(), "codes-7"); return err },
+		"chosen":  func(s *sqlite.Links, _ link.Link) error { _, _, err := s.Chosen(t.Context(), "", 9); return err },
+		"changes": func(s *sqlite.Links, _ link.Link) error { _, err := s.Changes(t.Context(), 0, 9); return err },
+		"head":    func(s *sqlite.Links, _ link.Link) error { _, err := s.Head(t.Context()); return err },
+		"lease":   func(s *sqlite.Links, _ link.Link) error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
+		"leased":  func(s *sqlite.Links, _ link.Link) error { _, err := s.Leased(t.Context(), "codes-7"); return err },
 		"day key": func(s *sqlite.Links, _ link.Link) error {
 			_, err := s.DayKey(t.Context(), linktest.Epoch())
 			return err
@@ -58,7 +58,7 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 	}
 	writes := []string{"replace", "create", "find or create"}
 	for table, names := range map[string][]string{
-		"links":    {"look up", "look up a minted code", "get", "get many", "replace", "create", "spend", "find same", "find or create", "count", "expired", "unminted"},
+		"links":    {"look up", "look up a counted code", "get", "get many", "replace", "create", "spend", "find same", "find or create", "count", "expired", "chosen"},
 		"aliases":  {"look up", "get", "get many", "replace", "create", "spend", "find or create"},
 		"changes":  {"changes", "head", "replace", "create", "find or create"},
 		"leases":   {"lease", "leased"},
@@ -66,7 +66,7 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 	} {
 		s := new(files).fresh(t)
 		mustCreate(t, s, stored)
-		minted := mustCreate(t, s, linktest.Minted(mintedCodes(t)(s)(7), 7, linktest.Epoch()))
+		counted := mustCreate(t, s, linktest.Counted(countedCodes(t)(s)(7), 7, linktest.Epoch()))
 		before, err := s.Count(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if err := asks[name](s, minted); !errors.Is(err, link.ErrUnavailable) {
+			if err := asks[name](s, counted); !errors.Is(err, link.ErrUnavailable) {
 				t.Errorf("%s without %s: %v, want %v", name, table, err, link.ErrUnavailable)
 			}
 			if table == "links" || !slices.Contains(writes, name) {
@@ -92,14 +92,14 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 // second link of that code.
 func TestLinksADamagedRowKeepsItsCode(t *testing.T) {
 	s := new(files).fresh(t)
-	code := mintedCodes(t)(s)
-	minted := mustCreate(t, s, linktest.Minted(code(7), 7, linktest.Epoch()))
+	code := countedCodes(t)(s)
+	counted := mustCreate(t, s, linktest.Counted(code(7), 7, linktest.Epoch()))
 	if err := s.Write(t.Context(), "UPDATE links SET destination = 'https://evil.example/'"); err != nil {
 		t.Fatal(err)
 	}
 	for _, byHand := range []bool{true, false} {
-		rival := linktest.Minted(minted.Key.Code, 8, linktest.Epoch())
-		rival.Minted = !byHand
+		rival := linktest.Counted(counted.Key.Code, 8, linktest.Epoch())
+		rival.CodeKind = linktest.Kind(!byHand)
 		if got, err := s.Create(t.Context(), rival); !errors.Is(err, sqlite.ErrCorrupt) {
 			t.Errorf("create over a damaged row (by hand %t): %v, %v; want %v", byHand, got.Key, err, sqlite.ErrCorrupt)
 		}
@@ -107,7 +107,7 @@ func TestLinksADamagedRowKeepsItsCode(t *testing.T) {
 	if n, err := s.Count(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d links, %v", n, err)
 	}
-	if same, err := s.FindSame(t.Context(), minted, linktest.Epoch()); !errors.Is(err, sqlite.ErrCorrupt) && !errors.Is(err, link.ErrNotFound) {
+	if same, err := s.FindSame(t.Context(), counted, linktest.Epoch()); !errors.Is(err, sqlite.ErrCorrupt) && !errors.Is(err, link.ErrNotFound) {
 		t.Errorf("a damaged row stands in: %v, %v", same.Key, err)
 	}
 }
@@ -154,7 +154,7 @@ func TestLinksStoredHearsOfEachLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	minted := mustCreate(t, s, linktest.Minted(mintedCodes(t)(s)(7), 7, linktest.Epoch()))
+	counted := mustCreate(t, s, linktest.Counted(countedCodes(t)(s)(7), 7, linktest.Epoch()))
 	byHand := mustCreate(t, s, alias(1))
 	mustCreate(t, s, byHand) // again: it is there already
 	rival := alias(3)
@@ -172,7 +172,7 @@ func TestLinksStoredHearsOfEachLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := mustCreate(t, s, alias(5))
-	if want := []link.ID{minted.ID, byHand.ID, last.ID}; !slices.Equal(heard, want) {
+	if want := []link.ID{counted.ID, byHand.ID, last.ID}; !slices.Equal(heard, want) {
 		t.Errorf("heard of %v, want %v", heard, want)
 	}
 }

@@ -25,10 +25,10 @@ func TestLinksFlippedBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	var stored []link.Link
 	for n := range uint64(40) {
-		stored = append(stored, mustCreate(t, s, linktest.Minted(code(n), n, linktest.Epoch())), mustCreate(t, s, alias(int(n))))
+		stored = append(stored, mustCreate(t, s, linktest.Counted(code(n), n, linktest.Epoch())), mustCreate(t, s, alias(int(n))))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestLinksRunBoundsTheWAL(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 	// The file of the WAL never shrinks, so the database file tells: it grows only by
 	// checkpoints.
-	code, n := mintedCodes(t)(s), uint64(0)
+	code, n := countedCodes(t)(s), uint64(0)
 	grown := 0
 	for last := int64(0); grown < 3; n += 1000 {
 		linktest.Fill(t, s, code, n, n+1000)

@@ -10,7 +10,7 @@ import (
 // Import stores links as they are, with their version, their spent clicks and their
 // tombstones, in one durable write, and returns a result for each, in order. A link that
 // is there already under the same id and key is Found and stays as it is; a key that
-// another link has is ErrExists. None is taken for minted: which codes the permutation of
+// another link has is ErrExists. None is taken for counted: which codes the permutation of
 // another store made, ours cannot say. The error is for the whole call: then any of them
 // may have happened, and the same call may be made again.
 func (s *Links) Import(ctx context.Context, links []link.Link) ([]link.Result, error) {
@@ -31,7 +31,7 @@ func (s *Links) Import(ctx context.Context, links []link.Link) ([]link.Result, e
 }
 
 func (s *Links) importOne(t *tx, l link.Link) (r link.Result) {
-	l.Minted = false
+	l.CodeKind = link.Chosen
 	if r.Err = l.Validate(); r.Err != nil {
 		return r
 	}

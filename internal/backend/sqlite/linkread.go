@@ -7,19 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"curt/internal/codegen"
 	"curt/internal/link"
 )
 
-// lengthShift leaves 60 bits for the id, which hold 62^10, and puts each length of
-// codes into a range of rows of its own.
-const lengthShift = 60
-
-// place returns the row where a code lies if the permutation made it.
-func (s *Links) place(c link.Code) (n int64, ok bool) {
-	id, ok := s.codes.ID(c)
-	return int64(uint64(len(c)-codegen.MinLength)<<lengthShift | id), ok
-}
+// place returns the row where a code lies if its strategy issued it.
+func (s *Links) place(c link.Code) (n int64, ok bool) { return s.codes.Place(c) }
 
 // find runs a query for one row at the row of a key: where the permutation puts it,
 // or where aliases says. scan gets every row that may be it and says whether it is,
@@ -225,15 +217,15 @@ func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
 	return link.Sequence(head), nil
 }
 
-// Unminted implements link.Store.
-func (s *Links) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+// Chosen implements link.Store.
+func (s *Links) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
 	last, err := parseRowCursor(after)
 	if err != nil {
 		return nil, "", err
 	}
 	var keys []link.Key
 	err = s.readMany(ctx, func(t *tx) error {
-		return t.each(sqlUnminted, func(row []driver.Value) error {
+		return t.each(sqlChosen, func(row []driver.Value) error {
 			sc := scanner{row: row}
 			last = sc.int()
 			keys = append(keys, link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())})

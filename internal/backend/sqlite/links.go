@@ -116,7 +116,7 @@ var (
 )
 
 // OpenLinks opens or creates curt.db, brings its schema up to date, makes the key of
-// the permutation at the first start, and moves leases past the newest minted link
+// the permutation at the first start, and moves leases past the newest counted link
 // where they lie behind it, and past what the state file knows (outside.go). It returns a
 // LostError or ErrGone, and has changed nothing, where what was confirmed is not there.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {

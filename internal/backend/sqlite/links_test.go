@@ -95,10 +95,10 @@ func TestIdempotency(t *testing.T) {
 	})
 }
 
-func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(b), mintedCodes(b)) }
+func BenchmarkLinks(b *testing.B) { linktest.Bench(b, links(b), countedCodes(b)) }
 
-// mintedCodes returns codes as the store's own permutation makes them.
-func mintedCodes(b testing.TB) func(link.Store) func(uint64) link.Code {
+// countedCodes returns codes as the store's own permutation makes them.
+func countedCodes(b testing.TB) func(link.Store) func(uint64) link.Code {
 	return func(s link.Store) func(uint64) link.Code {
 		key, err := s.(*sqlite.Links).CodeKey(b.Context())
 		if err != nil {

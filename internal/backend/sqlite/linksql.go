@@ -49,7 +49,7 @@ const (
 	sqlInsertWorkspace = `INSERT INTO workspaces (name) VALUES (?)`
 	sqlWorkspaces      = `SELECT n FROM workspaces`
 
-	// One statement decides a minted create: no row where neither the place, nor
+	// One statement decides a counted create: no row where neither the place, nor
 	// the id, nor the key is taken.
 	sqlInsertLink = `INSERT INTO links (` + storedColumns + `, n) SELECT ` + storedMarks + `, ?
 	WHERE NOT EXISTS (SELECT 1 FROM aliases WHERE domain = ? AND code = ?)
@@ -95,7 +95,7 @@ const (
 	sqlExpired = `SELECT expires, domain, code FROM links
 	WHERE expires <> 0 AND status = 1 AND (expires, domain, code) > (?, ?, ?) AND expires <= ?
 	ORDER BY expires, domain, code LIMIT ?`
-	sqlUnminted = `SELECT n, domain, code FROM links WHERE n > ? AND n < 0 AND minted = 0 ORDER BY n LIMIT ?`
+	sqlChosen = `SELECT n, domain, code FROM links WHERE n > ? AND n < 0 AND minted = 0 ORDER BY n LIMIT ?`
 
 	sqlLease  = `INSERT INTO leases (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
 	sqlLeased = `SELECT next FROM leases WHERE counter = ?`
@@ -107,7 +107,7 @@ const (
 	sqlSetting      = `SELECT value FROM settings WHERE name = ?`
 	sqlAddSetting   = `INSERT INTO settings (name, value) VALUES (?, ?)`
 	sqlHasLeases    = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'leases'`
-	sqlLastMinted   = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
+	sqlLastCounted  = `SELECT max(n) FROM links WHERE n >= ? AND n < ?`
 	sqlRowsFrom     = `SELECT ` + linkColumns + ` FROM links WHERE n > ? ORDER BY n LIMIT ?`
 	sqlQuickCheck   = `PRAGMA quick_check(10)`
 	sqlCountLinks   = `SELECT count(*) FROM links`

@@ -37,7 +37,7 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 	if err != nil {
 		return link.Link{}, err
 	}
-	if n, ok := s.place(l.Key.Code); ok && l.Minted {
+	if n, ok := s.place(l.Key.Code); ok && l.CodeKind != link.Chosen {
 		if changed, err := insert(t, n, workspace, &l); err != nil || changed == 1 {
 			s.note(l.ID)
 			return l, err
@@ -60,7 +60,7 @@ func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Li
 		return s.met(t, workspace, &l)
 	}
 	s.note(l.ID)
-	if l.Minted {
+	if l.CodeKind != link.Chosen {
 		return l, false, nil
 	}
 	return l, false, s.logChange(t, l)
@@ -197,7 +197,7 @@ func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
 	case old.Version != l.Version:
 		return link.Link{}, fmt.Errorf("stored version is %d: %w", old.Version, link.ErrConflict)
 	}
-	l.ID, l.Minted, l.Created, l.Spent = old.ID, old.Minted, old.Created, old.Spent
+	l.ID, l.CodeKind, l.Created, l.Spent = old.ID, old.CodeKind, old.Created, old.Spent
 	l.Version++
 	l = normal(l)
 	if l.Workspace != old.Workspace {

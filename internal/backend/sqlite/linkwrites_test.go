@@ -18,8 +18,8 @@ import (
 )
 
 func alias(n int) link.Link {
-	l := linktest.Minted(link.Code(fmt.Sprintf("alias-%06d", n)), uint64(n), linktest.Epoch())
-	l.Minted = false
+	l := linktest.Counted(link.Code(fmt.Sprintf("alias-%06d", n)), uint64(n), linktest.Epoch())
+	l.CodeKind = link.Chosen
 	return l
 }
 
@@ -160,12 +160,12 @@ func TestLinksFullDisk(t *testing.T) {
 func TestLinksSkipStaleLeases(t *testing.T) {
 	f, path := new(files), filepath.Join(t.TempDir(), "curt.db")
 	s := f.open(t, path)
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	counter := codegen.Counter(codegen.DefaultPrefix, 7)
 	if _, err := s.Lease(t.Context(), counter, 10_000); err != nil {
 		t.Fatal(err)
 	}
-	mustCreate(t, s, linktest.Minted(code(9_999), 1, linktest.Epoch()))
+	mustCreate(t, s, linktest.Counted(code(9_999), 1, linktest.Epoch()))
 	mark := func(s *sqlite.Links) uint64 {
 		got, err := s.Leased(t.Context(), counter)
 		if err != nil {
@@ -176,7 +176,7 @@ func TestLinksSkipStaleLeases(t *testing.T) {
 	if got := mark(f.open(t, path)); got != 10_000 {
 		t.Errorf("a start with fresh leases moved the mark to %d", got)
 	}
-	mustCreate(t, s, linktest.Minted(code(10_000), 2, linktest.Epoch()))
+	mustCreate(t, s, linktest.Counted(code(10_000), 2, linktest.Epoch()))
 	if got := mark(f.open(t, path)); got < 10_010_001 || got > 20_010_001 {
 		t.Errorf("a start with stale leases moved the mark to %d, want 10,010,001 to 20,010,001", got)
 	}
@@ -214,7 +214,7 @@ func TestLinksListInShortPages(t *testing.T) {
 	needle := alias(1)
 	needle.Status = link.Disabled
 	mustCreate(t, s, needle)
-	linktest.Fill(t, s, mintedCodes(t)(s), 0, 22_000)
+	linktest.Fill(t, s, countedCodes(t)(s), 0, 22_000)
 	p, pages, found := link.Page{Limit: 10}, 0, 0
 	for {
 		got, err := s.List(t.Context(), link.Filter{Status: link.Disabled}, p)

@@ -259,8 +259,8 @@ func (s *Links) tellOutlook(ctx context.Context, o Outlook, older bool, unknown 
 // link that the store has: links that are gone had codes of these.
 func (s *Links) unknownIDs(ctx context.Context, leased map[string]uint64) (n int64, err error) {
 	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-		lowest := int64(length-codegen.MinLength) << lengthShift
-		last, found, err := s.readNumber(ctx, sqlLastMinted, lowest, lowest+1<<lengthShift)
+		lowest := codegen.FirstPlace(length)
+		last, found, err := s.readNumber(ctx, sqlLastCounted, lowest, codegen.FirstPlace(length+1))
 		if err != nil {
 			return 0, fmt.Errorf("find the newest code of length %d: %w", length, err)
 		}

@@ -93,9 +93,9 @@ func filledStore(t *testing.T, config sqlite.LinksConfig) (s *sqlite.Links, stor
 	if _, err := s.Lease(t.Context(), codegen.Counter(codegen.DefaultPrefix, 7), 10_000); err != nil {
 		t.Fatal(err)
 	}
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	for n := range uint64(20) {
-		stored = append(stored, mustCreate(t, s, linktest.Minted(code(n), n, linktest.Epoch())))
+		stored = append(stored, mustCreate(t, s, linktest.Counted(code(n), n, linktest.Epoch())))
 	}
 	return s, stored
 }
@@ -166,10 +166,10 @@ func TestEveryTornEndIsNormal(t *testing.T) {
 	if err := s.Checkpoint(t.Context()); err != nil { // a short log is looked at sooner
 		t.Fatal(err)
 	}
-	code := mintedCodes(t)(s)
-	stored = append(stored, mustCreate(t, s, linktest.Minted(code(20), 20, linktest.Epoch())))
+	code := countedCodes(t)(s)
+	stored = append(stored, mustCreate(t, s, linktest.Counted(code(20), 20, linktest.Epoch())))
 	before := kill(t, from)
-	mustCreate(t, s, linktest.Minted(code(21), 21, linktest.Epoch()))
+	mustCreate(t, s, linktest.Counted(code(21), 21, linktest.Epoch()))
 	after := kill(t, from)["-wal"]
 	end := 32 // of what was written since the checkpoint: behind it stands what was there before
 	for n := 32; n < len(after) && bytes.Equal(after[n+8:n+16], after[16:24]); n += 24 + 4096 {

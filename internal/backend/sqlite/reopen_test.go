@@ -20,10 +20,10 @@ func TestLinksOpenBeginsTheWALAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	var stored []link.Link
 	for n := range uint64(50) {
-		stored = append(stored, mustCreate(t, s, linktest.Minted(code(n), n, linktest.Epoch())))
+		stored = append(stored, mustCreate(t, s, linktest.Counted(code(n), n, linktest.Epoch())))
 	}
 	path := filepath.Join(t.TempDir(), "curt.db")
 	for _, suffix := range []string{"", "-wal", ".state"} { // what a process that is killed here leaves

@@ -18,9 +18,9 @@ import (
 func TestSnapshotIsOfOneMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "curt.db")
 	s := new(files).open(t, path)
-	code := mintedCodes(t)(s)
+	code := countedCodes(t)(s)
 	for n := range uint64(25) {
-		mustCreate(t, s, linktest.Minted(code(n), n, linktest.Epoch()))
+		mustCreate(t, s, linktest.Counted(code(n), n, linktest.Epoch()))
 		mustCreate(t, s, alias(int(n)))
 	}
 	snapshot, err := sqlite.TakeSnapshot(t.Context(), path)
@@ -82,20 +82,20 @@ func walked(t *testing.T, s *sqlite.Snapshot) map[link.Key]link.Link {
 	return all
 }
 
-// Imported links are as they were in every respect but Minted; importing them again
+// Imported links are as they were in every respect but CodeKind; importing them again
 // finds them, and a key that somebody else has stays theirs.
 func TestImportKeepsEverything(t *testing.T) {
 	s := new(files).fresh(t)
 	taken := mustCreate(t, s, alias(1))
 	changed := alias(2)
 	changed.Version, changed.MaxClicks, changed.Spent, changed.Tags = 7, 10, 3, []string{"a"}
-	minted := linktest.Minted("aaaaaaa", 3, linktest.Epoch())
-	minted.Version = 1
+	counted := linktest.Counted("aaaaaaa", 3, linktest.Epoch())
+	counted.Version = 1
 	dead := alias(4).Tombstone(linktest.Epoch().Add(time.Hour))
 	dead.Version = 2
 	other, invalid := alias(5), alias(6)
 	other.Key, other.Version = taken.Key, 1
-	wanted := []link.Link{changed, minted, dead, other, invalid}
+	wanted := []link.Link{changed, counted, dead, other, invalid}
 	for round := range 2 {
 		results, err := s.Import(t.Context(), wanted)
 		if err != nil {
@@ -103,7 +103,7 @@ func TestImportKeepsEverything(t *testing.T) {
 		}
 		for i, r := range results[:3] {
 			want := wanted[i]
-			want.Minted = false
+			want.CodeKind = link.Chosen
 			got, err := s.Get(t.Context(), want.Key)
 			if d := cmp.Diff(want, got); d != "" || err != nil || r.Err != nil || r.Found != (round == 1) {
 				t.Errorf("%s in round %d: %v %v, found %t\n%s", want.Key, round, err, r.Err, r.Found, d)

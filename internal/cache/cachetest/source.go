@@ -16,7 +16,7 @@ import (
 	"curt/internal/link"
 )
 
-// Source is a scripted cache.Source, cache.ChangeLog, cache.Unminted and
+// Source is a scripted cache.Source, cache.ChangeLog, cache.Chosen and
 // link.Spender. It is safe for many goroutines.
 type Source struct {
 	mu       sync.Mutex

@@ -34,7 +34,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 func Sample(n int, created time.Time) idempotency.Record {
 	sum := sha256.Sum256(fmt.Append(nil, n))
 	return idempotency.Record{
-		Request: sum, ID: link.ID(sum[:16]), Minted: n%2 == 0, Found: n%3 == 0,
+		Request: sum, ID: link.ID(sum[:16]), CodeKind: link.CodeKind(n % 2), Found: n%3 == 0,
 		Link:    link.Key{Domain: []link.Domain{"", "b.example:81"}[n%2], Code: link.Code(fmt.Sprintf("code%d", n))},
 		Created: created.UTC().Truncate(time.Millisecond),
 	}
@@ -143,7 +143,7 @@ func changes(t *testing.T, h Harness) {
 	s := h.Open(t)
 	n := idempotency.Name{Caller: "a", Key: "k"}
 	from, to, other := Sample(1, noon), Sample(1, noon), Sample(3, noon)
-	to.Link.Code, to.Minted = "another", true
+	to.Link.Code, to.CodeKind = "another", link.Counted
 	mustClaim(t, s, n, from)
 	for range 2 { // the second is a retry
 		if err := s.Change(t.Context(), n, from, to); err != nil {
@@ -205,7 +205,7 @@ func forgets(t *testing.T, h Harness) {
 func batches(t *testing.T, h Harness) {
 	s := handles(t, h)
 	n, batch := idempotency.Name{Caller: "a", Key: "k"}, Sample(1, noon)
-	batch.Link, batch.Minted, batch.Found = link.Key{}, false, false
+	batch.Link, batch.CodeKind, batch.Found = link.Key{}, link.Chosen, false
 	for _, store := range s {
 		if got := mustClaim(t, store, n, batch); got != batch {
 			t.Errorf("claimed %+v, stands %+v", batch, got)

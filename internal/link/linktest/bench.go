@@ -18,7 +18,7 @@ import (
 const benchWriters = 64
 
 // Bench measures a driver: durable creates by 64 callers, creates in batches, and
-// look-ups of what is there. codes returns the code of the n-th minted link of s.
+// look-ups of what is there. codes returns the code of the n-th counted link of s.
 func Bench(b *testing.B, h Harness, codes func(s link.Store) func(n uint64) link.Code) {
 	b.Run("create by 64", func(b *testing.B) {
 		s := h.Open(b)
@@ -71,7 +71,7 @@ func benchCreate(b *testing.B, s link.Store, code func(n uint64) link.Code, firs
 					return
 				}
 				start := time.Now()
-				if _, err := s.Create(b.Context(), Minted(code(n), n, start)); err != nil {
+				if _, err := s.Create(b.Context(), Counted(code(n), n, start)); err != nil {
 					b.Errorf("create: %v", err)
 					return
 				}
@@ -117,7 +117,7 @@ func Fill(t testing.TB, s link.Store, code func(n uint64) link.Code, first, end 
 	t.Helper()
 	batch := make([]link.Link, 0, 1000)
 	for n := first; n < end; n++ {
-		batch = append(batch, Minted(code(n), n, time.Now()))
+		batch = append(batch, Counted(code(n), n, time.Now()))
 		if len(batch) == cap(batch) || n+1 == end {
 			fill(t, s, batch)
 			batch = batch[:0]
@@ -125,15 +125,23 @@ func Fill(t testing.TB, s link.Store, code func(n uint64) link.Code, first, end 
 	}
 }
 
-// Minted returns a link as the write path makes them, with a destination of its own.
-func Minted(code link.Code, n uint64, now time.Time) link.Link {
+// Kind returns link.Counted, or link.Chosen.
+func Kind(counted bool) link.CodeKind {
+	if counted {
+		return link.Counted
+	}
+	return link.Chosen
+}
+
+// Counted returns a link as the write path makes them, with a destination of its own.
+func Counted(code link.Code, n uint64, now time.Time) link.Link {
 	now = now.UTC().Truncate(time.Millisecond)
 	id, err := link.NewID(now, rand.Reader)
 	if err != nil {
 		panic(err) // crypto/rand never fails
 	}
 	return link.Link{
-		ID: id, Key: link.Key{Code: code}, Workspace: link.WorkspaceDefault, Minted: true,
+		ID: id, Key: link.Key{Code: code}, Workspace: link.WorkspaceDefault, CodeKind: link.Counted,
 		Destination: fmt.Sprintf("https://example.com/articles/2026/03/%d?utm_source=newsletter", n),
 		Status:      link.Active, Safety: link.Clean, Redirect: 302, NoIndex: true,
 		Created: now, Updated: now, CreatedBy: "0190a0e4-5b6c-7def-8123-456789abcdef",

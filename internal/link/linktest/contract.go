@@ -22,7 +22,7 @@ func contract(t *testing.T, h Harness) {
 	t.Run("replace keeps what never changes", func(t *testing.T) { keeps(t, h) })
 	t.Run("a link moves to another workspace", func(t *testing.T) { moves(t, h) })
 	t.Run("the change log holds each change once", func(t *testing.T) { changeLog(t, h) })
-	t.Run("codes that were not minted are walked", func(t *testing.T) { unminted(t, h) })
+	t.Run("codes that were not counted are walked", func(t *testing.T) { unminted(t, h) })
 }
 
 // extreme fills every field to its bound.
@@ -35,12 +35,12 @@ func extreme() link.Link {
 	l.Tags = []string{"3:foo", "ü,\"\\ \n", strings.Repeat("t", link.MaxTag)}
 	l.Workspace = link.WorkspaceID(strings.Repeat("w", link.MaxName))
 	l.CreatedBy = strings.Repeat("k", link.MaxName)
-	l.Status, l.Safety, l.Redirect, l.Minted = link.Disabled, link.Legal, 308, true
+	l.Status, l.Safety, l.Redirect, l.CodeKind = link.Disabled, link.Legal, 308, link.Counted
 	l.Starts = time.Date(1969, 12, 31, 23, 59, 59, int(999*time.Millisecond), time.UTC)
 	l.Expires = time.Date(9999, 12, 31, 23, 59, 59, int(999*time.Millisecond), time.UTC)
 	l.MaxClicks = math.MaxUint64
 	l.ForwardQuery, l.NoIndex, l.Cacheable = true, true, true
-	l.Later.Members = `{"":[{}],"x_note":"ü\u0000\"","when":1.50}`
+	l.Later.Members = `{"":[{}],"when":1.50,"x_note":"ü\u0000\""}`
 	return l
 }
 
@@ -51,11 +51,11 @@ func later(t *testing.T, h Harness) {
 		"needs":          {Needs: 1 << 63},
 		"fields":         {Members: `{"x_note":"a note"}`},
 		"needs a field":  {Needs: 3, Members: `{"x_password":"a hash"}`},
-		"another format": {Needs: 4, Members: `{"x_note":["a","b"],"v":9}`},
+		"another format": {Needs: 4, Members: `{"v":9,"x_note":["a","b"]}`},
 	} {
 		stores := handles(t, h)
 		l := sample(1, "Ab3dEf7")
-		l.Minted, l.Later = true, kept
+		l.CodeKind, l.Later = link.Counted, kept
 		l = mustCreate(t, stores[0], l)
 		l.Title = "changed"
 		l = mustReplace(t, stores[0], l)
@@ -127,14 +127,14 @@ func keys(t *testing.T, h Harness) {
 		{Domain: "a.example", Code: "abcd"},
 		{Domain: "b.example", Code: "abcd"},
 	}
-	for _, minted := range []bool{true, false} {
+	for _, counted := range []bool{true, false} {
 		for i, k := range all {
-			if minted {
-				k.Domain = "minted." + k.Domain
+			if counted {
+				k.Domain = "counted." + k.Domain
 			}
 			l := sample(i, k.Code)
-			l.Key, l.Minted, l.Destination = k, minted, "https://example.com/"+k.String()
-			if minted {
+			l.Key, l.CodeKind, l.Destination = k, Kind(counted), "https://example.com/"+k.String()
+			if counted {
 				l.Workspace = "other"
 			}
 			mustCreate(t, s, l)
@@ -144,33 +144,33 @@ func keys(t *testing.T, h Harness) {
 		if got := mustGet(t, s, k); got.Key != k || got.Destination != "https://example.com/"+k.String() {
 			t.Errorf("get %s returned %s to %s", k, got.Key, got.Destination)
 		}
-		minted := link.Key{Domain: "minted." + k.Domain, Code: k.Code}
-		if got := mustGet(t, s, minted); got.Key != minted || !got.Minted {
-			t.Errorf("get %s returned %s", minted, got.Key)
+		counted := link.Key{Domain: "counted." + k.Domain, Code: k.Code}
+		if got := mustGet(t, s, counted); got.Key != counted || got.CodeKind != link.Counted {
+			t.Errorf("get %s returned %s", counted, got.Key)
 		}
 	}
 }
 
 // sharedCodes creates one code, of the shape that the permutation makes, twice on
-// two domains each, minted and not, in every order.
+// two domains each, counted and not, in every order.
 func sharedCodes(t *testing.T, h Harness) {
 	for i, order := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
 		s := h.Open(t)
-		for j, minted := range order {
+		for j, counted := range order {
 			l := sample(10*i+j, "Ab3dEf7")
-			l.Key.Domain, l.Minted = link.Domain([]string{"a.example", "b.example"}[j]), minted
+			l.Key.Domain, l.CodeKind = link.Domain([]string{"a.example", "b.example"}[j]), Kind(counted)
 			l.Destination += string(l.Key.Domain)
 			mustCreate(t, s, l)
 		}
-		for j, minted := range order {
+		for j, counted := range order {
 			d := link.Domain([]string{"a.example", "b.example"}[j])
 			l := mustGet(t, s, link.Key{Domain: d, Code: "Ab3dEf7"})
-			if l.Destination != "https://example.com/Ab3dEf7"+string(d) || l.Minted != minted {
-				t.Errorf("minted %v: %s leads to %s", order, d, l.Destination)
+			if l.Destination != "https://example.com/Ab3dEf7"+string(d) || l.CodeKind != Kind(counted) {
+				t.Errorf("counted %v: %s leads to %s", order, d, l.Destination)
 			}
 			for _, again := range []bool{true, false} {
 				rival := sample(10*i+5, "Ab3dEf7")
-				rival.Key.Domain, rival.Minted = d, again
+				rival.Key.Domain, rival.CodeKind = d, Kind(again)
 				_, err := s.Create(t.Context(), rival)
 				want(t, "create a taken code", err, link.ErrExists)
 			}
@@ -226,7 +226,7 @@ func keeps(t *testing.T, h Harness) {
 	change := extreme()
 	change.Key, change.Version = old.Key, old.Version
 	want := change
-	want.ID, want.Minted, want.Created = old.ID, old.Minted, old.Created
+	want.ID, want.CodeKind, want.Created = old.ID, old.CodeKind, old.Created
 	want.Version, want.Spent = 2, 0
 	change.Spent = 4
 	if diff := cmp.Diff(want, mustReplace(t, s, change)); diff != "" {
@@ -243,7 +243,7 @@ func moves(t *testing.T, h Harness) {
 	base := head(t, stores[0])
 	for i, code := range []link.Code{"Minted7", "an-alias"} {
 		l := sample(i, code)
-		l.Minted, l.Workspace = i == 0, "from"
+		l.CodeKind, l.Workspace = Kind(i == 0), "from"
 		l = mustCreate(t, stores[0], l)
 		l.Workspace = "to"
 		moved := mustReplace(t, stores[1], l)
@@ -321,18 +321,18 @@ func unnumbered(all []link.Change) []link.Change {
 func changeLog(t *testing.T, h Harness) {
 	ctx, stores := t.Context(), handles(t, h)
 	base := head(t, stores[0])
-	minted := sample(1, "minted1")
-	minted.Minted = true
-	minted = mustCreate(t, stores[0], minted)
+	counted := sample(1, "minted1")
+	counted.CodeKind = link.Counted
+	counted = mustCreate(t, stores[0], counted)
 	alias := mustCreate(t, stores[0], sample(2, "alias"))
 	_, err := stores[0].Create(ctx, sample(2, "alias")) // a retry
 	want(t, "retry", err, nil)
 	_, err = stores[0].Create(ctx, sample(3, "alias"))
 	want(t, "refused create", err, link.ErrExists)
-	minted = mustReplace(t, stores[1], minted)
+	counted = mustReplace(t, stores[1], counted)
 	alias = mustReplace(t, stores[0], alias.Tombstone(epoch))
 	got := changesAfter(t, stores[1], base)
-	expected := []link.Change{{Key: alias.Key, Version: 1}, {Key: minted.Key, Version: 2}, {Key: alias.Key, Version: 2}}
+	expected := []link.Change{{Key: alias.Key, Version: 1}, {Key: counted.Key, Version: 2}, {Key: alias.Key, Version: 2}}
 	if diff := cmp.Diff(expected, unnumbered(got)); diff != "" {
 		t.Fatalf("changes (-want +got):\n%s", diff)
 	}
@@ -352,16 +352,16 @@ func unminted(t *testing.T, h Harness) {
 	want := map[link.Key]bool{}
 	for i := range 25 {
 		l := sample(i, link.Code("code"+strings.Repeat("x", i)))
-		l.Minted = i%5 == 0
+		l.CodeKind = Kind(i%5 == 0)
 		mustCreate(t, s, l)
-		if !l.Minted {
+		if l.CodeKind == link.Chosen {
 			want[l.Key] = true
 		}
 	}
 	deleted := mustGet(t, s, link.Key{Code: "codex"})
 	mustReplace(t, s, deleted.Tombstone(epoch))
 	got := map[link.Key]bool{}
-	for k := range walkUnminted(t, s, 7) {
+	for k := range walkChosen(t, s, 7) {
 		if got[k] {
 			t.Errorf("%s came twice", k)
 		}
@@ -372,11 +372,11 @@ func unminted(t *testing.T, h Harness) {
 	}
 }
 
-func walkUnminted(t testing.TB, s link.Store, n int) func(yield func(link.Key) bool) {
+func walkChosen(t testing.TB, s link.Store, n int) func(yield func(link.Key) bool) {
 	return func(yield func(link.Key) bool) {
 		var at link.Cursor
 		for {
-			keys, next, err := s.Unminted(t.Context(), at, n)
+			keys, next, err := s.Chosen(t.Context(), at, n)
 			if err != nil || len(keys) > n {
 				t.Fatalf("unminted after %q: %d keys, %v", at, len(keys), err)
 			}
@@ -426,9 +426,9 @@ func operations(s link.Store, l link.Link) map[string]func(context.Context) erro
 			_, err := s.List(ctx, link.Filter{}, link.Page{Limit: 1})
 			return err
 		},
-		"expired":  func(ctx context.Context) error { _, _, err := s.Expired(ctx, "", epoch, 1); return err },
-		"changes":  func(ctx context.Context) error { _, err := s.Changes(ctx, 0, 1); return err },
-		"head":     func(ctx context.Context) error { _, err := s.Head(ctx); return err },
-		"unminted": func(ctx context.Context) error { _, _, err := s.Unminted(ctx, "", 1); return err },
+		"expired": func(ctx context.Context) error { _, _, err := s.Expired(ctx, "", epoch, 1); return err },
+		"changes": func(ctx context.Context) error { _, err := s.Changes(ctx, 0, 1); return err },
+		"head":    func(ctx context.Context) error { _, err := s.Head(ctx); return err },
+		"chosen":  func(ctx context.Context) error { _, _, err := s.Chosen(ctx, "", 1); return err },
 	}
 }

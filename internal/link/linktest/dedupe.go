@@ -26,7 +26,7 @@ func dedupes(t *testing.T, h Harness) {
 	var made []link.Link
 	for i, code := range []link.Code{"youngest", "Oldest7", "another"} {
 		l := twin([]int{30, 10, 20}[i], code)
-		l.Minted = code == "Oldest7"
+		l.CodeKind = Kind(code == "Oldest7")
 		made = append(made, mustCreate(t, s, l))
 	}
 	foreign := twin(1, "foreign")
@@ -171,7 +171,7 @@ func batches(t *testing.T, h Harness) {
 	s := h.Open(t)
 	mustCreate(t, s, sample(1, "taken"))
 	many := []link.Link{sample(2, "taken"), sample(3, "new"), {}, sample(3, "new"), sample(4, "Minted7")}
-	many[4].Minted = true
+	many[4].CodeKind = link.Counted
 	results, err := s.(link.Batcher).CreateMany(t.Context(), epoch, Entries(many...))
 	if err != nil || len(results) != len(many) {
 		t.Fatalf("%d results, %v", len(results), err)

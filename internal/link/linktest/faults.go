@@ -13,15 +13,15 @@ type Op string
 
 // The operations that WithFaults may break.
 const (
-	OpLookup   Op = "lookup"
-	OpGet      Op = "get"
-	OpCreate   Op = "create"
-	OpReplace  Op = "replace"
-	OpList     Op = "list"
-	OpExpired  Op = "expired"
-	OpChanges  Op = "changes"
-	OpHead     Op = "head"
-	OpUnminted Op = "unminted"
+	OpLookup  Op = "lookup"
+	OpGet     Op = "get"
+	OpCreate  Op = "create"
+	OpReplace Op = "replace"
+	OpList    Op = "list"
+	OpExpired Op = "expired"
+	OpChanges Op = "changes"
+	OpHead    Op = "head"
+	OpChosen  Op = "chosen"
 )
 
 // WithFaults returns s behind a wire that f breaks. f is asked before each
@@ -101,9 +101,9 @@ func (f *faulty) Head(ctx context.Context) (link.Sequence, error) {
 	return through(f, OpHead, link.Key{}, func() (link.Sequence, error) { return f.store.Head(ctx) })
 }
 
-func (f *faulty) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
-	w, err := through(f, OpUnminted, link.Key{}, func() (walk, error) {
-		keys, next, err := f.store.Unminted(ctx, after, n)
+func (f *faulty) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+	w, err := through(f, OpChosen, link.Key{}, func() (walk, error) {
+		keys, next, err := f.store.Chosen(ctx, after, n)
 		return walk{keys, next}, err
 	})
 	return w.keys, w.next, err

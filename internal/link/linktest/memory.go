@@ -121,7 +121,7 @@ func (m *Memory) create(l link.Link) (link.Link, error) {
 	m.put(l)
 	m.ids[owned{l.Workspace, l.ID}] = l.Key
 	m.keys = append(m.keys, l.Key)
-	if !l.Minted {
+	if l.CodeKind == link.Chosen {
 		m.log(l)
 	}
 	return copyOf(m.links[l.Key]), nil
@@ -146,7 +146,7 @@ func (m *Memory) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 	case old.Version != l.Version:
 		return link.Link{}, fmt.Errorf("replace %s: stored version is %d: %w", l.Key, old.Version, link.ErrConflict)
 	}
-	l.ID, l.Minted, l.Created, l.Spent = old.ID, old.Minted, old.Created, old.Spent
+	l.ID, l.CodeKind, l.Created, l.Spent = old.ID, old.CodeKind, old.Created, old.Spent
 	if l.Workspace != old.Workspace {
 		if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok {
 			return link.Link{}, fmt.Errorf("replace %s: id belongs to %s there: %w", l.Key, key, link.ErrConflict)

@@ -155,11 +155,11 @@ func (m *Memory) Head(ctx context.Context) (link.Sequence, error) {
 	return link.Sequence(len(m.changes)), nil
 }
 
-// Unminted implements link.Store: in the order of creation.
-func (m *Memory) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+// Chosen implements link.Store: in the order of creation.
+func (m *Memory) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if err := m.ready(ctx, "unminted"); err != nil {
+	if err := m.ready(ctx, "chosen"); err != nil {
 		return nil, "", err
 	}
 	from := 0
@@ -171,7 +171,7 @@ func (m *Memory) Unminted(ctx context.Context, after link.Cursor, n int) ([]link
 	}
 	var keys []link.Key
 	for i, k := range m.keys[from:] {
-		if m.links[k].Minted {
+		if m.links[k].CodeKind != link.Chosen {
 			continue
 		}
 		if len(keys) == n {

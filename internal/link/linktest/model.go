@@ -90,7 +90,7 @@ func (r *modelRun) step() {
 	}
 }
 
-// key is one of few, so that they meet; half have the shape of minted codes.
+// key is one of few, so that they meet; half have the shape of counted codes.
 func (r *modelRun) key() link.Key {
 	codes := []link.Code{"Minted7", "minted7", "0000", "zzzzzzzzzz", "a", "alias-1", "long_alias_of_a_link"}
 	domains := []link.Domain{"", "", "b.example"}
@@ -104,7 +104,7 @@ func (r *modelRun) link() link.Link {
 	l.Workspace = []link.WorkspaceID{"a", "b"}[r.pick(2)]
 	l.Destination = fmt.Sprintf("https://example.com/%d", r.pick(3))
 	flags := r.pick(256)
-	l.Minted, l.NoIndex, l.ForwardQuery, l.Cacheable = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	l.CodeKind, l.NoIndex, l.ForwardQuery, l.Cacheable = Kind(flags&1 != 0), flags&2 != 0, flags&4 != 0, flags&8 != 0
 	if flags&16 != 0 {
 		l.Expires = epoch.Add(time.Duration(flags>>5-4) * time.Millisecond)
 	}
@@ -240,8 +240,8 @@ func (r *modelRun) compareWalks() {
 	got, _ := walkExpired(r.t.Context(), r.t, r.got, "", epoch, 2)
 	expected, _ := walkExpired(r.t.Context(), r.t, r.want, "", epoch, 2)
 	r.compare("expired", got, nil, expected, nil)
-	gotKeys := slices.SortedFunc(walkUnminted(r.t, r.got, 2), compareKeys)
-	wantKeys := slices.SortedFunc(walkUnminted(r.t, r.want, 2), compareKeys)
-	r.compare("unminted", gotKeys, nil, wantKeys, nil)
+	gotKeys := slices.SortedFunc(walkChosen(r.t, r.got, 2), compareKeys)
+	wantKeys := slices.SortedFunc(walkChosen(r.t, r.want, 2), compareKeys)
+	r.compare("chosen", gotKeys, nil, wantKeys, nil)
 	r.changes(0)
 }

@@ -62,7 +62,7 @@ func stable(t *testing.T, h Harness) {
 // paged spreads links over two workspaces and two kinds of code.
 func paged(n int) link.Link {
 	l := sample(n, link.Code(fmt.Sprintf("p%06d", n)))
-	l.Minted = n%3 == 0
+	l.CodeKind = Kind(n%3 == 0)
 	l.Workspace = []link.WorkspaceID{"a", "b"}[n/10%2]
 	return l
 }
@@ -164,7 +164,7 @@ func exactExpiry(t *testing.T, h Harness) {
 	for i := range 12 {
 		l := sample(i, link.Code(fmt.Sprintf("code%02d", 11-i)))
 		l.Expires = ends.Add(time.Duration(i/4-1) * time.Millisecond) // four each: before, at, after
-		l.Minted = i%2 == 0
+		l.CodeKind = Kind(i%2 == 0)
 		if i%4 == 3 {
 			l.Status = link.Disabled
 		}
@@ -224,7 +224,7 @@ func size(t *testing.T, h Harness) {
 	batch := make([]link.Link, links)
 	for i := range batch {
 		batch[i] = sample(i, link.Code(fmt.Sprintf("s%06d", i)))
-		batch[i].Minted, batch[i].Title = true, fmt.Sprintf("the title of link %d, which takes some room", i)
+		batch[i].CodeKind, batch[i].Title = link.Counted, fmt.Sprintf("the title of link %d, which takes some room", i)
 	}
 	fill(t, s, batch)
 	for _, limit := range []int{499, link.MaxPage} {

@@ -25,7 +25,7 @@ func oneWinner(t *testing.T, h Harness) {
 		for i := range callers {
 			wg.Go(func() {
 				l := sample(i, code)
-				l.Minted = i%2 == 0 && code == "Minted7" // an alias may have a minted code's shape
+				l.CodeKind = Kind(i%2 == 0 && code == "Minted7") // an alias may have a counted code's shape
 				stored, err := stores[i%2].Create(t.Context(), l)
 				switch {
 				case err == nil:
@@ -49,13 +49,13 @@ func oneWinner(t *testing.T, h Harness) {
 	}
 }
 
-// takeTurns creates minted codes and aliases over two handles, one after the other: what
+// takeTurns creates counted codes and aliases over two handles, one after the other: what
 // one remembers of the store is not what the other left.
 func takeTurns(t *testing.T, h Harness) {
 	stores := handles(t, h)
 	for i := range 20 {
 		l := sample(i, link.Code(fmt.Sprintf("turn-%d", i)))
-		if l.Minted = i%3 == 0; l.Minted {
+		if l.CodeKind = Kind(i%3 == 0); l.CodeKind != link.Chosen {
 			l.Key.Code = link.Code(fmt.Sprintf("Turn%03d", i))
 		}
 		mustCreate(t, stores[i%2], l)
@@ -279,7 +279,7 @@ func tombstones(t *testing.T, h Harness) {
 	for i, code := range []link.Code{"Minted7", "an-alias"} {
 		ctx, stores := t.Context(), handles(t, h)
 		l := extreme()
-		l.Key, l.Minted, l.ID = link.Key{Code: code}, i == 0, idAt(1)
+		l.Key, l.CodeKind, l.ID = link.Key{Code: code}, Kind(i == 0), idAt(1)
 		l.Status, l.Safety = link.Active, link.Clean
 		l = mustCreate(t, stores[0], l)
 		content := l
@@ -299,9 +299,9 @@ func tombstones(t *testing.T, h Harness) {
 		if all := walkList(t, stores[1], link.Filter{}, 10, func() {}); len(all) != 0 {
 			t.Errorf("listed: %v", all)
 		}
-		for _, minted := range []bool{true, false} {
+		for _, counted := range []bool{true, false} {
 			again := sample(2, code)
-			again.Minted = minted
+			again.CodeKind = Kind(counted)
 			_, err = stores[1].Create(ctx, again)
 			want(t, "create over a tombstone", err, link.ErrExists)
 		}

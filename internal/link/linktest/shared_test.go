@@ -124,11 +124,11 @@ func (e *ended) Head(ctx context.Context) (link.Sequence, error) {
 	return e.Store.Head(ctx)
 }
 
-func (e *ended) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+func (e *ended) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
 	if err := e.open(ctx); err != nil {
 		return nil, "", err
 	}
-	return e.Store.Unminted(ctx, after, n)
+	return e.Store.Chosen(ctx, after, n)
 }
 
 // in is a key as the shared store has it.
@@ -227,8 +227,8 @@ func (p *part) Expired(ctx context.Context, after link.Cursor, before time.Time,
 	}
 }
 
-func (p *part) Unminted(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
-	keys, next, err := p.Memory.Unminted(ctx, after, n)
+func (p *part) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
+	keys, next, err := p.Memory.Chosen(ctx, after, n)
 	return p.mine(keys), next, err
 }
 

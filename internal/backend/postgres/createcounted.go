@@ -10,16 +10,16 @@ import (
 	"curt/internal/link"
 )
 
-// mint inserts entries whose codes the permutation made, all or none. done is false when one
+// insertCounted inserts entries whose codes the permutation made, all or none. done is false when one
 // of them is of another kind, or was refused: then each has to be decided by itself.
-func (s *Links) mint(ctx context.Context, pool *pgxpool.Pool, links []link.Link, entries []int) (done bool, err error) {
+func (s *Links) insertCounted(ctx context.Context, pool *pgxpool.Pool, links []link.Link, entries []int) (done bool, err error) {
 	for _, i := range entries {
-		if !links[i].Minted {
+		if links[i].CodeKind == link.Chosen {
 			return false, nil
 		}
 	}
 	args, _ := s.createArgs(links, s.ordered(links, entries))
-	err = repeated(ctx, func() error { return s.sendMint(ctx, pool, args) })
+	err = repeated(ctx, func() error { return s.sendCounted(ctx, pool, args) })
 	if isData(err) {
 		return false, nil
 	}
@@ -48,13 +48,13 @@ func (s *Links) ordered(links []link.Link, entries []int) []int {
 	return sorted
 }
 
-// sendMint sends the statement with the arguments that createArgs made.
-func (s *Links) sendMint(ctx context.Context, pool *pgxpool.Pool, args []any) error {
+// sendCounted sends the statement with the arguments that createArgs made.
+func (s *Links) sendCounted(ctx context.Context, pool *pgxpool.Pool, args []any) error {
 	c, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
-	_, err = c.Exec(ctx, sqlMint, append([]any{often(c.Conn())}, args...)...)
+	_, err = c.Exec(ctx, sqlInsertCounted, append([]any{often(c.Conn())}, args...)...)
 	return err
 }
