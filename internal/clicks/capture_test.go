@@ -294,45 +294,47 @@ func TestClicksAreKeptWithoutADayKey(t *testing.T) {
 }
 
 func TestVisitorTags(t *testing.T) {
-	log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{Shards: 1})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
-	tag := func(addr, agent string, after time.Duration) uint64 {
-		c := usualClick()
-		c.Addr, c.UserAgent = netip.Addr{}, []byte(agent)
-		if addr != "" {
-			c.Addr = netip.MustParseAddr(addr)
+	synctest.Test(t, func(t *testing.T) { // so that no click has to go on before the key is there
+		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{Shards: 1})
+		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}})
+		tag := func(addr, agent string, after time.Duration) uint64 {
+			c := usualClick()
+			c.Addr, c.UserAgent = netip.Addr{}, []byte(agent)
+			if addr != "" {
+				c.Addr = netip.MustParseAddr(addr)
+			}
+			c.Time += after.Milliseconds()
+			ring.Record(c)
+			if err := capture.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			events := readAll(t, log)
+			return events[len(events)-1].Visitor
 		}
-		c.Time += after.Milliseconds()
-		ring.Record(c)
-		if err := capture.Drain(t.Context()); err != nil {
-			t.Fatal(err)
+		one := tag("203.0.113.9", "a", 0)
+		for name, test := range map[string]struct {
+			tag  uint64
+			same bool
+		}{
+			"again":                       {tag("203.0.113.9", "a", time.Hour), true},
+			"as IPv4 in IPv6":             {tag("::ffff:203.0.113.9", "a", 0), true},
+			"another address":             {tag("203.0.113.10", "a", 0), false},
+			"another user agent":          {tag("203.0.113.9", "b", 0), false},
+			"the next day":                {tag("203.0.113.9", "a", 24*time.Hour), false},
+			"the same day after midnight": {tag("203.0.113.9", "a", 0), true},
+		} {
+			if got := test.tag == one; got != test.same {
+				t.Errorf("%s: same tag = %v", name, got)
+			}
 		}
-		events := readAll(t, log)
-		return events[len(events)-1].Visitor
-	}
-	one := tag("203.0.113.9", "a", 0)
-	for name, test := range map[string]struct {
-		tag  uint64
-		same bool
-	}{
-		"again":                       {tag("203.0.113.9", "a", time.Hour), true},
-		"as IPv4 in IPv6":             {tag("::ffff:203.0.113.9", "a", 0), true},
-		"another address":             {tag("203.0.113.10", "a", 0), false},
-		"another user agent":          {tag("203.0.113.9", "b", 0), false},
-		"the next day":                {tag("203.0.113.9", "a", 24*time.Hour), false},
-		"the same day after midnight": {tag("203.0.113.9", "a", 0), true},
-	} {
-		if got := test.tag == one; got != test.same {
-			t.Errorf("%s: same tag = %v", name, got)
+		six := tag("2001:db8:1:2:3:4:5:6", "a", 0)
+		if tag("2001:db8:1:2:ffff::1", "a", 0) != six || tag("2001:db8:1:3::1", "a", 0) == six {
+			t.Error("IPv6 addresses are not told apart by /64")
 		}
-	}
-	six := tag("2001:db8:1:2:3:4:5:6", "a", 0)
-	if tag("2001:db8:1:2:ffff::1", "a", 0) != six || tag("2001:db8:1:3::1", "a", 0) == six {
-		t.Error("IPv6 addresses are not told apart by /64")
-	}
-	if tag("", "a", 0) != 0 {
-		t.Error("a click without address has a visitor")
-	}
+		if tag("", "a", 0) != 0 {
+			t.Error("a click without address has a visitor")
+		}
+	})
 }
 
 func TestAddressesReachNoDisk(t *testing.T) {

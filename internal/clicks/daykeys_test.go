@@ -170,20 +170,22 @@ func (f flipped) DayKey(ctx context.Context, day time.Time) ([16]byte, error) {
 
 // Every byte of the day's key counts: half of a key could be guessed.
 func TestATagNeedsTheWholeKey(t *testing.T) {
-	tags := map[uint64]int{}
-	for at := -1; at < 16; at++ {
-		log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
-		capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: flipped{at}})
-		ring.Record(usualClick())
-		if err := capture.Drain(t.Context()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // so that no click has to go on before the key is there
+		tags := map[uint64]int{}
+		for at := -1; at < 16; at++ {
+			log, ring := openLog(t, clicks.LogConfig{}), clicks.NewRing(clicks.RingConfig{})
+			capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: flipped{at}})
+			ring.Record(usualClick())
+			if err := capture.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tag := readAll(t, log)[0].Visitor
+			if before, twice := tags[tag]; twice || tag == 0 {
+				t.Errorf("with another byte %d the tag is %d, as with another byte %d", at, tag, before)
+			}
+			tags[tag] = at
 		}
-		tag := readAll(t, log)[0].Visitor
-		if before, twice := tags[tag]; twice || tag == 0 {
-			t.Errorf("with another byte %d the tag is %d, as with another byte %d", at, tag, before)
-		}
-		tags[tag] = at
-	}
+	})
 }
 
 // A click of the day before, drained while the key of today is being asked for, waits for that
