@@ -148,6 +148,10 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 		err = s.settle(ctx, outlook)
 	}
 	if err != nil {
+		close(s.closed)
+		if s.writer != nil {
+			s.writer.looking.Wait() // it looks at the files where a write of the start found damage
+		}
 		return nil, errors.Join(fmt.Errorf("open links: %w", outlook.unfit(err)), h.close())
 	}
 	return s, nil
