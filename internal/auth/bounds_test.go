@@ -75,9 +75,9 @@ func TestKeysAreListedInPages(t *testing.T) {
 func TestAKeyIsKnownByAllWays(t *testing.T) {
 	r := newRing(t)
 	k, secret := r.make(t)
-	for way, ask := range map[string]func(string) (auth.Caller, error){
-		"identify": func(key string) (auth.Caller, error) { return r.Identify(t.Context(), key, noon()) },
-		"recall":   func(key string) (auth.Caller, error) { return r.Recall(t.Context(), auth.SumOf(key), noon()) },
+	for way, ask := range map[string]func(string) (auth.Principal, error){
+		"identify": func(key string) (auth.Principal, error) { return r.Identify(t.Context(), key, noon()) },
+		"recall":   func(key string) (auth.Principal, error) { return r.Recall(t.Context(), auth.SumOf(key), noon()) },
 	} {
 		who, err := ask(secret)
 		if err != nil || who.KeyID != k.ID.String() {
@@ -86,7 +86,7 @@ func TestAKeyIsKnownByAllWays(t *testing.T) {
 		if own, err := r.Own(t.Context(), who); err != nil || own.ID != k.ID {
 			t.Errorf("%s: its own key is %+v, %v", way, own, err)
 		}
-		if who, err := ask(key); err != nil || !who.IsAdmin() {
+		if who, err := ask(key); err != nil || !may(who, auth.Moderate) {
 			t.Errorf("%s of the admin's: %+v, %v", way, who, err)
 		}
 		for _, other := range []string{"", "x", auth.Prefix + "short", secret + "x"} {
@@ -95,7 +95,7 @@ func TestAKeyIsKnownByAllWays(t *testing.T) {
 			}
 		}
 	}
-	for _, who := range []auth.Caller{theAdmin(), auth.Anonymous(netip.Addr{}), {KeyID: "share"}} {
+	for _, who := range []auth.Principal{theAdmin(), auth.Anonymous(netip.Addr{}), {KeyID: "share"}} {
 		if own, err := r.Own(t.Context(), who); !errors.Is(err, auth.ErrNoKey) {
 			t.Errorf("%+v has the key %+v, %v", who, own, err)
 		}

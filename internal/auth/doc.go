@@ -1,4 +1,4 @@
-// Package auth says who is calling and what they may do. A [Caller] is an
+// Package auth says who is calling and what they may do. A [Principal] is an
 // argument of every operation, never a value in a context.
 //
 // Read caller.go for identity and rights, keys.go for how a request proves who

@@ -116,6 +116,6 @@ func checkWorkspace(w link.WorkspaceID) error {
 func (k Key) alive(now time.Time) bool { return k.Expires.IsZero() || now.Before(k.Expires) }
 
 // caller returns who shows the key.
-func (k Key) caller() Caller {
-	return Caller{KeyID: k.ID.String(), Workspace: k.Workspace, Plan: k.Plan, Scopes: k.Scopes}
+func (k Key) caller() Principal {
+	return Principal{KeyID: k.ID.String(), Workspace: k.Workspace, Plan: k.Plan, Scopes: k.Scopes}
 }

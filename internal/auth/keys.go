@@ -18,7 +18,7 @@ import (
 	"curt/internal/repeatlog"
 )
 
-// AdminKeyID is the [Caller.KeyID] of the one admin key, and thereby the
+// AdminKeyID is the [Principal.KeyID] of the one admin key, and thereby the
 // created_by of its links.
 const AdminKeyID = "admin"
 
@@ -92,18 +92,18 @@ func NewKeys(cfg KeysConfig) (*Keys, error) {
 // Anything else in its place (another scheme, two headers, a key that is unknown,
 // expired or revoked) is ErrUnauthenticated and never anonymous: who shows a key
 // wants to be known. link.ErrUnavailable: nobody can say whose key it is.
-func (k *Keys) Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Caller, error) {
+func (k *Keys) Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Principal, error) {
 	headers := r.Header["Authorization"]
 	switch len(headers) {
 	case 0:
 		return Anonymous(addr, k.anonymous...), nil
 	case 1:
 	default:
-		return Caller{}, fmt.Errorf("%w: more than one Authorization header", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: more than one Authorization header", ErrUnauthenticated)
 	}
 	key, ok := bearer(headers[0])
 	if !ok {
-		return Caller{}, fmt.Errorf("%w: the Authorization header must be 'Bearer' and one key", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: the Authorization header must be 'Bearer' and one key", ErrUnauthenticated)
 	}
 	caller, err := k.identify(r.Context(), SumOf(key), now)
 	caller.Addr = addr
@@ -111,37 +111,37 @@ func (k *Keys) Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Ca
 }
 
 // Identify returns whose key it is, as Authenticate does for a header that carries it.
-func (k *Keys) Identify(ctx context.Context, key string, now time.Time) (Caller, error) {
+func (k *Keys) Identify(ctx context.Context, key string, now time.Time) (Principal, error) {
 	if err := CheckKey(key); err != nil {
-		return Caller{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
+		return Principal{}, fmt.Errorf("%w: %w", ErrUnauthenticated, err)
 	}
 	return k.identify(ctx, SumOf(key), now)
 }
 
 // Recall returns whose key has the digest, for those who keep it in the key's place: a
 // key that ended since is ErrUnauthenticated.
-func (k *Keys) Recall(ctx context.Context, sum Sum, now time.Time) (Caller, error) {
+func (k *Keys) Recall(ctx context.Context, sum Sum, now time.Time) (Principal, error) {
 	return k.identify(ctx, sum, now)
 }
 
 // identify returns whose key has the digest. Digests are compared in constant time,
 // so that the time taken says nothing about how close one came.
-func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Caller, error) {
+func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Principal, error) {
 	if subtle.ConstantTimeCompare(sum[:], k.admin[:]) == 1 {
-		return Caller{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Plan: PlanDefault, Scopes: []Scope{Admin}}, nil
+		return Principal{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Plan: PlanDefault, Scopes: []Scope{Admin}}, nil
 	}
 	found, fresh, err := k.finder.find(ctx, sum, now)
 	switch {
 	case errors.Is(err, ErrNoKey):
-		return Caller{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
 	case err != nil:
-		return Caller{}, err
+		return Principal{}, err
 	case subtle.ConstantTimeCompare(sum[:], found.Sum[:]) != 1:
-		return Caller{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: unknown key", ErrUnauthenticated)
 	case !found.Key.alive(now):
-		return Caller{}, fmt.Errorf("%w: the key has expired", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: the key has expired", ErrUnauthenticated)
 	case !found.Until.IsZero() && !now.Before(found.Until):
-		return Caller{}, fmt.Errorf("%w: the key was rotated", ErrUnauthenticated)
+		return Principal{}, fmt.Errorf("%w: the key was rotated", ErrUnauthenticated)
 	}
 	if fresh { // at most once a second for each key: more is not worth a lock
 		k.uses.note(&found.Key, now)

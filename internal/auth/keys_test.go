@@ -47,7 +47,7 @@ func newKeys(t *testing.T, cfg auth.KeysConfig) *auth.Keys {
 func TestAdminKeyIsTheAdmin(t *testing.T) {
 	keys := newKeys(t, auth.KeysConfig{AdminKey: key})
 	addr := netip.MustParseAddr("192.0.2.1")
-	want := auth.Caller{
+	want := auth.Principal{
 		KeyID: auth.AdminKeyID, Workspace: link.WorkspaceDefault,
 		Plan: auth.PlanDefault, Scopes: []auth.Scope{auth.Admin}, Addr: addr,
 	}
@@ -90,7 +90,7 @@ func TestWhoShowsSomethingElseIsNobody(t *testing.T) {
 		if !errors.Is(err, auth.ErrUnauthenticated) {
 			t.Errorf("%s: got %v, want ErrUnauthenticated", name, err)
 		}
-		if caller.Has(auth.LinksWrite) || caller.Has(auth.LinksRead) {
+		if may(caller, auth.ChangeLink) || may(caller, auth.ReadLink) {
 			t.Errorf("%s: the caller carries scopes", name)
 		}
 		if err != nil && strings.Contains(err.Error(), "abcdefghij") {
@@ -113,10 +113,10 @@ func TestWithoutKeyOnlyWhatIsConfigured(t *testing.T) {
 		if !caller.IsAnonymous() || caller.Workspace != link.WorkspaceAnonymous {
 			t.Errorf("got %+v, want the anonymous caller", caller)
 		}
-		if got := caller.Has(auth.LinksWrite); got != tt.want {
+		if got := may(caller, auth.ChangeLink); got != tt.want {
 			t.Errorf("may create: got %v, want %v", got, tt.want)
 		}
-		if caller.Has(auth.LinksRead) || caller.Sees(link.WorkspaceAnonymous) {
+		if may(caller, auth.ReadLink) || sees(caller, link.WorkspaceAnonymous) {
 			t.Error("an anonymous caller sees links")
 		}
 	}

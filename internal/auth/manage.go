@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"curt/internal/link"
@@ -17,22 +16,13 @@ type NewKeyRequest struct {
 	Expires   time.Time // zero = never
 }
 
-// mayManage: keys are managed by admins alone. A key that could make keys would let
-// whoever steals it stay, with more rights than it has, after it is revoked.
-func mayManage(who Caller) error {
-	switch {
-	case who.IsAdmin():
-		return nil
-	case who.IsAnonymous():
-		return ErrUnauthenticated
-	}
-	return fmt.Errorf("%w: it lacks the scope %s", ErrForbidden, Admin)
-}
+// Keys are managed by admins alone: a key that could create keys would let whoever steals it
+// stay, with more rights than it has, after it is revoked.
 
 // Create makes a key and returns it with its secret, which is told this once. Errors:
 // InvalidError, those of rights, link.ErrUnavailable.
-func (k *Keys) Create(ctx context.Context, now time.Time, who Caller, req NewKeyRequest) (made Key, secret string, err error) {
-	if err := mayManage(who); err != nil {
+func (k *Keys) Create(ctx context.Context, now time.Time, who Principal, req NewKeyRequest) (made Key, secret string, err error) {
+	if err := May(who, ManageKeys, Resource{}); err != nil {
 		return Key{}, "", err
 	}
 	now = now.UTC().Truncate(time.Millisecond)
@@ -66,8 +56,8 @@ func (k *Keys) Create(ctx context.Context, now time.Time, who Caller, req NewKey
 }
 
 // Get returns a key.
-func (k *Keys) Get(ctx context.Context, who Caller, id link.ID) (Key, error) {
-	if err := mayManage(who); err != nil {
+func (k *Keys) Get(ctx context.Context, who Principal, id link.ID) (Key, error) {
+	if err := May(who, ManageKeys, Resource{}); err != nil {
 		return Key{}, err
 	}
 	return k.finder.store.Get(ctx, id)
@@ -75,7 +65,7 @@ func (k *Keys) Get(ctx context.Context, who Caller, id link.ID) (Key, error) {
 
 // Own returns the key that a caller showed. The admin key, which is not stored, and
 // callers without a key are ErrNoKey.
-func (k *Keys) Own(ctx context.Context, who Caller) (Key, error) {
+func (k *Keys) Own(ctx context.Context, who Principal) (Key, error) {
 	id, err := link.ParseID(who.KeyID)
 	if err != nil {
 		return Key{}, ErrNoKey
@@ -84,8 +74,8 @@ func (k *Keys) Own(ctx context.Context, who Caller) (Key, error) {
 }
 
 // List returns a page of keys, newest first; more says whether others follow.
-func (k *Keys) List(ctx context.Context, who Caller, f KeyFilter, p KeyPage) (keys []Key, more bool, err error) {
-	if err := mayManage(who); err != nil {
+func (k *Keys) List(ctx context.Context, who Principal, f KeyFilter, p KeyPage) (keys []Key, more bool, err error) {
+	if err := May(who, ManageKeys, Resource{}); err != nil {
 		return nil, false, err
 	}
 	limit := min(max(p.Limit, 1), MaxKeyPage)
@@ -100,8 +90,8 @@ func (k *Keys) List(ctx context.Context, who Caller, f KeyFilter, p KeyPage) (ke
 // Revoke ends a key for good: no request that this process answers afterwards is
 // its, and none of another process a second later. The shares that it made end with it,
 // everywhere at once, unless keepShares asks for them to go on. A key may revoke itself.
-func (k *Keys) Revoke(ctx context.Context, who Caller, id link.ID, keepShares bool) error {
-	if err := mayManage(who); err != nil {
+func (k *Keys) Revoke(ctx context.Context, who Principal, id link.ID, keepShares bool) error {
+	if err := May(who, ManageKeys, Resource{}); err != nil {
 		return err
 	}
 	defer k.finder.forget()
@@ -110,8 +100,8 @@ func (k *Keys) Revoke(ctx context.Context, who Caller, id link.ID, keepShares bo
 
 // Rotate gives a key another secret and returns it, this once. The one before works
 // until overlap has passed, at most MaxOverlap; secrets before that stop now.
-func (k *Keys) Rotate(ctx context.Context, now time.Time, who Caller, id link.ID, overlap time.Duration) (key Key, secret string, err error) {
-	if err := mayManage(who); err != nil {
+func (k *Keys) Rotate(ctx context.Context, now time.Time, who Principal, id link.ID, overlap time.Duration) (key Key, secret string, err error) {
+	if err := May(who, ManageKeys, Resource{}); err != nil {
 		return Key{}, "", err
 	}
 	if overlap < 0 || overlap > MaxOverlap {

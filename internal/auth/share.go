@@ -76,7 +76,7 @@ func NewShares(store ShareStore, keys Store, random io.Reader) *Shares {
 // Make returns a token for k that ends with the second of its end, or before it with who
 // asks. The caller has made sure that who asks may share the link, which belongs to the
 // workspace.
-func (s *Shares) Make(ctx context.Context, now time.Time, who Caller, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
+func (s *Shares) Make(ctx context.Context, now time.Time, who Principal, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
 	if lasts < time.Second || lasts > MaxShare {
 		return "", ends, invalid("expires_in", "want 1 to %d seconds", int(MaxShare.Seconds()))
 	}
@@ -118,7 +118,7 @@ func (s *ShareSecret) sign(mac []byte, k link.Key, said []byte) {
 // Open returns who shows a token for k: a caller who may read statistics, of which the
 // one asking shows those of k only. What is no token of k, or is one no more, is
 // ErrUnauthenticated.
-func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token string) (Caller, error) {
+func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token string) (Principal, error) {
 	refused := fmt.Errorf("%w: no share of this link", ErrUnauthenticated)
 	said := shareSaid
 	switch len(token) { // the decoder would skip line ends
@@ -126,38 +126,38 @@ func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token stri
 	case base64.RawURLEncoding.EncodedLen(shareOldestLen):
 		said = shareEnd
 	default:
-		return Caller{}, refused
+		return Principal{}, refused
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != said+shareMAC {
-		return Caller{}, refused
+		return Principal{}, refused
 	}
 	ends := binary.BigEndian.Uint64(b[:shareEnd])
 	if now.Unix() < 0 || uint64(now.Unix()) >= ends {
-		return Caller{}, refused
+		return Principal{}, refused
 	}
 	secret, err := s.store.Secret(ctx, k)
 	switch {
 	case errors.Is(err, ErrNoShare):
-		return Caller{}, refused
+		return Principal{}, refused
 	case err != nil:
-		return Caller{}, fmt.Errorf("read the share of %s: %w", k, err)
+		return Principal{}, fmt.Errorf("read the share of %s: %w", k, err)
 	}
 	var mac [shareMAC]byte
 	secret.sign(mac[:], k, b[:said])
 	if !hmac.Equal(mac[:], b[said:]) {
-		return Caller{}, refused
+		return Principal{}, refused
 	}
 	var maker link.ID
 	if copy(maker[:], b[shareEnd:said]); !maker.IsZero() {
 		switch stands, err := s.keys.Vouches(ctx, maker); {
 		case err != nil:
-			return Caller{}, fmt.Errorf("ask who shared %s: %w", k, err)
+			return Principal{}, fmt.Errorf("ask who shared %s: %w", k, err)
 		case !stands:
-			return Caller{}, refused
+			return Principal{}, refused
 		}
 	}
-	return Caller{KeyID: shareID, Workspace: secret.Workspace, Scopes: []Scope{StatsRead}}, nil
+	return Principal{KeyID: shareID, Workspace: secret.Workspace, Scopes: []Scope{StatsRead}}, nil
 }
 
 // End ends every token of k, at once and for good.

@@ -32,9 +32,9 @@ const (
 )
 
 func TestAnAdminSeesEveryWorkspace(t *testing.T) {
-	own := auth.Caller{KeyID: "x", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}}
+	own := auth.Principal{KeyID: "x", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}}
 	for _, c := range []struct {
-		who  auth.Caller
+		who  auth.Principal
 		of   link.WorkspaceID
 		want bool
 	}{
@@ -43,9 +43,9 @@ func TestAnAdminSeesEveryWorkspace(t *testing.T) {
 		{own, "acme", true},
 		{own, "other", false},
 		{own, link.WorkspaceAnonymous, false},
-		{auth.Caller{Workspace: "acme"}, "acme", false},
+		{auth.Principal{Workspace: "acme"}, "acme", false},
 	} {
-		if got := c.who.Sees(c.of); got != c.want {
+		if got := sees(c.who, c.of); got != c.want {
 			t.Errorf("%+v sees %s: %t", c.who, c.of, got)
 		}
 	}

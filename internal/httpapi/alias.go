@@ -40,7 +40,7 @@ func (a *api) aliasOperations(d describer) []*operation {
 					"A network that asks for many codes that no link has is answered 429 for a while, whether it asks here or as a visitor.",
 				Parameters: params, Responses: d.answers(200, "Whether it is available.", Alias{}, nil, 429),
 			},
-			scope: auth.LinksWrite, serve: (*call).checkAlias,
+			action: auth.CreateLink, serve: (*call).checkAlias,
 		},
 		{
 			Operation: huma.Operation{
@@ -48,7 +48,7 @@ func (a *api) aliasOperations(d describer) []*operation {
 				Description: "Before there is a link, and whether or not there is one. Of what can be no alias there is none.",
 				Parameters:  qrParams(params...), Responses: qrAnswers(d),
 			},
-			scope: auth.LinksWrite, serve: (*call).aliasQR,
+			action: auth.CreateLink, serve: (*call).aliasQR,
 		},
 	}
 }

@@ -54,7 +54,7 @@ func (a *api) appealOperations(d describer) []*operation {
 				MaxBodyBytes: maxReportBody, RequestBody: d.body(AppealCreate{}, "application/json"),
 				Responses: d.answers(202, "The appeal was taken.", AppealMade{}, nil, 404, 408, 409, 413, 415, 429, 507),
 			},
-			scope: auth.LinksWrite, open: true, owned: true, affords: (*call).affordAppeal, serve: (*call).appeal,
+			action: auth.ChangeLink, open: true, owned: true, affords: (*call).affordAppeal, serve: (*call).appeal,
 			examples: []example{
 				{name: "code", summary: "For a link that was blocked", body: `{"code":"sale","reason":"This is our own sale. The report was a mistake."}`},
 			},
@@ -71,7 +71,7 @@ func (a *api) appealOperations(d describer) []*operation {
 				Method: http.MethodGet, Path: linksPath + "/{code}/appeal", OperationID: "link-appeal", Summary: "Show the newest appeal for a link",
 				Parameters: []*huma.Param{code, domainParam()}, Responses: d.answers(200, "The appeal.", Appeal{}, nil, 404),
 			},
-			scope: auth.LinksRead, serve: (*call).linkAppeal,
+			action: auth.ReadLink, serve: (*call).linkAppeal,
 		},
 	}
 }

@@ -83,7 +83,7 @@ func (a *api) banOperations(d describer) []*operation {
 				MaxBodyBytes: maxDecisionBody, RequestBody: d.body(BanCreate{}, "application/json"),
 				Responses: d.answers(201, "The ban.", Ban{}, nil, 404, 408, 413, 415, 507),
 			},
-			scope: auth.Admin, serve: (*call).createBan,
+			action: auth.Moderate, serve: (*call).createBan,
 			examples: []example{{name: "domain", summary: "A host and all below it", body: `{"kind":"domain","name":"evil.example","reason":"phishing kits on every host"}`}},
 		},
 		{
@@ -93,7 +93,7 @@ func (a *api) banOperations(d describer) []*operation {
 				MaxBodyBytes: maxDecisionBody, RequestBody: d.body(BanTarget{}, "application/json"),
 				Responses: d.answers(200, "What the ban would mean.", BanPreview{}, nil, 404, 408, 413, 415),
 			},
-			scope: auth.Admin, serve: (*call).previewBan,
+			action: auth.Moderate, serve: (*call).previewBan,
 			examples: []example{{name: "host", summary: "One host", body: `{"kind":"host","name":"example.com"}`}},
 		},
 		{
@@ -102,7 +102,7 @@ func (a *api) banOperations(d describer) []*operation {
 				Parameters: append(pageParams("bans"), entityParam("Only the ban of this entity: KIND:NAME, such as host:evil.example.")),
 				Responses:  d.answers(200, "A page of bans.", BanList{}, nil),
 			},
-			scope: auth.Admin, serve: (*call).listBans,
+			action: auth.Moderate, serve: (*call).listBans,
 		},
 		{
 			Operation: huma.Operation{
@@ -114,7 +114,7 @@ func (a *api) banOperations(d describer) []*operation {
 				},
 				Responses: d.answers(204, "The ban has ended.", nil, nil, 404, 507),
 			},
-			scope: auth.Admin, serve: (*call).liftBan,
+			action: auth.Moderate, serve: (*call).liftBan,
 		},
 	}
 }

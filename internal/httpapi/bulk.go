@@ -55,7 +55,7 @@ func (a *api) bulkOperations(d describer) []*operation {
 				"since is 409. " + idempotencyKeys)},
 			Responses: d.answers(207, "A result for each link.", BulkResults{}, withLimits(map[string]*huma.Param{}), 408, 413, 415, 422, 429, 507),
 		},
-		scope: auth.LinksWrite, streams: true, affords: (*call).affordCreate, serve: (*call).createLinks,
+		action: auth.CreateLink, streams: true, affords: (*call).affordCreate, serve: (*call).createLinks,
 		examples: []example{
 			{name: "two", summary: "One is made, one refused", body: `{"links":[{"long_url":"https://example.com/a"},{"long_url":"https://example.com/b","custom_alias":"api"}]}`},
 		},

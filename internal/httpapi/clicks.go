@@ -76,7 +76,7 @@ func (a *api) clicksOperation(d describer) *operation {
 			}, filterParams("")...),
 			Responses: answers,
 		},
-		scope: auth.StatsRead, serve: (*call).linkClicks,
+		action: auth.ReadStats, serve: (*call).linkClicks,
 	}
 }
 

@@ -97,7 +97,7 @@ func (s spelling) operations(d describer) []*operation {
 				Summary: "Make a link", MaxBodyBytes: maxLinkBody, RequestBody: s.body,
 				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, s.created),
 			},
-			scope: auth.LinksWrite, anonymous: true, affords: (*call).affordCreate, examples: s.examples, serve: s.create,
+			action: auth.CreateLink, anonymous: true, affords: (*call).affordCreate, examples: s.examples, serve: s.create,
 		},
 		{
 			Operation: huma.Operation{
@@ -106,7 +106,7 @@ func (s spelling) operations(d describer) []*operation {
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
 				Responses:  d.answers(204, "The link is gone.", nil, nil, 404, 409, 412, 507),
 			},
-			scope: auth.LinksWrite, serve: (*call).deleteLink,
+			action: auth.ChangeLink, serve: (*call).deleteLink,
 		},
 		{
 			Operation: huma.Operation{
@@ -114,7 +114,7 @@ func (s spelling) operations(d describer) []*operation {
 				Summary: "Count the clicks of a link", Parameters: []*huma.Param{codeParam(), domainParam()},
 				Responses: d.answers(200, "The statistics.", s.stats, nil, 404),
 			},
-			scope: auth.StatsRead, serve: s.serveStats,
+			action: auth.ReadStats, serve: s.serveStats,
 		},
 	}
 }

@@ -95,9 +95,10 @@ func docsOf(described *huma.OpenAPI, operations []*operation, problems []problem
 }
 
 func operationDocs(op *operation) docsOperation {
+	scopes := append(op.action.Scopes(), "", "")
 	d := docsOperation{
 		ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
-		Scope: string(op.scope), Instead: string(op.instead), Anonymous: op.anonymous, Examples: docsExamples(op),
+		Scope: string(scopes[0]), Instead: string(scopes[1]), Anonymous: op.anonymous, Examples: docsExamples(op),
 	}
 	for _, p := range op.Parameters {
 		d.Parameters = append(d.Parameters, docsParameter{p.Name, p.In, p.Description, p.Required, typeOf(p.Schema)})

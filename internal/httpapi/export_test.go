@@ -29,7 +29,8 @@ type Route struct {
 func Routes() []Route {
 	var routes []Route
 	for _, op := range new(api).operations(describe(http.NewServeMux(), "").OpenAPI().Components.Schemas) {
-		r := Route{Method: op.Method, Path: op.Path, Scope: op.scope, Instead: op.instead, Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
+		scopes := append(op.action.Scopes(), "", "")
+		r := Route{Method: op.Method, Path: op.Path, Scope: scopes[0], Instead: scopes[1], Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
 			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {
 				r.Success = n

@@ -106,7 +106,7 @@ func (a *api) healthOperation(d describer) *operation {
 			Description: "What the server knows without looking: it asks no store, and may be asked every second. `curt doctor` looks.",
 			Responses:   d.answers(200, "How the server does.", Health{}, nil),
 		},
-		scope: auth.Admin, serve: (*call).getHealth,
+		action: auth.Operate, serve: (*call).getHealth,
 	}
 }
 

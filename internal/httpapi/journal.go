@@ -62,7 +62,7 @@ func (a *api) journalOperations(d describer) []*operation {
 					queryParam("since", "Only entries of this moment and later.", &huma.Schema{Type: huma.TypeString, Format: "date-time"})),
 				Responses: d.answers(200, "A page of the journal.", JournalPage{}, nil),
 			},
-			scope: auth.Admin, serve: (*call).listJournal,
+			action: auth.Moderate, serve: (*call).listJournal,
 		},
 		{
 			Operation: huma.Operation{
@@ -73,7 +73,7 @@ func (a *api) journalOperations(d describer) []*operation {
 				Parameters: []*huma.Param{sequenceParam("The number of the entry.", 1)},
 				Responses:  d.answers(200, "The entry that says so.", JournalEntry{}, nil, 404, 408, 413, 415, 507),
 			},
-			scope: auth.Admin, serve: (*call).eraseEntry,
+			action: auth.Moderate, serve: (*call).eraseEntry,
 			examples: []example{{name: "person", summary: "A person asked for it", body: `{"reason":"names a person who asked to be forgotten"}`}},
 		},
 		{
@@ -84,7 +84,7 @@ func (a *api) journalOperations(d describer) []*operation {
 				Parameters: []*huma.Param{queryParam("force", "Whether to follow a journal that would be refused, unread.", &huma.Schema{Type: huma.TypeBoolean, Default: false})},
 				Responses:  d.answers(202, "The links are being looked at.", nil, nil, 409),
 			},
-			scope: auth.Admin, serve: (*call).rebuildLinks,
+			action: auth.Moderate, serve: (*call).rebuildLinks,
 		},
 	}
 }

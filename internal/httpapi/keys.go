@@ -69,7 +69,7 @@ func (a *api) keyOperations(d describer) []*operation {
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(KeyCreate{}, "application/json"),
 				Responses: d.answers(201, "The key, with its secret.", KeyWithSecret{}, made, 408, 413, 415, 507),
 			},
-			scope: auth.Admin, serve: (*call).createKey,
+			action: auth.ManageKeys, serve: (*call).createKey,
 			examples: []example{
 				{name: "workspace", summary: "For a workspace of its own", body: `{"name":"CI","scopes":["links:read","links:write"],"workspace_id":"web","expires_at":"2027-01-01T00:00:00Z"}`},
 			},
@@ -79,14 +79,14 @@ func (a *api) keyOperations(d describer) []*operation {
 				Method: http.MethodGet, Path: keysPath, OperationID: "list-keys", Summary: "List API keys, newest first",
 				Parameters: keyListParams(), Responses: d.answers(200, "A page of keys.", KeyList{}, nil),
 			},
-			scope: auth.Admin, serve: (*call).listKeys,
+			action: auth.ManageKeys, serve: (*call).listKeys,
 		},
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: keysPath + "/{id}", OperationID: "get-key", Summary: "Show an API key, without its secret",
 				Parameters: []*huma.Param{id}, Responses: d.answers(200, "The key.", Key{}, nil, 404),
 			},
-			scope: auth.Admin, serve: (*call).getKey,
+			action: auth.ManageKeys, serve: (*call).getKey,
 		},
 		{
 			Operation: huma.Operation{
@@ -95,7 +95,7 @@ func (a *api) keyOperations(d describer) []*operation {
 				Parameters:  []*huma.Param{id, queryParam("keep_shares", "true lets the shares that the key made go on to their own ends.", &huma.Schema{Type: huma.TypeBoolean, Default: false})},
 				Responses:   d.answers(204, "The key is revoked.", nil, nil, 404, 507),
 			},
-			scope: auth.Admin, serve: (*call).revokeKey,
+			action: auth.ManageKeys, serve: (*call).revokeKey,
 		},
 		{
 			Operation: huma.Operation{
@@ -103,7 +103,7 @@ func (a *api) keyOperations(d describer) []*operation {
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(KeyRotate{}, "application/json"),
 				Parameters: []*huma.Param{id}, Responses: d.answers(200, "The key, with its new secret.", KeyWithSecret{}, nil, 404, 408, 409, 413, 415, 507),
 			},
-			scope: auth.Admin, serve: (*call).rotateKey,
+			action: auth.ManageKeys, serve: (*call).rotateKey,
 			examples: []example{{name: "overlap", summary: "The secret before goes on for an hour", body: `{"overlap":3600}`}},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"curt/internal/auth"
 	"curt/internal/link"
 	"curt/internal/search"
 )
@@ -71,9 +72,7 @@ func (c *call) listLinks() error {
 
 // filter returns what the query asks for, among what the caller sees.
 func (c *call) filter() (f search.Filter, err error) {
-	if !c.who.IsAdmin() {
-		f.Workspace = c.who.Workspace
-	}
+	f.Workspace = auth.Within(c.who, "")
 	if err := c.choices(&f); err != nil {
 		return f, err
 	}

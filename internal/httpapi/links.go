@@ -49,7 +49,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				MaxBodyBytes: maxLinkBody, RequestBody: d.body(LinkCreate{}, "application/json"),
 				Parameters: []*huma.Param{onceParam()}, Responses: createAnswers(d, d.schema(Link{})),
 			},
-			scope: auth.LinksWrite, anonymous: true, affords: (*call).affordCreate, serve: (*call).createLink,
+			action: auth.CreateLink, anonymous: true, affords: (*call).affordCreate, serve: (*call).createLink,
 			examples: []example{
 				{name: "plain", summary: "Only an address", body: `{"long_url":"https://example.com/a/long/path?q=1"}`},
 				{name: "all", summary: "With a code of its own, for a day, 100 clicks", body: `{"long_url":"https://example.com/sale","custom_alias":"spring-sale",` +
@@ -62,7 +62,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				Method: http.MethodGet, Path: linksPath, OperationID: "list-links", Summary: "List links, newest first",
 				Parameters: listParams(), Responses: d.answers(200, "A page of links.", LinkList{}, nil),
 			},
-			scope: auth.LinksRead, serve: (*call).listLinks,
+			action: auth.ReadLink, serve: (*call).listLinks,
 		},
 		{
 			Operation: huma.Operation{
@@ -70,7 +70,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				Parameters: []*huma.Param{codeParam(), domainParam()},
 				Responses:  d.answers(200, "The link.", Link{}, tag, 404),
 			},
-			scope: auth.LinksRead, serve: (*call).getLink,
+			action: auth.ReadLink, serve: (*call).getLink,
 		},
 		{
 			Operation: huma.Operation{
@@ -81,7 +81,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
 				Responses:  d.answers(200, "The link as changed.", Link{}, tag, 404, 408, 409, 412, 413, 415, 422, 507),
 			},
-			scope: auth.LinksWrite, serve: (*call).changeLink,
+			action: auth.ChangeLink, serve: (*call).changeLink,
 			examples: []example{
 				{name: "change", summary: "Another address, and no title", body: `{"long_url":"https://example.com/new","title":null}`},
 			},
@@ -92,7 +92,7 @@ func (a *api) linkOperations(d describer) []*operation {
 				Parameters: []*huma.Param{codeParam(), domainParam(), ifMatchParam()},
 				Responses:  d.answers(204, "The link is gone.", nil, nil, 404, 409, 412, 507),
 			},
-			scope: auth.LinksWrite, serve: (*call).deleteLink,
+			action: auth.ChangeLink, serve: (*call).deleteLink,
 		},
 	}
 }

@@ -58,7 +58,7 @@ func (a *api) liveOperations(d describer) []*operation {
 			Method: http.MethodGet, Path: linksPath + "/{code}" + livePath, OperationID: "live-clicks", Summary: "Watch the clicks of a link",
 			Description: liveDescription(), Parameters: []*huma.Param{codeParam(), domainParam()}, Responses: liveAnswers(d),
 		},
-		scope: auth.StatsRead, serve: (*call).liveClicks,
+		action: auth.ReadStats, serve: (*call).liveClicks,
 	}}
 }
 
@@ -70,20 +70,20 @@ func (c *call) liveClicks() error {
 	if err := c.api.links.Exists(c.r.Context(), c.who, k); err != nil {
 		return err
 	}
-	return c.watch(k, func(who auth.Caller) error { return c.api.links.Exists(c.r.Context(), who, k) })
+	return c.watch(k, func(who auth.Principal) error { return c.api.links.Exists(c.r.Context(), who, k) })
 }
 
 // entitled reports whether who asked could ask again now: an answer that goes on may not
 // outlive the right to it. When nobody can say, it ends, too: whoever still may begins
 // another. may is what else the operation asks of a caller.
-func (c *call) entitled(may func(auth.Caller) error) bool {
+func (c *call) entitled(may func(auth.Principal) error) bool {
 	who, err := c.api.auth.Authenticate(c.r, c.who.Addr, c.api.now())
-	return err == nil && who.KeyID == c.who.KeyID && who.Has(c.op.scope) && may(who) == nil
+	return err == nil && who.KeyID == c.who.KeyID && auth.May(who, c.op.action, auth.Resource{}) == nil && may(who) == nil
 }
 
 // watch answers with what the clicks of a key come to, until the client goes, its right
 // ends or the server does.
-func (c *call) watch(k link.Key, may func(auth.Caller) error) error {
+func (c *call) watch(k link.Key, may func(auth.Principal) error) error {
 	w, err := c.api.live.Watch(k, c.who.KeyID)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", k, err)

@@ -23,17 +23,17 @@ const mostAfter = 5 * time.Second
 
 // asKey is an Authenticator whose answers a test changes while streams go on.
 type asKey struct {
-	caller atomic.Pointer[auth.Caller] // nil = unknown
+	caller atomic.Pointer[auth.Principal] // nil = unknown
 	down   atomic.Bool
 }
 
-func (a *asKey) Authenticate(*http.Request, netip.Addr, time.Time) (auth.Caller, error) {
+func (a *asKey) Authenticate(*http.Request, netip.Addr, time.Time) (auth.Principal, error) {
 	who := a.caller.Load()
 	switch {
 	case a.down.Load():
-		return auth.Caller{}, link.ErrUnavailable
+		return auth.Principal{}, link.ErrUnavailable
 	case who == nil:
-		return auth.Caller{}, auth.ErrUnauthenticated
+		return auth.Principal{}, auth.ErrUnauthenticated
 	}
 	return *who, nil
 }
@@ -95,19 +95,23 @@ func TestAStreamEndsWithTheRightToIt(t *testing.T) {
 		for name, change := range map[string]func(s service, a *asKey){
 			"the key is revoked": func(_ service, a *asKey) { a.caller.Store(nil) },
 			"the scope is gone": func(_ service, a *asKey) {
-				a.caller.Store(&auth.Caller{KeyID: "k", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}})
+				a.caller.Store(&auth.Principal{KeyID: "k", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}})
 			},
-			"it is another's key":   func(_ service, a *asKey) { a.caller.Store(&auth.Caller{KeyID: "l", Workspace: "acme", Scopes: stats}) },
-			"it lost the workspace": func(_ service, a *asKey) { a.caller.Store(&auth.Caller{KeyID: "k", Workspace: "rival", Scopes: stats}) },
-			"nobody can say":        func(_ service, a *asKey) { a.down.Store(true) },
-			"":                      func(service, *asKey) {},
+			"it is another's key": func(_ service, a *asKey) {
+				a.caller.Store(&auth.Principal{KeyID: "l", Workspace: "acme", Scopes: stats})
+			},
+			"it lost the workspace": func(_ service, a *asKey) {
+				a.caller.Store(&auth.Principal{KeyID: "k", Workspace: "rival", Scopes: stats})
+			},
+			"nobody can say": func(_ service, a *asKey) { a.down.Store(true) },
+			"":               func(service, *asKey) {},
 		} {
 			t.Run(path+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newService(t)
 					s.create(t, "acme", `{"long_url":"http://example.com","custom_alias":"abc"}`)
 					a := &asKey{}
-					a.caller.Store(&auth.Caller{KeyID: "k", Workspace: "acme", Scopes: stats})
+					a.caller.Store(&auth.Principal{KeyID: "k", Workspace: "acme", Scopes: stats})
 					ended, stop := beginStream(t, s.with(t, a), path, "any")
 					time.Sleep(time.Hour) // it goes on for as long as the right does
 					select {
@@ -147,15 +151,15 @@ func (s service) with(t *testing.T, a auth.Authenticator) http.Handler {
 // Keys themselves, as another server of the fleet changes them: what is remembered of a
 // key is part of the five seconds.
 func TestAStreamEndsWithItsKey(t *testing.T) {
-	for name, end := range map[string]func(context.Context, *auth.Keys, auth.Caller, link.ID) error{
-		"revoked": func(ctx context.Context, k *auth.Keys, admin auth.Caller, id link.ID) error {
+	for name, end := range map[string]func(context.Context, *auth.Keys, auth.Principal, link.ID) error{
+		"revoked": func(ctx context.Context, k *auth.Keys, admin auth.Principal, id link.ID) error {
 			return k.Revoke(ctx, admin, id, false)
 		},
-		"rotated": func(ctx context.Context, k *auth.Keys, admin auth.Caller, id link.ID) error {
+		"rotated": func(ctx context.Context, k *auth.Keys, admin auth.Principal, id link.ID) error {
 			_, _, err := k.Rotate(ctx, time.Now(), admin, id, 0)
 			return err
 		},
-		"expired": func(context.Context, *auth.Keys, auth.Caller, link.ID) error { return nil },
+		"expired": func(context.Context, *auth.Keys, auth.Principal, link.ID) error { return nil },
 	} {
 		for _, elsewhere := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s elsewhere %v", name, elsewhere), func(t *testing.T) {

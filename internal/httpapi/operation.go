@@ -23,11 +23,10 @@ import (
 type operation struct {
 	huma.Operation
 
-	scope     auth.Scope        // what the caller must carry; "" = nothing
-	instead   auth.Scope        // what serves as well as scope; "" = nothing
-	anonymous bool              // a caller without a key may carry the scope
+	action    auth.Action       // what the principal must be allowed
+	anonymous bool              // a principal without a key may be
 	open      bool              // callers without a key may, and those with one whatever it carries
-	owned     bool              // of an open one: what the body names is asked for the scope
+	owned     bool              // of an open one: what the body names must be allowed to the principal
 	streams   bool              // serve reads the body itself
 	affords   func(*call) error // refuses, before the body is read, who is over a limit; nil = none applies
 	examples  []example         // at least one where there is a body
@@ -38,11 +37,8 @@ type operation struct {
 // secured says what the caller must carry, in the description's words.
 func (op *operation) secured() []map[string][]string {
 	secured := []map[string][]string{{keyScheme: {}}}
-	if op.scope != "" {
-		secured = []map[string][]string{{keyScheme: {string(op.scope)}}}
-	}
-	if op.instead != "" {
-		secured = append(secured, map[string][]string{keyScheme: {string(op.instead)}})
+	for i, scope := range op.action.Scopes() {
+		secured = append(secured[:i], map[string][]string{keyScheme: {string(scope)}})
 	}
 	if op.anonymous || op.open {
 		secured = append(secured, map[string][]string{})
@@ -56,7 +52,7 @@ type call struct {
 	op    *operation
 	w     http.ResponseWriter
 	r     *http.Request
-	who   auth.Caller
+	who   auth.Principal
 	now   time.Time
 	query url.Values // checked: declared names, once each
 	body  []byte     // valid until serve returns; nil when the operation has none
@@ -106,7 +102,7 @@ func (c *call) admit() error {
 		return fmt.Errorf("authenticate: %w", err)
 	}
 	c.who = who
-	switch may := c.op.open || who.Has(c.op.scope) || c.op.instead != "" && who.Has(c.op.instead); {
+	switch may := c.op.open || auth.May(who, c.op.action, auth.Resource{}) == nil; {
 	case who.IsAnonymous() && (!may || !c.op.anonymous && !c.op.open):
 		return auth.ErrUnauthenticated
 	case !may:

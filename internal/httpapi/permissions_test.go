@@ -104,7 +104,7 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 			if p.foreign {
 				workspace = "rival"
 			}
-			c.callers[p.token] = auth.Caller{KeyID: "key-of-" + p.token, Workspace: workspace, Scopes: p.scopes}
+			c.callers[p.token] = auth.Principal{KeyID: "key-of-" + p.token, Workspace: workspace, Scopes: p.scopes}
 		}
 	})
 	s.create(t, "owner", `{"long_url":"https://example.com/secret","custom_alias":"victim"}`)

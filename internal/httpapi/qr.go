@@ -48,7 +48,7 @@ func (a *api) qrOperation(d describer) *operation {
 				"Colours that scanners cannot tell apart are refused, and sizes that the modules do not fit into, with 2 pixels each in a PNG.",
 			Parameters: qrParams(codeParam(), domainParam()), Responses: qrAnswers(d, 404),
 		},
-		scope: auth.LinksRead, serve: (*call).linkQR,
+		action: auth.ReadLink, serve: (*call).linkQR,
 	}
 }
 

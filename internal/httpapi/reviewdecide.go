@@ -63,7 +63,7 @@ func (a *api) decideOperation(d describer) *operation {
 			MaxBodyBytes: maxDecisionsBody, RequestBody: d.body(DecisionsCreate{}, "application/json"),
 			Responses: d.answers(207, "A result for each decision.", DecisionResults{}, nil, 408, 413, 415, 507),
 		},
-		scope: auth.Admin, serve: (*call).decideReviews,
+		action: auth.Moderate, serve: (*call).decideReviews,
 		examples: []example{
 			{name: "two", summary: "One link is blocked, one is not there", body: `{"decisions":[{"code":"offer","safety":"blocked","reason":"asks for passwords"},{"code":"nobody","safety":"clean","reason":"harmless"}]}`},
 		},
@@ -77,7 +77,7 @@ func (a *api) answerOperation(d describer, params []*huma.Param) *operation {
 			MaxBodyBytes: maxReportBody, RequestBody: d.body(AnswerCreate{}, "application/json"),
 			Parameters: params, Responses: d.answers(200, "The appeal is answered and the review closed.", Decided{}, nil, 404, 408, 409, 413, 415, 507),
 		},
-		scope: auth.Admin, serve: (*call).answerAppeal,
+		action: auth.Moderate, serve: (*call).answerAppeal,
 		examples: []example{
 			{name: "granted", summary: "The owner is right", body: `{"safety":"clean","answer":"You are right, the report was wrong. The link works again."}`},
 		},

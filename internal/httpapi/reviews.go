@@ -86,14 +86,14 @@ func (a *api) reviewOperations(d describer) []*operation {
 				Method: http.MethodGet, Path: reviewsPath, OperationID: "list-reviews", Summary: "List the links that wait for a moderator",
 				Parameters: reviewListParams(), Responses: d.answers(200, "A page of the queue.", ReviewList{}, nil),
 			},
-			scope: auth.Admin, serve: (*call).listReviews,
+			action: auth.Moderate, serve: (*call).listReviews,
 		},
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: reviewsPath + "/{code}", OperationID: "get-review", Summary: "Show all that is known about a link under review",
 				Parameters: params, Responses: d.answers(200, "The open review of the link, or the last one.", ReviewFile{}, nil, 404),
 			},
-			scope: auth.Admin, serve: (*call).getReview,
+			action: auth.Moderate, serve: (*call).getReview,
 		},
 		{
 			Operation: huma.Operation{
@@ -101,7 +101,7 @@ func (a *api) reviewOperations(d describer) []*operation {
 				Description: "Texts and contacts of reports, and reasons of appeals with their answers. Counts and decisions stay.",
 				Parameters:  params, Responses: d.answers(204, "Nothing of it is left.", nil, nil, 404, 507),
 			},
-			scope: auth.Admin, serve: (*call).eraseReports,
+			action: auth.Moderate, serve: (*call).eraseReports,
 		},
 		a.decideOperation(d), a.answerOperation(d, params),
 	}

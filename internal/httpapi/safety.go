@@ -44,7 +44,7 @@ func (a *api) safetyOperations(d describer) []*operation {
 				Method: http.MethodGet, Path: linksPath + "/{code}/safety", OperationID: "link-safety", Summary: "Show what moderation says of a link",
 				Parameters: params, Responses: d.answers(200, "What stands, and how it came to that.", LinkModeration{}, nil, 404),
 			},
-			scope: auth.Admin, serve: (*call).getSafety,
+			action: auth.Moderate, serve: (*call).getSafety,
 		},
 		{
 			Operation: huma.Operation{
@@ -54,7 +54,7 @@ func (a *api) safetyOperations(d describer) []*operation {
 				MaxBodyBytes: maxDecisionBody, RequestBody: d.body(SafetyChange{}, "application/json"),
 				Parameters: params, Responses: d.answers(200, "What stands now.", LinkModeration{}, nil, 404, 408, 413, 415, 507),
 			},
-			scope: auth.Admin, serve: (*call).putSafety,
+			action: auth.Moderate, serve: (*call).putSafety,
 			examples: []example{{name: "block", summary: "Nobody is led there any more", body: `{"safety":"blocked","reason":"imitates the login of a bank"}`}},
 		},
 	}

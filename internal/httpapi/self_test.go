@@ -61,10 +61,10 @@ func TestCallersLearnWhatTheyMayDo(t *testing.T) {
 func TestAStoredKeyLearnsItsLimits(t *testing.T) {
 	s := newService(t, func(p *parts) {
 		p.plans = shorten.Plans{auth.PlanFree: {ratelimit.Per(10, time.Minute), ratelimit.Per(100, time.Hour)}}
-		p.callers["ci"] = auth.Caller{}
+		p.callers["ci"] = auth.Principal{}
 	})
 	id, _ := s.makeKey(t, `{"name":"CI <b>","scopes":["links:write"],"workspace_id":"web","plan":"free","expires_at":"2027-01-01T00:00:00Z"}`)
-	s.callers["ci"] = auth.Caller{KeyID: id, Workspace: "web", Plan: auth.PlanFree, Scopes: []auth.Scope{auth.LinksWrite}}
+	s.callers["ci"] = auth.Principal{KeyID: id, Workspace: "web", Plan: auth.PlanFree, Scopes: []auth.Scope{auth.LinksWrite}}
 	got := s.do(t, "ci", http.MethodGet, selfPath, "").want(t, http.StatusOK).json(t)
 	want := map[string]any{
 		"key_id": id, "name": "CI <b>", "workspace_id": "web", "plan": "free", "scopes": []any{"links:write"}, "expires_at": "2027-01-01T00:00:00Z",

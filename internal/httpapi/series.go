@@ -47,7 +47,7 @@ func (a *api) seriesOperations(d describer) []*operation {
 			},
 			Responses: d.answers(200, "The days of each link.", LinksSeries{}, nil),
 		},
-		scope: auth.StatsRead, serve: (*call).linksSeries,
+		action: auth.ReadStats, serve: (*call).linksSeries,
 	}}
 }
 

@@ -36,7 +36,7 @@ func (a *api) shareOperations(d describer) []*operation {
 				MaxBodyBytes: maxKeyBody, RequestBody: d.body(ShareCreate{}, "application/json"),
 				Parameters: params, Responses: d.answers(201, "The address.", Share{}, nil, 404, 408, 413, 415, 507),
 			},
-			scope: auth.StatsRead, serve: (*call).shareStats,
+			action: auth.ShareStats, serve: (*call).shareStats,
 			examples: []example{{name: "week", summary: "For a week", body: `{"expires_in":604800}`}},
 		},
 		{
@@ -45,7 +45,7 @@ func (a *api) shareOperations(d describer) []*operation {
 				Description: "All addresses that were made for the link stop at once, and for good; later ones are not theirs. Whoever may make one may end them, and whoever may change the link.",
 				Parameters:  params, Responses: d.answers(204, "Nothing of the link is shared.", nil, nil, 404, 507),
 			},
-			scope: auth.StatsRead, instead: auth.LinksWrite, serve: (*call).unshareStats,
+			action: auth.EndShare, serve: (*call).unshareStats,
 		},
 	}
 }
@@ -66,7 +66,7 @@ func (c *call) shareStats() error {
 		}
 		lasts = time.Duration(f.Value) * time.Second
 	}
-	owner, err := c.api.links.Owner(c.r.Context(), c.who, c.op.scope, k)
+	owner, err := c.api.links.Owner(c.r.Context(), c.who, c.op.action, k)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,7 @@ func (c *call) unshareStats() error {
 	if err != nil {
 		return err
 	}
-	scope := c.op.scope
-	if !c.who.Has(scope) {
-		scope = c.op.instead
-	}
-	if _, err := c.api.links.Owner(c.r.Context(), c.who, scope, k); err != nil {
+	if _, err := c.api.links.Owner(c.r.Context(), c.who, c.op.action, k); err != nil {
 		return err
 	}
 	if err := c.api.shares.End(c.r.Context(), k); err != nil {

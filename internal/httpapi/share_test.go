@@ -23,9 +23,9 @@ func shareService(t *testing.T) (service, *auth.Shares) {
 	shares := auth.NewShares(authtest.NewMemoryShares(), keys, rand.Reader)
 	s := newService(t, func(p *parts) {
 		p.Shares = shares
-		p.callers["writer"] = auth.Caller{KeyID: "writer", Workspace: "acme", Scopes: []auth.Scope{auth.LinksWrite}}
-		p.callers["counter"] = auth.Caller{KeyID: "counter", Workspace: "acme", Scopes: []auth.Scope{auth.StatsRead}}
-		p.callers["other"] = auth.Caller{KeyID: "other", Workspace: "other", Scopes: []auth.Scope{auth.LinksWrite, auth.StatsRead}}
+		p.callers["writer"] = auth.Principal{KeyID: "writer", Workspace: "acme", Scopes: []auth.Scope{auth.LinksWrite}}
+		p.callers["counter"] = auth.Principal{KeyID: "counter", Workspace: "acme", Scopes: []auth.Scope{auth.StatsRead}}
+		p.callers["other"] = auth.Principal{KeyID: "other", Workspace: "other", Scopes: []auth.Scope{auth.LinksWrite, auth.StatsRead}}
 	})
 	s.create(t, "acme", `{"long_url":"https://example.com/","custom_alias":"abc"}`)
 	return s, shares
@@ -79,7 +79,7 @@ func TestRevokingAKeyEndsItsShares(t *testing.T) {
 		shares := auth.NewShares(authtest.NewMemoryShares(), s.keys, rand.Reader)
 		id, _ := s.makeKey(t, `{"name":"counter","scopes":["stats:read"],"workspace_id":"acme"}`)
 		k := link.Key{Code: "abc"}
-		token, _, err := shares.Make(t.Context(), noon(), auth.Caller{KeyID: id}, k, "acme", time.Hour)
+		token, _, err := shares.Make(t.Context(), noon(), auth.Principal{KeyID: id}, k, "acme", time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (a *api) statsOperation(d describer) *operation {
 			Parameters: slices.Concat([]*huma.Param{codeParam(), domainParam()}, statsParams(), filterParams("; see filtered_from")),
 			Responses:  d.answers(200, "The statistics.", Stats{}, nil, 404),
 		},
-		scope: auth.StatsRead, serve: (*call).linkStats,
+		action: auth.ReadStats, serve: (*call).linkStats,
 	}
 }
 

@@ -36,14 +36,14 @@ func (a *api) workspaceOperations(d describer) []*operation {
 				Parameters:  slices.Concat([]*huma.Param{workspace}, statsParams(), filterParams("; see filtered_from")),
 				Responses:   d.answers(200, "The statistics.", WorkspaceStats{}, nil),
 			},
-			scope: auth.StatsRead, serve: (*call).workspaceStats,
+			action: auth.ReadStats, serve: (*call).workspaceStats,
 		},
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: "/api/v1" + livePath, OperationID: "live-workspace-clicks", Summary: "Watch the clicks of all links",
 				Description: liveDescription(), Parameters: []*huma.Param{workspace}, Responses: liveAnswers(d),
 			},
-			scope: auth.StatsRead, serve: (*call).liveWorkspace,
+			action: auth.ReadStats, serve: (*call).liveWorkspace,
 		},
 	}
 }
@@ -55,7 +55,7 @@ func (c *call) workspace() (link.WorkspaceID, error) {
 	}
 	named := link.WorkspaceID(c.query.Get("workspace_id"))
 	switch {
-	case !c.who.Sees(named):
+	case auth.May(c.who, c.op.action, auth.In(named)) != nil:
 		return "", auth.ErrForbidden
 	case len(named) > link.MaxName:
 		return "", badField("workspace_id", "can be no workspace")
@@ -78,7 +78,7 @@ func (c *call) workspaceStats() error {
 		return err
 	}
 	s := WorkspaceStats{WorkspaceID: string(w), Counted: counted}
-	if c.who.IsAdmin() {
+	if auth.May(c.who, c.op.action, auth.Everywhere()) == nil {
 		t, err := c.api.stats.Totals(c.r.Context(), analytics.Scope{}, c.now)
 		if err != nil {
 			return fmt.Errorf("statistics of orphans: %w", err)
@@ -93,8 +93,8 @@ func (c *call) liveWorkspace() error {
 	if err != nil {
 		return err
 	}
-	return c.watch(clicks.GroupKey(string(w)), func(who auth.Caller) error {
-		if !who.Sees(w) {
+	return c.watch(clicks.GroupKey(string(w)), func(who auth.Principal) error {
+		if auth.May(who, c.op.action, auth.In(w)) != nil {
 			return auth.ErrForbidden
 		}
 		return nil

@@ -23,7 +23,7 @@ const tokenSize = 16
 // link's workspace that may change links; of a link that was made without a key, whoever
 // knows it. Errors: InvalidError, LimitedError, link.ErrNotFound for what is not the
 // caller's, ErrNothingToAppeal, moderation.ErrAppealed and ErrAnswered.
-func (d *Desk) Appeal(ctx context.Context, now time.Time, who auth.Caller, k link.Key, reason string) (token string, err error) {
+func (d *Desk) Appeal(ctx context.Context, now time.Time, who auth.Principal, k link.Key, reason string) (token string, err error) {
 	if strings.TrimSpace(reason) == "" {
 		return "", invalid("reason", "is required: say why the decision is wrong")
 	}
@@ -66,7 +66,7 @@ func (d *Desk) Appeal(ctx context.Context, now time.Time, who auth.Caller, k lin
 }
 
 // owned returns a link that the caller may appeal for.
-func (d *Desk) owned(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
+func (d *Desk) owned(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
 	l, err := d.config.Links.Get(ctx, k)
 	switch {
 	case err != nil:
@@ -74,10 +74,8 @@ func (d *Desk) owned(ctx context.Context, who auth.Caller, k link.Key) (link.Lin
 	case l.Status == link.Deleted:
 	case l.Workspace == link.WorkspaceAnonymous:
 		return l, nil
-	case who.Sees(l.Workspace) && !who.Has(auth.LinksWrite):
-		return l, fmt.Errorf("%w: it lacks the scope %s", auth.ErrForbidden, auth.LinksWrite)
-	case who.Sees(l.Workspace):
-		return l, nil
+	default:
+		return l, auth.May(who, auth.ChangeLink, auth.In(l.Workspace))
 	}
 	return link.Link{}, fmt.Errorf("appeal for %s: %w", k, link.ErrNotFound)
 }
@@ -126,12 +124,12 @@ func (d *Desk) AppealBy(ctx context.Context, token string) (Appealed, error) {
 }
 
 // AppealOf returns the newest appeal for a link to whoever may read the link.
-func (d *Desk) AppealOf(ctx context.Context, who auth.Caller, k link.Key) (Appealed, error) {
+func (d *Desk) AppealOf(ctx context.Context, who auth.Principal, k link.Key) (Appealed, error) {
 	l, err := d.config.Links.Get(ctx, k)
 	switch {
 	case err != nil:
 		return Appealed{}, fmt.Errorf("get %s: %w", k, err)
-	case l.Status == link.Deleted || !who.Sees(l.Workspace):
+	case l.Status == link.Deleted || auth.May(who, auth.Ask, auth.In(l.Workspace)) != nil:
 		return Appealed{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
 	}
 	a, err := d.config.Appeals.Of(ctx, l.ID)

@@ -114,7 +114,7 @@ func TestWhoMayAppeal(t *testing.T) {
 	rival, reader := owner(), owner()
 	rival.Workspace, reader.Scopes = "rival", []auth.Scope{auth.LinksRead}
 	for _, c := range []struct {
-		who  auth.Caller
+		who  auth.Principal
 		code string
 		want error
 	}{

@@ -116,18 +116,18 @@ func (d *Desk) Waiting() (open, overdue int) { return int(d.waiting.Load()), int
 
 // MayReport refuses a caller whose network is banned, or has sent as many reports as it may, and
 // spends nothing: it is asked before a report is read.
-func (d *Desk) MayReport(ctx context.Context, now time.Time, who auth.Caller) error {
+func (d *Desk) MayReport(ctx context.Context, now time.Time, who auth.Principal) error {
 	return d.may(ctx, now, who, "report", d.config.ReportLimit, ratelimit.Peek)
 }
 
 // MayAppeal is MayReport for appeals.
-func (d *Desk) MayAppeal(ctx context.Context, now time.Time, who auth.Caller) error {
+func (d *Desk) MayAppeal(ctx context.Context, now time.Time, who auth.Principal) error {
 	return d.may(ctx, now, who, "appeal", d.config.AppealLimit, ratelimit.Peek)
 }
 
 // admit refuses a network that is banned, and takes one from what the network of a caller
 // may send.
-func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Caller, what string, l *ratelimit.Limit) error {
+func (d *Desk) admit(ctx context.Context, now time.Time, who auth.Principal, what string, l *ratelimit.Limit) error {
 	return d.may(ctx, now, who, what, l, spend)
 }
 
@@ -136,10 +136,10 @@ func spend(ctx context.Context, s ratelimit.Store, now time.Time, charges []rate
 	return s.Spend(ctx, now, charges)
 }
 
-func (d *Desk) may(ctx context.Context, now time.Time, who auth.Caller, what string, l *ratelimit.Limit,
+func (d *Desk) may(ctx context.Context, now time.Time, who auth.Principal, what string, l *ratelimit.Limit,
 	ask func(context.Context, ratelimit.Store, time.Time, []ratelimit.Charge) ([]ratelimit.Verdict, error),
 ) error {
-	if who.IsAdmin() {
+	if auth.May(who, auth.Moderate, auth.Everywhere()) == nil {
 		return nil
 	}
 	if _, barred := d.config.Moderator.Bars(&abuse.Facts{Network: ratelimit.ClientNetwork(who.Addr)}); barred {

@@ -65,16 +65,16 @@ func (dayKeys) DayKey(_ context.Context, day time.Time) (key [16]byte, err error
 	return key, nil
 }
 
-func admin() auth.Caller {
-	return auth.Caller{KeyID: "mod", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
+func admin() auth.Principal {
+	return auth.Principal{KeyID: "mod", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
 }
 
-func owner() auth.Caller {
-	return auth.Caller{KeyID: "own", Workspace: "acme", Scopes: []auth.Scope{auth.LinksWrite}}
+func owner() auth.Principal {
+	return auth.Principal{KeyID: "own", Workspace: "acme", Scopes: []auth.Scope{auth.LinksWrite}}
 }
 
 // stranger is the n-th network without a key.
-func stranger(n int) auth.Caller {
+func stranger(n int) auth.Principal {
 	return auth.Anonymous(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)}))
 }
 

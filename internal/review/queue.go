@@ -49,20 +49,9 @@ type Ruled struct {
 	Err    error
 }
 
-// mayModerate returns the error of a caller who is no moderator.
-func mayModerate(who auth.Caller) error {
-	switch {
-	case who.IsAdmin():
-		return nil
-	case who.IsAnonymous():
-		return auth.ErrUnauthenticated
-	}
-	return fmt.Errorf("%w: it lacks the scope %s", auth.ErrForbidden, auth.Admin)
-}
-
 // List returns a page of the queue.
-func (d *Desk) List(ctx context.Context, who auth.Caller, f moderation.CaseFilter, p moderation.CasePage) ([]Row, moderation.CasePosition, error) {
-	if err := mayModerate(who); err != nil {
+func (d *Desk) List(ctx context.Context, who auth.Principal, f moderation.CaseFilter, p moderation.CasePage) ([]Row, moderation.CasePosition, error) {
+	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return nil, moderation.CasePosition{}, err
 	}
 	cases, next, err := d.config.Cases.List(ctx, f, p)
@@ -95,8 +84,8 @@ func (d *Desk) linkOf(ctx context.Context, r moderation.Ref) (*link.Link, error)
 
 // Show returns the open case of a link, or the last one; moderation.ErrNoCase when it
 // never was under review.
-func (d *Desk) Show(ctx context.Context, who auth.Caller, k link.Key) (File, error) {
-	if err := mayModerate(who); err != nil {
+func (d *Desk) Show(ctx context.Context, who auth.Principal, k link.Key) (File, error) {
+	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return File{}, err
 	}
 	l, err := d.config.Links.Get(ctx, k)
@@ -135,8 +124,8 @@ func (d *Desk) Show(ctx context.Context, who auth.Caller, k link.Key) (File, err
 // Decide decides about links, in one durable write, and closes their cases: an open
 // appeal is answered by that, without words. One that fails does not save the others; the
 // error is for all of them.
-func (d *Desk) Decide(ctx context.Context, now time.Time, who auth.Caller, rulings []Ruling) ([]Ruled, error) {
-	if err := mayModerate(who); err != nil {
+func (d *Desk) Decide(ctx context.Context, now time.Time, who auth.Principal, rulings []Ruling) ([]Ruled, error) {
+	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return nil, err
 	}
 	if len(rulings) == 0 || len(rulings) > moderation.MaxOrders {
@@ -186,8 +175,8 @@ func (d *Desk) carryOut(ctx context.Context, now time.Time, actor string, orders
 
 // Answer answers the open appeal of a link, once: moderation.ErrNoAppeal when there is
 // none, moderation.ErrAnswered when it has its answer. The reason is what the owner reads.
-func (d *Desk) Answer(ctx context.Context, now time.Time, who auth.Caller, r Ruling) (Ruled, error) {
-	if err := mayModerate(who); err != nil {
+func (d *Desk) Answer(ctx context.Context, now time.Time, who auth.Principal, r Ruling) (Ruled, error) {
+	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return Ruled{}, err
 	}
 	if err := r.check("answer"); err != nil {
@@ -256,8 +245,8 @@ func (r *Ruling) check(field string) error {
 }
 
 // Erase erases what strangers wrote about a link, at once, and returns how many texts.
-func (d *Desk) Erase(ctx context.Context, who auth.Caller, k link.Key) (int, error) {
-	if err := mayModerate(who); err != nil {
+func (d *Desk) Erase(ctx context.Context, who auth.Principal, k link.Key) (int, error) {
+	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return 0, err
 	}
 	l, err := d.config.Links.Get(ctx, k)

@@ -30,7 +30,7 @@ type Complaint struct {
 // Report takes a report from anybody. It says nothing about the link: nil is the answer
 // for one that is there, for one that is not, and for one that is stopped already; only
 // the first is stored. Errors: InvalidError, LimitedError, those of the stores.
-func (d *Desk) Report(ctx context.Context, now time.Time, who auth.Caller, c Complaint) error {
+func (d *Desk) Report(ctx context.Context, now time.Time, who auth.Principal, c Complaint) error {
 	category, ok := moderation.ParseCategory(c.Category)
 	if !ok {
 		return invalid("category", "want one of %v", moderation.Categories())

@@ -29,7 +29,7 @@ const bar = 200_000
 func TestAllChecksTakeMicroseconds(t *testing.T) {
 	c, _ := judging(t)
 	cheap(t, 5000, func(i int) time.Duration {
-		who := auth.Caller{KeyID: "key", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.LinksWrite}}
+		who := auth.Principal{KeyID: "key", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.LinksWrite}}
 		req := shorten.Request{Fields: shorten.Fields{LongURL: shorten.Value(usual(i)), Fallback: shorten.Value("https://fallback.example/")}}
 		begin := onCPU(t)
 		_, err := c.Create(t.Context(), time.Now(), who, &req)

@@ -80,7 +80,7 @@ func (c *Creator) refuse(j judgement, u weburl.URL) error {
 }
 
 // factsOf is what is known about who asks.
-func (c *Creator) factsOf(who auth.Caller, workspace link.WorkspaceID) abuse.Facts {
+func (c *Creator) factsOf(who auth.Principal, workspace link.WorkspaceID) abuse.Facts {
 	f := abuse.Facts{Workspace: workspace, Maker: who.KeyID, Network: ratelimit.ClientNetwork(who.Addr)}
 	if who.Addr.IsValid() {
 		f.Country = c.country(who.Addr)

@@ -172,7 +172,7 @@ func New(cfg Config) *Creator {
 }
 
 // Create is Make for callers who want the link only.
-func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, req *Request) (link.Link, error) {
+func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Principal, req *Request) (link.Link, error) {
 	made, err := c.Make(ctx, now, who, req)
 	return made.Link, err
 }
@@ -183,7 +183,7 @@ func (c *Creator) Create(ctx context.Context, now time.Time, who auth.Caller, re
 // link.ErrUnavailable when nothing is known to be stored, and link.ErrUncertain when the
 // store kept failing: then, and when ctx ended, the link may exist, but nobody was told its
 // code.
-func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
+func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Principal, req *Request) (Made, error) {
 	defer c.moderator.Enter()()
 	if req.IdempotencyKey != "" {
 		return c.once(ctx, now, who, req)
@@ -208,12 +208,12 @@ func (c *Creator) Make(ctx context.Context, now time.Time, who auth.Caller, req 
 // admit returns the link that a caller asks for and may have, with an id, and takes it
 // off the caller's limit, which also pays for one that is refused because of where it
 // leads.
-func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req *Request) (*proposal, error) {
+func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Principal, req *Request) (*proposal, error) {
 	l, err := c.draft(now, who, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := authorise(who, auth.LinksWrite); err != nil {
+	if err := auth.May(who, auth.CreateLink, auth.Resource{}); err != nil {
 		return nil, err
 	}
 	if req.Limit, err = c.charge(ctx, now, who, 1); err != nil {
@@ -229,7 +229,7 @@ func (c *Creator) admit(ctx context.Context, now time.Time, who auth.Caller, req
 
 // propose judges a drafted link and gives it the safety that follows. Again says that
 // the same link was proposed before, and counts for no second one.
-func (c *Creator) propose(ctx context.Context, now time.Time, who auth.Caller, p *proposal, again bool) error {
+func (c *Creator) propose(ctx context.Context, now time.Time, who auth.Principal, p *proposal, again bool) error {
 	f := c.factsOf(who, p.Workspace)
 	f.Change = again
 	var err error
@@ -264,7 +264,7 @@ func (c *Creator) announceNew(l link.Link) {
 
 // draft returns the link that the request asks for, without an id, and without a code
 // unless it names one. From then on the request says whether to dedupe.
-func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link, error) {
+func (c *Creator) draft(now time.Time, who auth.Principal, req *Request) (link.Link, error) {
 	now = now.UTC().Truncate(time.Millisecond)
 	l := link.Link{
 		Workspace: who.Workspace, CreatedBy: who.KeyID,
@@ -292,7 +292,7 @@ func (c *Creator) draft(now time.Time, who auth.Caller, req *Request) (link.Link
 
 // settleDedupe fills in whether to dedupe where the request does not say so, and
 // refuses to show a stranger's link to a caller without a key.
-func (c *Creator) settleDedupe(who auth.Caller, req *Request) error {
+func (c *Creator) settleDedupe(who auth.Principal, req *Request) error {
 	if c.dedupes && c.dedupe != nil && !req.Dedupe.some() && !req.Alias.some() && !who.IsAnonymous() {
 		req.Dedupe = Value(true)
 	}
@@ -305,18 +305,6 @@ func (c *Creator) settleDedupe(who auth.Caller, req *Request) error {
 		return invalid("dedupe", "is not offered by this link store")
 	}
 	return nil
-}
-
-// authorise returns the error of a caller who lacks the scope: without a key the
-// way out is to show one.
-func authorise(who auth.Caller, scope auth.Scope) error {
-	switch {
-	case who.Has(scope):
-		return nil
-	case who.IsAnonymous():
-		return auth.ErrUnauthenticated
-	}
-	return fmt.Errorf("%w: it lacks the scope %s", auth.ErrForbidden, scope)
 }
 
 // claim stores a link under the alias that its owner chose.

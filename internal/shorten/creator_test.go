@@ -290,10 +290,10 @@ func TestKeysAreNotLimitedAndBadRequestsCostNothing(t *testing.T) {
 func TestWhoMayCreate(t *testing.T) {
 	b := newBench(t)
 	for _, tt := range []struct {
-		who  auth.Caller
+		who  auth.Principal
 		want error
 	}{
-		{auth.Caller{}, auth.ErrUnauthenticated},
+		{auth.Principal{}, auth.ErrUnauthenticated},
 		{auth.Anonymous(addr("192.0.2.1")), auth.ErrUnauthenticated},
 		{auth.Anonymous(addr("192.0.2.1"), auth.LinksRead), auth.ErrUnauthenticated},
 		{member("acme", auth.LinksRead, auth.StatsRead), auth.ErrForbidden},

@@ -17,7 +17,7 @@ func deduped(req shorten.Request) shorten.Request {
 	return req
 }
 
-func (b bench) mustMake(t *testing.T, who auth.Caller, req shorten.Request) shorten.Made {
+func (b bench) mustMake(t *testing.T, who auth.Principal, req shorten.Request) shorten.Made {
 	t.Helper()
 	made, err := b.Make(t.Context(), noon(), who, &req)
 	if err != nil {

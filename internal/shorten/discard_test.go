@@ -37,7 +37,7 @@ func TestADamagedLinkCanBeDeleted(t *testing.T) {
 	k := link.Key{Code: "broken"}
 	owner, other := member("acme", auth.LinksWrite), member("other", auth.LinksWrite)
 	for name, tt := range map[string]struct {
-		who       auth.Caller
+		who       auth.Principal
 		workspace link.WorkspaceID
 		match     shorten.Match
 		want      error

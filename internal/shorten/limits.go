@@ -83,7 +83,7 @@ func parseLimits(text string) ([]ratelimit.Limit, error) {
 // question to the store. It returns the tightest verdict, nil when no limit applies,
 // a LimitedError with the verdict that takes longest when one refuses, and an
 // InvalidError for more than a limit ever allows at once, where waiting cannot help.
-func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Caller, n int) (*ratelimit.Verdict, error) {
+func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Principal, n int) (*ratelimit.Verdict, error) {
 	charges := c.charges(who, n)
 	if len(charges) == 0 {
 		return nil, nil
@@ -112,7 +112,7 @@ func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Caller, n 
 // nothing: it is asked before a body is read, so that who may make nothing takes no memory for
 // what he would. What the body says is charged by Make, which may still refuse it. A request
 // with an idempotency key that was used before costs nothing, and is never refused here.
-func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Caller, key string) error {
+func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Principal, key string) error {
 	charges := c.charges(who, 1)
 	if len(charges) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func tighter(a, b *ratelimit.Verdict) bool {
 
 // Limits returns the plan of a caller and its limits of creates, which hold all at once;
 // none = unlimited. They are not to be changed.
-func (c *Creator) Limits(who auth.Caller) (auth.Plan, []ratelimit.Limit) {
+func (c *Creator) Limits(who auth.Principal) (auth.Plan, []ratelimit.Limit) {
 	plan := cmp.Or(who.Plan, auth.PlanDefault)
 	if who.IsAnonymous() {
 		plan = auth.PlanAnonymous
@@ -167,7 +167,7 @@ func (c *Creator) Limits(who auth.Caller) (auth.Plan, []ratelimit.Limit) {
 
 // charges names the buckets of a caller. A workspace shares its own among its keys;
 // callers without a key have one for each network.
-func (c *Creator) charges(who auth.Caller, n int) []ratelimit.Charge {
+func (c *Creator) charges(who auth.Principal, n int) []ratelimit.Charge {
 	_, limits := c.Limits(who)
 	if len(limits) == 0 {
 		return nil

@@ -24,12 +24,12 @@ func planned(t *testing.T, plans string) bench {
 	return newBench(t, func(cfg *shorten.Config) { cfg.Plans, cfg.Limits = p, ratelimit.NewMemory() })
 }
 
-func onPlan(key string, workspace link.WorkspaceID, plan auth.Plan) auth.Caller {
-	return auth.Caller{KeyID: key, Workspace: workspace, Plan: plan, Scopes: []auth.Scope{auth.LinksWrite}}
+func onPlan(key string, workspace link.WorkspaceID, plan auth.Plan) auth.Principal {
+	return auth.Principal{KeyID: key, Workspace: workspace, Plan: plan, Scopes: []auth.Scope{auth.LinksWrite}}
 }
 
 // creates makes links until the limit says no, and returns how many and its verdict.
-func (b bench) creates(t *testing.T, now time.Time, who auth.Caller, most int) (int, ratelimit.Verdict) {
+func (b bench) creates(t *testing.T, now time.Time, who auth.Principal, most int) (int, ratelimit.Verdict) {
 	t.Helper()
 	for n := range most {
 		req := to("http://example.com")

@@ -12,8 +12,8 @@ import (
 
 // Get returns a link that the caller sees. What is deleted, or another's, is
 // link.ErrNotFound.
-func (c *Creator) Get(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
-	if err := authorise(who, auth.LinksRead); err != nil {
+func (c *Creator) Get(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
+	if err := auth.May(who, auth.ReadLink, auth.Resource{}); err != nil {
 		return link.Link{}, err
 	}
 	return c.find(ctx, who, k)
@@ -22,8 +22,8 @@ func (c *Creator) Get(ctx context.Context, who auth.Caller, k link.Key) (link.Li
 // Free returns nil for a code that a create by the caller could have as its alias now,
 // and otherwise what the create would answer: an InvalidError, ErrReserved or ErrTaken.
 // Nothing is held for the caller: whoever creates first has it.
-func (c *Creator) Free(ctx context.Context, who auth.Caller, domain link.Domain, alias string) error {
-	if err := authorise(who, auth.LinksWrite); err != nil {
+func (c *Creator) Free(ctx context.Context, who auth.Principal, domain link.Domain, alias string) error {
+	if err := auth.May(who, auth.ChangeLink, auth.Resource{}); err != nil {
 		return err
 	}
 	if err := CheckAlias(alias); err != nil {
@@ -42,25 +42,25 @@ func (c *Creator) Free(ctx context.Context, who auth.Caller, domain link.Domain,
 
 // Exists returns nil for a link that the caller sees and may count the clicks of;
 // otherwise the errors of Get.
-func (c *Creator) Exists(ctx context.Context, who auth.Caller, k link.Key) error {
-	if err := authorise(who, auth.StatsRead); err != nil {
+func (c *Creator) Exists(ctx context.Context, who auth.Principal, k link.Key) error {
+	if err := auth.May(who, auth.ReadStats, auth.Resource{}); err != nil {
 		return err
 	}
 	_, err := c.find(ctx, who, k)
 	return err
 }
 
-// Owner returns the workspace of a link that the caller sees and has the scope for;
+// Owner returns the workspace of a link that the caller sees and may do something to;
 // otherwise the errors of Get.
-func (c *Creator) Owner(ctx context.Context, who auth.Caller, scope auth.Scope, k link.Key) (link.WorkspaceID, error) {
-	if err := authorise(who, scope); err != nil {
+func (c *Creator) Owner(ctx context.Context, who auth.Principal, a auth.Action, k link.Key) (link.WorkspaceID, error) {
+	if err := auth.May(who, a, auth.Resource{}); err != nil {
 		return "", err
 	}
 	l, err := c.find(ctx, who, k)
 	return l.Workspace, err
 }
 
-func (c *Creator) find(ctx context.Context, who auth.Caller, k link.Key) (link.Link, error) {
+func (c *Creator) find(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
 	l, err := c.store.Get(ctx, k)
 	if err != nil {
 		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
@@ -72,19 +72,17 @@ func (c *Creator) find(ctx context.Context, who auth.Caller, k link.Key) (link.L
 }
 
 // visible reports whether a link exists for the caller: tombstones do for nobody.
-func visible(who auth.Caller, l link.Link) bool {
-	return l.Status != link.Deleted && who.Sees(l.Workspace)
+func visible(who auth.Principal, l link.Link) bool {
+	return l.Status != link.Deleted && auth.May(who, auth.Ask, auth.In(l.Workspace)) == nil
 }
 
 // List returns a page of the links that the caller sees; f.Workspace is the
 // caller's own, unless the caller is an admin, who sees all.
-func (c *Creator) List(ctx context.Context, who auth.Caller, f link.Filter, p link.Page) (link.Slice, error) {
+func (c *Creator) List(ctx context.Context, who auth.Principal, f link.Filter, p link.Page) (link.Slice, error) {
 	if err := mayList(who); err != nil {
 		return link.Slice{}, err
 	}
-	if !who.IsAdmin() {
-		f.Workspace = who.Workspace
-	}
+	f.Workspace = auth.Within(who, f.Workspace)
 	slice, err := c.store.List(ctx, f, p)
 	if err != nil {
 		return link.Slice{}, fmt.Errorf("list links: %w", err)
@@ -95,7 +93,7 @@ func (c *Creator) List(ctx context.Context, who auth.Caller, f link.Filter, p li
 // Update changes a link and returns it as stored, one version up; a change that
 // asks for nothing leaves the version alone. ErrVersion when match refuses the
 // version that is stored.
-func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match, change *Change) (link.Link, error) {
+func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Principal, k link.Key, match Match, change *Change) (link.Link, error) {
 	now = now.UTC().Truncate(time.Millisecond)
 	defer c.moderator.Enter()()
 	r := &revision{who: who}
@@ -122,7 +120,7 @@ func (c *Creator) Update(ctx context.Context, now time.Time, who auth.Caller, k 
 }
 
 // Delete leaves a tombstone: the content is erased, the code never used again.
-func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match) error {
+func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Principal, k link.Key, match Match) error {
 	now = now.UTC().Truncate(time.Millisecond)
 	_, err := c.replace(ctx, who, k, match, func(l *link.Link) error {
 		*l = l.Tombstone(later(now, l.Updated))
@@ -136,14 +134,14 @@ func (c *Creator) Delete(ctx context.Context, now time.Time, who auth.Caller, k 
 
 // discard deletes a link that cannot be read, for its owner, if that can be told, or else for
 // admins. Nobody knows its version, so that who names one is refused with err.
-func (c *Creator) discard(ctx context.Context, now time.Time, who auth.Caller, k link.Key, match Match, damaged *link.DamagedError, err error) error {
+func (c *Creator) discard(ctx context.Context, now time.Time, who auth.Principal, k link.Key, match Match, damaged *link.DamagedError, err error) error {
 	store, can := c.store.(link.Discarder)
 	switch {
 	case !can || match.Only:
 		return err
-	case damaged.Workspace == "" && !who.IsAdmin():
+	case damaged.Workspace == "" && auth.May(who, auth.ChangeLink, auth.Everywhere()) != nil:
 		return err
-	case damaged.Workspace != "" && !who.Sees(damaged.Workspace):
+	case damaged.Workspace != "" && auth.May(who, auth.ChangeLink, auth.In(damaged.Workspace)) != nil:
 		return fmt.Errorf("delete %s: %w", k, link.ErrNotFound)
 	}
 	stored, err := store.Discard(ctx, k, now)
@@ -159,8 +157,8 @@ var errUnchanged = errors.New("nothing to change")
 
 // replace changes a link that the caller sees and announces the new version. Changes
 // of one key take turns, so that of many at once the last wins and none loses.
-func (c *Creator) replace(ctx context.Context, who auth.Caller, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
-	if err := authorise(who, auth.LinksWrite); err != nil {
+func (c *Creator) replace(ctx context.Context, who auth.Principal, k link.Key, match Match, f func(*link.Link) error) (link.Link, error) {
+	if err := auth.May(who, auth.ChangeLink, auth.Resource{}); err != nil {
 		return link.Link{}, err
 	}
 	if who.IsAnonymous() { // may create, but owns nothing to change

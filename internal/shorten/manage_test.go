@@ -181,7 +181,7 @@ func TestOthersLinksDoNotExist(t *testing.T) {
 	k := b.mustCreate(t, member("acme", all...), to("http://example.com/")).Key
 	anonymous := b.mustCreate(t, auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), to("http://example.com/")).Key
 	for name, tt := range map[string]struct {
-		who   auth.Caller
+		who   auth.Principal
 		key   link.Key
 		read  error
 		write error

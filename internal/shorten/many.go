@@ -36,7 +36,7 @@ type Row struct {
 //
 // The error is for the whole batch; then nothing is known to be stored. The verdict is
 // that of Request.Limit.
-func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, rows []Row) (*ratelimit.Verdict, error) {
+func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Principal, rows []Row) (*ratelimit.Verdict, error) {
 	if err := admitMany(who, rows); err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (c *Creator) MakeMany(ctx context.Context, now time.Time, who auth.Caller, 
 }
 
 // admitMany refuses callers who may not make so many links at once.
-func admitMany(who auth.Caller, rows []Row) error {
-	if err := authorise(who, auth.LinksWrite); err != nil {
+func admitMany(who auth.Principal, rows []Row) error {
+	if err := auth.May(who, auth.CreateLink, auth.Resource{}); err != nil {
 		return err
 	}
 	if who.IsAnonymous() {
@@ -71,7 +71,7 @@ func admitMany(who auth.Caller, rows []Row) error {
 
 // makeMany makes the links of rows that were drafted and paid for. Again says that they
 // were proposed before.
-func (c *Creator) makeMany(ctx context.Context, now time.Time, who auth.Caller, drafted []*Row, again bool) error {
+func (c *Creator) makeMany(ctx context.Context, now time.Time, who auth.Principal, drafted []*Row, again bool) error {
 	defer c.moderator.Enter()()
 	allowed := c.assessMany(ctx, now, who, drafted, again)
 	waiting := c.findMany(ctx, now, allowed)
@@ -100,7 +100,7 @@ func (c *Creator) makeMany(ctx context.Context, now time.Time, who auth.Caller, 
 
 // draftMany drafts the links of all rows that may have one, and returns those rows. The
 // n-th row has the n-th id after the first, whatever becomes of the others.
-func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row, first link.ID) []*Row {
+func (c *Creator) draftMany(now time.Time, who auth.Principal, rows []Row, first link.ID) []*Row {
 	var drafted []*Row
 	for i := range rows {
 		r := &rows[i]
@@ -116,7 +116,7 @@ func (c *Creator) draftMany(now time.Time, who auth.Caller, rows []Row, first li
 }
 
 // assessMany returns the rows that are not refused because of where they lead.
-func (c *Creator) assessMany(ctx context.Context, now time.Time, who auth.Caller, rows []*Row, again bool) []*Row {
+func (c *Creator) assessMany(ctx context.Context, now time.Time, who auth.Principal, rows []*Row, again bool) []*Row {
 	var allowed []*Row
 	for _, r := range rows {
 		if r.Err = c.propose(ctx, now, who, &r.link, again); r.Err == nil {

@@ -26,7 +26,7 @@ import (
 // was refused is judged again, at the time of the record; one that was given an existing
 // link is given the one that stands in for it by then. A batch that was refused as a
 // whole leaves the key free; a try that is repeated costs nothing of the limits.
-func (c *Creator) MakeManyOnce(ctx context.Context, now time.Time, who auth.Caller, key string, rows []Row) (*ratelimit.Verdict, error) {
+func (c *Creator) MakeManyOnce(ctx context.Context, now time.Time, who auth.Principal, key string, rows []Row) (*ratelimit.Verdict, error) {
 	if err := admitMany(who, rows); err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (c *Creator) MakeManyOnce(ctx context.Context, now time.Time, who auth.Call
 }
 
 // firstMany files what the rows will get, and makes it.
-func (c *Creator) firstMany(ctx context.Context, now time.Time, who auth.Caller, name idempotency.Name, print [32]byte, rows []Row) (*ratelimit.Verdict, error) {
+func (c *Creator) firstMany(ctx context.Context, now time.Time, who auth.Principal, name idempotency.Name, print [32]byte, rows []Row) (*ratelimit.Verdict, error) {
 	first, err := c.ids.Span(now, len(rows))
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (c *Creator) firstMany(ctx context.Context, now time.Time, who auth.Caller,
 }
 
 // againMany answers with the links that there are, and makes the others.
-func (c *Creator) againMany(ctx context.Context, now time.Time, who auth.Caller, rec idempotency.Record, print [32]byte, rows []Row) error {
+func (c *Creator) againMany(ctx context.Context, now time.Time, who auth.Principal, rec idempotency.Record, print [32]byte, rows []Row) error {
 	if rec.Request != print {
 		return ErrKeyReused
 	}
@@ -90,7 +90,7 @@ func (c *Creator) againMany(ctx context.Context, now time.Time, who auth.Caller,
 
 // fulfilMany makes the links of drafted rows. Where another try has made one meanwhile,
 // that is it. Again says that an earlier try has proposed them.
-func (c *Creator) fulfilMany(ctx context.Context, now time.Time, who auth.Caller, drafted []*Row, again bool) error {
+func (c *Creator) fulfilMany(ctx context.Context, now time.Time, who auth.Principal, drafted []*Row, again bool) error {
 	if err := c.makeMany(ctx, now, who, drafted, again); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func fingerprintMany(rows []Row) ([32]byte, error) {
 
 // standing answers the rows whose links there are, by their ids, and returns the others.
 // The try that made them may have ended before it announced them.
-func (c *Creator) standing(ctx context.Context, who auth.Caller, rows []*Row) ([]*Row, error) {
+func (c *Creator) standing(ctx context.Context, who auth.Principal, rows []*Row) ([]*Row, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}

@@ -28,14 +28,14 @@ import (
 //   - a generated code is taken: the record gets the next code, by compare-and-swap.
 //     A code that is taken stays taken, so nobody can make the link under the old one;
 //   - the store cannot be asked: the record stays, and a retry goes on from it.
-func (c *Creator) once(ctx context.Context, now time.Time, who auth.Caller, req *Request) (Made, error) {
+func (c *Creator) once(ctx context.Context, now time.Time, who auth.Principal, req *Request) (Made, error) {
 	switch {
 	case who.IsAnonymous():
 		return Made{}, invalid("Idempotency-Key", "needs an API key: without one nobody knows whose key it is")
 	case c.claims == nil:
 		return Made{}, errNoKeys()
 	}
-	if err := authorise(who, auth.LinksWrite); err != nil {
+	if err := auth.May(who, auth.CreateLink, auth.Resource{}); err != nil {
 		return Made{}, err
 	}
 	print, err := fingerprint(*req)
@@ -64,7 +64,7 @@ func fingerprint(req Request) ([32]byte, error) {
 }
 
 // lead is the one try under way.
-func (c *Creator) lead(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, print [32]byte) (Made, error) {
+func (c *Creator) lead(ctx context.Context, now time.Time, who auth.Principal, req *Request, name idempotency.Name, print [32]byte) (Made, error) {
 	since := now.Add(-idempotency.Keep)
 	rec, err := c.claims.Find(ctx, name)
 	first := errors.Is(err, link.ErrNotFound) || err == nil && rec.Created.Before(since)
@@ -85,7 +85,7 @@ func (c *Creator) lead(ctx context.Context, now time.Time, who auth.Caller, req 
 
 // record files what the request will get, and returns what stands, and what was found
 // about it.
-func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, print [32]byte) (idempotency.Record, *judgement, error) {
+func (c *Creator) record(ctx context.Context, now time.Time, who auth.Principal, req *Request, name idempotency.Name, print [32]byte) (idempotency.Record, *judgement, error) {
 	p, err := c.admit(ctx, now, who, req)
 	if err != nil {
 		return idempotency.Record{}, nil, err
@@ -106,7 +106,7 @@ func (c *Creator) record(ctx context.Context, now time.Time, who auth.Caller, re
 
 // fulfil answers with the link of the record, which it makes where it is not made yet.
 // What was judged is judged no second time; a later try judges anew.
-func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, req *Request, name idempotency.Name, rec idempotency.Record, judged *judgement) (Made, error) {
+func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Principal, req *Request, name idempotency.Name, rec idempotency.Record, judged *judgement) (Made, error) {
 	need := codegen.Need{Domain: rec.Link.Domain, Workspace: who.Workspace, Attempt: 1}
 	for range maxCodes {
 		l, made, err := c.promised(ctx, now, who, req, rec, judged)
@@ -144,7 +144,7 @@ func (c *Creator) fulfil(ctx context.Context, now time.Time, who auth.Caller, re
 // promised returns the link of the record: as it stands, or newly made from the draft
 // that it would have been when the record was claimed. link.ErrExists says that another
 // link has a generated code, link.ErrConflict that the link has another code.
-func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Caller, req *Request, rec idempotency.Record, judged *judgement) (draft link.Link, made Made, err error) {
+func (c *Creator) promised(ctx context.Context, now time.Time, who auth.Principal, req *Request, rec idempotency.Record, judged *judgement) (draft link.Link, made Made, err error) {
 	stands, err := c.store.Get(ctx, rec.Link)
 	switch {
 	case err == nil && stands.ID == rec.ID && stands.Status == link.Deleted:

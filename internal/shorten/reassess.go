@@ -13,7 +13,7 @@ import (
 
 // revision is one change of a link on its way through the tries of link.Update.
 type revision struct {
-	who     auth.Caller
+	who     auth.Principal
 	entered link.Safety // the decision that it has written into the journal; 0 = none
 }
 

@@ -151,7 +151,7 @@ func TestBansStandAgainstMakingAndChanging(t *testing.T) {
 	far.Addr = netip.MustParseAddr("192.0.2.7")
 	n := 0
 	for name, c := range map[string]struct {
-		who  auth.Caller
+		who  auth.Principal
 		url  string
 		kind error
 	}{

@@ -22,13 +22,11 @@ const maxReads = 150
 // can list by itself it lists, up to this moment; the rest is asked of the index,
 // which is seconds behind, and each of its hits is read from the store, so that what
 // is shown is true. A page may be short, even empty, before the end.
-func (c *Creator) Find(ctx context.Context, now time.Time, who auth.Caller, f search.Filter, p link.Page) (link.Slice, error) {
+func (c *Creator) Find(ctx context.Context, now time.Time, who auth.Principal, f search.Filter, p link.Page) (link.Slice, error) {
 	if err := mayList(who); err != nil {
 		return link.Slice{}, err
 	}
-	if !who.IsAdmin() {
-		f.Workspace = who.Workspace
-	}
+	f.Workspace = auth.Within(who, f.Workspace)
 	if f.Order != search.MostClicked && f.State == 0 && f.Tag == "" && len(f.Words) == 0 {
 		return c.List(ctx, who, link.Filter{
 			Workspace: f.Workspace, Domain: f.Domain, Status: f.Status, Oldest: f.Order == search.Oldest,
@@ -44,8 +42,8 @@ func (c *Creator) Find(ctx context.Context, now time.Time, who auth.Caller, f se
 	return slice, nil
 }
 
-func mayList(who auth.Caller) error {
-	if err := authorise(who, auth.LinksRead); err != nil {
+func mayList(who auth.Principal) error {
+	if err := auth.May(who, auth.ReadLink, auth.Resource{}); err != nil {
 		return err
 	}
 	if who.IsAnonymous() {

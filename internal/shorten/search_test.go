@@ -43,7 +43,7 @@ func library(t *testing.T, n int) (*shorten.Creator, *linktest.Memory, *searchte
 	return shorten.New(shorten.Config{Store: store, Index: index, Ranking: ranks}), store, index, ranks
 }
 
-func find(t *testing.T, c *shorten.Creator, who auth.Caller, f search.Filter, limit int) (all []link.Link) {
+func find(t *testing.T, c *shorten.Creator, who auth.Principal, f search.Filter, limit int) (all []link.Link) {
 	t.Helper()
 	for p := (link.Page{Limit: limit}); ; {
 		slice, err := c.Find(t.Context(), linktest.Epoch(), who, f, p)
@@ -68,7 +68,7 @@ func TestMostClicked(t *testing.T) {
 			{Order: search.MostClicked, State: link.StateExpired},
 			{Order: search.MostClicked, Status: link.Active},
 		} {
-			for _, who := range []auth.Caller{admin(), member("acme", auth.LinksRead)} {
+			for _, who := range []auth.Principal{admin(), member("acme", auth.LinksRead)} {
 				var want []link.Link
 				plain := f
 				plain.Order = search.Newest

@@ -35,12 +35,12 @@ type bench struct {
 
 func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
 
-func admin() auth.Caller {
-	return auth.Caller{KeyID: auth.AdminKeyID, Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
+func admin() auth.Principal {
+	return auth.Principal{KeyID: auth.AdminKeyID, Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
 }
 
-func member(workspace link.WorkspaceID, scopes ...auth.Scope) auth.Caller {
-	return auth.Caller{KeyID: "key-of-" + string(workspace), Workspace: workspace, Scopes: scopes}
+func member(workspace link.WorkspaceID, scopes ...auth.Scope) auth.Principal {
+	return auth.Principal{KeyID: "key-of-" + string(workspace), Workspace: workspace, Scopes: scopes}
 }
 
 // newBench returns a Creator over a memory store; change may alter its Config.
@@ -72,7 +72,7 @@ func newBench(t *testing.T, change ...func(*shorten.Config)) bench {
 	return b
 }
 
-func (b bench) mustCreate(t *testing.T, who auth.Caller, req shorten.Request) link.Link {
+func (b bench) mustCreate(t *testing.T, who auth.Principal, req shorten.Request) link.Link {
 	t.Helper()
 	l, err := b.Create(t.Context(), noon(), who, &req)
 	if err != nil {

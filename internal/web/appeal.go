@@ -61,7 +61,7 @@ func (h *Handler) makeAppeal(w http.ResponseWriter, r *http.Request, page appeal
 	}
 	page.Link.Value, page.Reason.Value = values.Get("link"), values.Get("reason")
 	k, err := h.named(r, page.Link.Value)
-	var who auth.Caller
+	var who auth.Principal
 	if err == nil {
 		who, err = h.owner(r, strings.TrimSpace(values.Get("key")))
 	}
@@ -80,7 +80,7 @@ func (h *Handler) makeAppeal(w http.ResponseWriter, r *http.Request, page appeal
 }
 
 // owner is who appeals: a key where one is shown, else a stranger.
-func (h *Handler) owner(r *http.Request, key string) (auth.Caller, error) {
+func (h *Handler) owner(r *http.Request, key string) (auth.Principal, error) {
 	who := h.stranger(r)
 	if key == "" || !h.API {
 		return who, nil

@@ -77,18 +77,18 @@ var errNoEntry = errors.New("neither a key nor a share was shown")
 // viewer returns who asks for the statistics of k: whoever a share was given to, or
 // whoever showed a key in the last hour that is still one. Errors: errNoEntry,
 // auth.ErrUnauthenticated, those of the store.
-func (h *Handler) viewer(r *http.Request, k link.Key, share string) (auth.Caller, error) {
+func (h *Handler) viewer(r *http.Request, k link.Key, share string) (auth.Principal, error) {
 	now := h.Now()
 	if share != "" {
 		return h.Shares.Open(r.Context(), now, k, share)
 	}
 	c, err := r.Cookie(entryCookie)
 	if err != nil || !h.API {
-		return auth.Caller{}, errNoEntry
+		return auth.Principal{}, errNoEntry
 	}
 	sum, ok := h.entries.open(k, c.Value, now)
 	if !ok {
-		return auth.Caller{}, fmt.Errorf("%w: the cookie has ended", errNoEntry)
+		return auth.Principal{}, fmt.Errorf("%w: the cookie has ended", errNoEntry)
 	}
 	return h.Keys.Recall(r.Context(), sum, now)
 }

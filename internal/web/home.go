@@ -88,14 +88,14 @@ func (h *Handler) form() home {
 
 // admit finds who asks. Who may make no link here is told why by the page, which is
 // closed then, and by the status.
-func (h *Handler) admit(r *http.Request, page *home) (who auth.Caller, status int) {
+func (h *Handler) admit(r *http.Request, page *home) (who auth.Principal, status int) {
 	who, err := h.Auth.Authenticate(r, h.ClientAddr(r), h.Now())
 	switch {
 	case !h.API:
 		status, page.Why = http.StatusForbidden, "Links are not made at this address."
 	case err != nil:
 		status, page.Why = http.StatusUnauthorized, "The request carries a key that is not known here."
-	case !who.Has(auth.LinksWrite):
+	case auth.May(who, auth.CreateLink, auth.Resource{}) != nil:
 		status, page.Why = http.StatusForbidden, "Links are made with an API key here, by programs and on the command line."
 	case !h.Hosts.Own(r.Host):
 		status, page.Why, page.Elsewhere = http.StatusMisdirectedRequest, "Links are made at the address of this service:", h.BaseURL+"/"

@@ -94,7 +94,7 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 }
 
 // stranger is who sends a form of these pages.
-func (h *Handler) stranger(r *http.Request) auth.Caller { return auth.Anonymous(h.ClientAddr(r)) }
+func (h *Handler) stranger(r *http.Request) auth.Principal { return auth.Anonymous(h.ClientAddr(r)) }
 
 // meant returns the link that a visitor comes from: the one that the page before named, or
 // the one whose page it was. Whether there is such a link is not asked.

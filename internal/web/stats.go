@@ -186,11 +186,11 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, k link.Key, sha
 
 // find makes sure that the caller may read the statistics of k, and returns the link to
 // those who may read it, too.
-func (h *Handler) find(ctx context.Context, who auth.Caller, k link.Key) (l link.Link, known bool, err error) {
+func (h *Handler) find(ctx context.Context, who auth.Principal, k link.Key) (l link.Link, known bool, err error) {
 	if err := h.Links.Exists(ctx, who, k); err != nil {
 		return l, false, err
 	}
-	if !who.Has(auth.LinksRead) {
+	if auth.May(who, auth.ReadLink, auth.Resource{}) != nil {
 		return l, false, nil
 	}
 	l, err = h.Links.Get(ctx, who, k)

@@ -49,7 +49,7 @@ func (c *counts) Top(_ context.Context, _ analytics.Scope, _ int, _ time.Time, d
 // key makes a key and returns its secret.
 func (s site) key(t *testing.T, w link.WorkspaceID, scopes ...auth.Scope) (auth.Key, string) {
 	t.Helper()
-	admin := auth.Caller{KeyID: "admin", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
+	admin := auth.Principal{KeyID: "admin", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
 	k, secret, err := s.keys.Create(t.Context(), time.Now(), admin, auth.NewKeyRequest{Workspace: w, Name: "test", Scopes: scopes})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func (s site) enter(t *testing.T, path, key string) string {
 
 func (s site) share(t *testing.T, code string, lasts time.Duration) string {
 	t.Helper()
-	token, _, err := s.shares.Make(t.Context(), time.Now(), auth.Caller{KeyID: auth.AdminKeyID}, link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
+	token, _, err := s.shares.Make(t.Context(), time.Now(), auth.Principal{KeyID: auth.AdminKeyID}, link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestARevokedKeyShowsNothingMore(t *testing.T) {
 	k, secret := s.key(t, link.WorkspaceDefault, auth.StatsRead)
 	cookie := s.enter(t, "/abc/stats", secret)
 	s.page(t, 200, "GET", "/abc/stats", "", cookie)
-	admin := auth.Caller{KeyID: "admin", Scopes: []auth.Scope{auth.Admin}}
+	admin := auth.Principal{KeyID: "admin", Scopes: []auth.Scope{auth.Admin}}
 	if err := s.keys.Revoke(t.Context(), admin, k.ID, false); err != nil {
 		t.Fatal(err)
 	}

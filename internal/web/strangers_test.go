@@ -41,7 +41,9 @@ type dayKeys struct{}
 
 func (dayKeys) DayKey(context.Context, time.Time) (key [16]byte, err error) { return key, nil }
 
-func moderator() auth.Caller { return auth.Caller{KeyID: "mod", Scopes: []auth.Scope{auth.Admin}} }
+func moderator() auth.Principal {
+	return auth.Principal{KeyID: "mod", Scopes: []auth.Scope{auth.Admin}}
+}
 
 // decide decides about the link abc.
 func (s site) decide(t *testing.T, safety link.Safety) {
@@ -266,7 +268,7 @@ func TestWhoMayNotAppealIsTold(t *testing.T) {
 	s.put(t, "nobodys", func(l *link.Link) { l.Workspace = link.WorkspaceAnonymous })
 	s.decide(t, link.Warn)
 	var keys []string
-	admin := auth.Caller{KeyID: "admin", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
+	admin := auth.Principal{KeyID: "admin", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.Admin}}
 	for _, scope := range []auth.Scope{auth.LinksRead, auth.LinksWrite} {
 		_, secret, err := s.keys.Create(t.Context(), time.Now(), admin, auth.NewKeyRequest{Name: "x", Scopes: []auth.Scope{scope}, Workspace: "acme"})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"slices"
 	"time"
 
 	"curt/internal/link"
@@ -29,8 +28,9 @@ var (
 	ErrForbidden = errors.New("this key may not do that")
 )
 
-// Caller is who asks. The zero Caller may do nothing.
-type Caller struct {
+// Principal is who asks: by which key, of which workspace. May says what it may do; the zero
+// Principal may do nothing that takes a scope.
+type Principal struct {
 	KeyID     string // "" = anonymous
 	Workspace link.WorkspaceID
 	Plan      Plan // whose limits hold; "" = PlanDefault
@@ -40,28 +40,16 @@ type Caller struct {
 
 // Anonymous returns the caller of a request without a key; what it may do depends
 // on the scopes that the server grants.
-func Anonymous(addr netip.Addr, scopes ...Scope) Caller {
-	return Caller{Workspace: link.WorkspaceAnonymous, Plan: PlanAnonymous, Scopes: scopes, Addr: addr}
+func Anonymous(addr netip.Addr, scopes ...Scope) Principal {
+	return Principal{Workspace: link.WorkspaceAnonymous, Plan: PlanAnonymous, Scopes: scopes, Addr: addr}
 }
 
 // IsAnonymous reports whether the caller showed no key.
-func (c Caller) IsAnonymous() bool { return c.KeyID == "" }
-
-// IsAdmin reports whether the caller may do everything.
-func (c Caller) IsAdmin() bool { return slices.Contains(c.Scopes, Admin) }
-
-// Has reports whether the caller carries the scope, or is an admin.
-func (c Caller) Has(s Scope) bool { return slices.Contains(c.Scopes, s) || c.IsAdmin() }
-
-// Sees reports whether things of the workspace exist for the caller. What a caller
-// does not see is answered like what does not exist.
-func (c Caller) Sees(w link.WorkspaceID) bool {
-	return c.IsAdmin() || (!c.IsAnonymous() && c.Workspace == w)
-}
+func (p Principal) IsAnonymous() bool { return p.KeyID == "" }
 
 // Authenticator finds the caller of a request at now. The error wraps
 // ErrUnauthenticated for a key that is wrong, and is another when nobody can say; a
 // request without a key is the anonymous caller.
 type Authenticator interface {
-	Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Caller, error)
+	Authenticate(r *http.Request, addr netip.Addr, now time.Time) (Principal, error)
 }
