@@ -38,6 +38,7 @@ func (a Action) Scopes() []Scope {
 		return []Scope{StatsRead}
 	case EndShare:
 		return []Scope{StatsRead, LinksWrite}
+	case ManageKeys, Moderate, Operate:
 	}
 	return []Scope{Admin}
 }

@@ -190,7 +190,7 @@ func (h *Handler) find(ctx context.Context, who auth.Principal, k link.Key) (l l
 	if err := h.Links.Exists(ctx, who, k); err != nil {
 		return l, false, err
 	}
-	if auth.May(who, auth.ReadLink, auth.Resource{}) != nil {
+	if readable := auth.May(who, auth.ReadLink, auth.Resource{}) == nil; !readable {
 		return l, false, nil
 	}
 	l, err = h.Links.Get(ctx, who, k)

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/testkit"
 )
 
 // part is a prefix in a store that others use, as a table of key and value is shared by tests: it
@@ -28,6 +29,7 @@ var neighbours struct {
 
 // TestPartsOfASharedStore runs the suite over one store that is never empty.
 func TestPartsOfASharedStore(t *testing.T) {
+	testkit.Unraced(t) // TestMemory runs the same store under the race detector
 	shared := linktest.NewMemory()
 	linktest.Run(t, linktest.Harness{
 		Open: func(t testing.TB) link.Store {
