@@ -34,10 +34,15 @@ const MaxMetadata = 4096
 // and the coordinator refuses what is still on its way, because it knows the member no more.
 // For the same reason the member is that of the assignment: after a session that was lost the
 // library joins as another member before it tells of its loss, and a commit by the new one
-// would be taken although the partition is somebody else's.
+// would be taken although the partition is somebody else's. And the generation is the last one
+// of which this member knows what it has: the library has a new one as soon as it has joined,
+// before it is told which partitions went to others, who may have begun them.
 func (g *Group) Commit(ctx context.Context, member string, partition int32, offset int64, metadata string) error {
-	now, generation := g.client.GroupMetadata()
-	if now != member {
+	now, _ := g.client.GroupMetadata()
+	g.mu.Lock()
+	settled, generation := g.settled, g.generation
+	g.mu.Unlock()
+	if now != member || settled != member {
 		return fmt.Errorf("kafka: commit partition %d: %w: it is another member now", partition, ErrLeave)
 	}
 	q := kmsg.NewPtrOffsetCommitRequest()

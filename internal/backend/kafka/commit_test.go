@@ -220,3 +220,52 @@ func TestTheNextMemberIsToldWhatWasCommitted(t *testing.T) {
 		t.Errorf("partition 1 begins with %+v", s)
 	}
 }
+
+// TestNobodyCommitsBeforeItIsToldWhatItHas has a second member join, and the first commit when it
+// has joined the new generation and was not told yet what went to the other: the generation of
+// that commit is the one before, which the coordinator refuses.
+func TestNobodyCommitsBeforeItIsToldWhatItHas(t *testing.T) {
+	cluster, cfg := fake(t)
+	if _, err := Migrate(t.Context(), cfg, Topic{Partitions: 2}); err != nil {
+		t.Fatal(err)
+	}
+	c := &coordinator{}
+	c.control(cluster)
+	c.says(func(*kmsg.OffsetCommitResponse) (bool, error) { return true, nil })
+	g, given := joined(t, cfg)
+	member, before := g.client.GroupMetadata()
+	told := make(chan struct{})
+	cluster.ControlKey(kmsg.SyncGroup.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if q, ok := r.(*kmsg.SyncGroupRequest); ok && q.MemberID == member {
+			cluster.SleepControl(func() { <-told })
+		}
+		return nil, nil, false
+	})
+	second, err := Join(t.Context(), GroupConfig{
+		Config: cfg, Name: "readers", Session: time.Minute,
+		Assigned: func([]Start) map[int32]int64 { return nil }, Lost: func([]int32, bool) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	for end := time.Now().Add(time.Minute); ; {
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_ = g.Poll(soon, func(Fetched) {}) // which lets the group move partitions
+		cancel()
+		if _, now := g.client.GroupMetadata(); now > before {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("after a minute there is no new generation")
+		}
+	}
+	if err := g.Commit(t.Context(), given[0].Member, 0, 7, ""); err != nil {
+		t.Errorf("the coordinator took it, and the member says %v", err)
+	}
+	close(told)
+	if all := c.requests(); len(all) != 1 || all[0].Generation != before {
+		t.Errorf("sent %+v, want the generation %d", all, before)
+	}
+}

@@ -56,6 +56,9 @@ type Group struct {
 	mu      sync.Mutex
 	fetched map[int32]Start // guarded by mu: of those that are being assigned
 	member  string          // guarded by mu: who fetched them
+
+	settled    string // guarded by mu: the member that was told last what it has
+	generation int32  // guarded by mu: of that assignment
 }
 
 const (
@@ -91,7 +94,7 @@ func Join(ctx context.Context, c GroupConfig) (*Group, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // of nothing that was read yet, or of what Kafka no longer has
 		kgo.SessionTimeout(c.Session), kgo.HeartbeatInterval(c.Session/5), kgo.RebalanceTimeout(max(c.Session, sessionDefault)),
 		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4), kgo.FetchMaxWait(500*time.Millisecond),
-		kgo.OnOffsetsFetched(g.fetchedOffsets), kgo.AdjustFetchOffsetsFn(g.assigned),
+		kgo.OnPartitionsAssigned(g.told), kgo.OnOffsetsFetched(g.fetchedOffsets), kgo.AdjustFetchOffsetsFn(g.assigned),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { g.lost(p, false) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { g.lost(p, true) }),
 	)...)
@@ -109,6 +112,14 @@ func (g *Group) Close() error {
 		}
 	}
 	return nil
+}
+
+// told notes that this member has been told all that it has in a generation, and what it has no
+// more: the library calls it after Lost, also where nothing came.
+func (g *Group) told(_ context.Context, client *kgo.Client, _ map[string][]int32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settled, g.generation = client.GroupMetadata()
 }
 
 // fetchedOffsets keeps what stands beside the offsets that are about to be assigned.
