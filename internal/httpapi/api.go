@@ -29,7 +29,7 @@ import (
 // Config is what [New] needs. Everything but Challenge, Bodies, Unknown, Aside, Drawer
 // and Now is required.
 type Config struct {
-	Links  *shorten.Creator
+	Links  *shorten.Services
 	Stats  analytics.Reader
 	Clicks analytics.History
 	Live   *analytics.Live
@@ -85,7 +85,7 @@ const minCursorKey = 16
 
 // api is the state that all requests share; set once in New.
 type api struct {
-	links     *shorten.Creator
+	links     *shorten.Services
 	stats     analytics.Reader
 	clicks    analytics.History
 	live      *analytics.Live

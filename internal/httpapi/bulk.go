@@ -144,10 +144,7 @@ func (c *call) readInTurn(text io.Reader, turn turn) ([]shorten.Row, error) {
 }
 
 func (c *call) makeRows(key string, rows []shorten.Row) (*ratelimit.Verdict, error) {
-	if key != "" {
-		return c.api.links.MakeManyOnce(c.r.Context(), c.now, c.who, key, rows)
-	}
-	return c.api.links.MakeMany(c.r.Context(), c.now, c.who, rows)
+	return c.api.links.CreateMany(c.r.Context(), c.now, shorten.Cause{Principal: c.who, IdempotencyKey: key}, rows)
 }
 
 // clicksOf looks up the clicks of the rows that are not answered as they were made, in order.

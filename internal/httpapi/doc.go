@@ -1,5 +1,5 @@
 // Package httpapi is the REST API: it turns requests into calls of
-// shorten.Creator and their results and errors into answers.
+// shorten.Services and their results and errors into answers.
 //
 // Read api.go for the routes, operation.go for the life of one request, problem.go
 // for the one table that maps errors to answers. Each resource has its file:

@@ -138,11 +138,11 @@ func (c *call) create(body *LinkCreate, show func(*link.Link) any) error {
 
 // make makes the link that a body asks for, and writes the headers of the answer.
 func (c *call) make(body *LinkCreate) (made shorten.Made, status int, err error) {
-	req := body.request()
-	if req.IdempotencyKey, err = idempotencyKey(c.r.Header); err != nil {
+	req, cause := body.request(), shorten.Cause{Principal: c.who}
+	if cause.IdempotencyKey, err = idempotencyKey(c.r.Header); err != nil {
 		return made, 0, err
 	}
-	if made, err = c.api.links.Make(c.r.Context(), c.now, c.who, &req); err != nil {
+	if made, err = c.api.links.Create(c.r.Context(), c.now, cause, &req); err != nil {
 		return made, 0, err
 	}
 	h := c.w.Header()
@@ -230,7 +230,7 @@ func (c *call) changeLink() error {
 	change := shorten.Change{Fields: body.fields(), Status: shorten.Field[link.Status]{
 		Value: link.Status(body.Status.Value), Given: body.Status.Given, Null: body.Status.Null,
 	}}
-	l, err := c.api.links.Update(c.r.Context(), c.now, c.who, k, match, &change)
+	l, err := c.api.links.Update(c.r.Context(), c.now, shorten.Cause{Principal: c.who}, k, match, &change)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (c *call) deleteLink() error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.links.Delete(c.r.Context(), c.now, c.who, k, match); err != nil {
+	if err := c.api.links.Delete(c.r.Context(), c.now, shorten.Cause{Principal: c.who}, k, match); err != nil {
 		return err
 	}
 	commonHeaders(c.w.Header())

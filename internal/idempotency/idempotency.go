@@ -4,7 +4,7 @@
 // A [Record] is written before the link that it promises. It names the link's id and
 // code, so that whoever sends the request again, after any crash, asks the link store
 // for the very same link; of a batch it names the id from which those of all links
-// follow. Read this file for the contract; idempotencytest proves stores, sweep.go
+// follow, and their codes. Read this file for the contract; idempotencytest proves stores, sweep.go
 // forgets. What a request may do with a key is package shorten's.
 //
 // The package imports link and the standard library.
@@ -36,7 +36,8 @@ type Record struct {
 	Request  [32]byte      // SHA-256 of the request: another request may not use the name
 	ID       link.ID       // of the link; of the first one of a batch
 	Link     link.Key      // of the link; the zero Key of a batch
-	CodeKind link.CodeKind // of the code
+	Codes    string        // of a batch: a comma in front of what each row is promised; "" = of no batch, or of one before codes were kept
+	CodeKind link.CodeKind // of the code of the link
 	Found    bool          // the link was there before: the request asked to dedupe
 	Created  time.Time     // when it was claimed; UTC, whole milliseconds
 }

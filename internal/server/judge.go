@@ -32,7 +32,7 @@ func (s *Server) countryOf() func(netip.Addr) string {
 }
 
 // recheck has links judged again, as CURT_RECHECK says.
-func (s *Server) recheck(creator *shorten.Creator) {
+func (s *Server) recheck(links *shorten.Services) {
 	if s.config.Recheck == 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func (s *Server) recheck(creator *shorten.Creator) {
 		}
 		return reloads
 	}
-	s.again = creator.NewRechecker(cfg)
+	s.again = links.NewRechecker(cfg)
 	if lists := s.ready.blocked; lists != nil {
 		lists.OnChange(s.again.Poke)
 	}

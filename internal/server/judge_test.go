@@ -40,7 +40,7 @@ type judge func(context.Context, time.Time, *abuse.Facts) abuse.Decision
 
 // judging is a write path with every check that a server makes, over lists of a million
 // entries and a thousand bans, and stores in memory; and its judge alone.
-func judging(tb testing.TB) (*shorten.Creator, judge) {
+func judging(tb testing.TB) (*shorten.Services, judge) {
 	tb.Helper()
 	var lines strings.Builder
 	for i := range 1_000_000 {

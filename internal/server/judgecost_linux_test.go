@@ -32,7 +32,7 @@ func TestAllChecksTakeMicroseconds(t *testing.T) {
 		who := auth.Principal{KeyID: "key", Workspace: link.WorkspaceDefault, Scopes: []auth.Scope{auth.LinksWrite}}
 		req := shorten.Request{Fields: shorten.Fields{LongURL: shorten.Value(usual(i)), Fallback: shorten.Value("https://fallback.example/")}}
 		begin := onCPU(t)
-		_, err := c.Create(t.Context(), time.Now(), who, &req)
+		_, err := c.Create(t.Context(), time.Now(), shorten.Cause{Principal: who}, &req)
 		took := onCPU(t) - begin
 		if err != nil {
 			t.Fatal(err)

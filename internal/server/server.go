@@ -147,18 +147,18 @@ func (s *Server) open(ctx context.Context) error {
 // listeners.
 func (s *Server) compose(ctx context.Context) error {
 	s.counted = s.metrics.Requests(s.traces.Tracer())
-	var creator *shorten.Creator
+	var links *shorten.Services
 	if s.decides != nil {
-		creator = s.newCreator()
+		links = s.newLinks()
 	}
 	if s.roles.works {
-		s.recheck(creator)
+		s.recheck(links)
 	}
 	if s.listener == nil {
 		s.standAlone()
 		return nil
 	}
-	f, err := s.newFaces(ctx, creator)
+	f, err := s.newFaces(ctx, links)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ type faces struct {
 	people   web.Config   // zero without an API
 }
 
-func (s *Server) newFaces(ctx context.Context, creator *shorten.Creator) (f faces, err error) {
+func (s *Server) newFaces(ctx context.Context, links *shorten.Services) (f faces, err error) {
 	f.clients = clientaddr.New(s.ready.trusted...)
 	if f.pages, err = web.NewPages(); err != nil {
 		return f, err
@@ -186,10 +186,10 @@ func (s *Server) newFaces(ctx context.Context, creator *shorten.Creator) (f face
 	if !s.roles.programs {
 		return f, nil
 	}
-	if f.programs, err = s.programs(ctx, f.clients, creator); err != nil {
+	if f.programs, err = s.programs(ctx, f.clients, links); err != nil {
 		return f, err
 	}
-	if f.people, err = s.people(f.clients, f.pages, f.visitors, creator); err != nil {
+	if f.people, err = s.people(f.clients, f.pages, f.visitors, links); err != nil {
 		return f, err
 	}
 	if f.people.Dashboard, err = web.NewDashboard(); err == nil && !f.people.Dashboard.Built() {
@@ -224,7 +224,7 @@ func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.
 }
 
 // programs is the handler of the API.
-func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator *shorten.Creator) (http.Handler, error) {
+func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, links *shorten.Services) (http.Handler, error) {
 	var err error
 	if s.keys, err = s.newKeys(ctx); err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, creator 
 	s.bodies = bodies.New(bodies.Config{Metrics: s.metrics.Registerer()})
 	s.live = analytics.NewLive(stats)
 	return httpapi.New(httpapi.Config{
-		Links: creator, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
+		Links: links, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
 		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
 		CursorKey: cursorKey, Drawer: s.drawer, Bodies: s.bodies, Unknown: s.unknown, Aside: s.onceAside, Log: s.log,
 	})
@@ -251,10 +251,10 @@ func addressOf(clients clientaddr.Rule) func(*http.Request) netip.Addr {
 }
 
 // people is what the pages stand on; stand says what each listener offers.
-func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, creator *shorten.Creator) (web.Config, error) {
+func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, links *shorten.Services) (web.Config, error) {
 	key, err := s.derive("curt statistics pages")
 	return web.Config{
-		Pages: pages, Visitors: visitors, Links: creator, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk, Bodies: s.bodies,
+		Pages: pages, Visitors: visitors, Links: links, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk, Bodies: s.bodies,
 		Stats: s.clicks.stats(), Drawer: s.drawer, EntryKey: key, Log: s.log,
 		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
 		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),

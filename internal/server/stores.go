@@ -107,9 +107,9 @@ func (s *Server) dependencies() []dependency {
 	return all
 }
 
-// newCreator makes the write path. Every change is announced to the cache before
+// newLinks makes the services of links. Every change is announced to the cache before
 // its writer hears of it.
-func (s *Server) newCreator() *shorten.Creator {
+func (s *Server) newLinks() *shorten.Services {
 	cfg := shorten.Config{
 		Store: s.links, Codes: s.codes, Limits: s.newLimits(),
 		Plans: s.ready.plans, Own: s.own, Blocklists: s.ready.blocked, Words: s.ready.words, Once: s.accounts.once,

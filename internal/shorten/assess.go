@@ -3,6 +3,8 @@ package shorten
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/netip"
 	"time"
 
 	"curt/internal/abuse"
@@ -11,6 +13,18 @@ import (
 	"curt/internal/ratelimit"
 	"curt/internal/weburl"
 )
+
+// court judges where links lead. It is safe for many goroutines.
+type court struct {
+	// Set once in New.
+	lists     *abuse.Blocklists // nil = none
+	judge     func(context.Context, time.Time, *abuse.Facts) abuse.Decision
+	moderator Moderator
+	journal   Journal
+	country   func(netip.Addr) string
+	random    io.Reader
+	metrics   *metrics
+}
 
 // judgement is what is known about where a link leads, destination and fallback, and
 // what that comes to.
@@ -29,7 +43,7 @@ func ofLink(l *link.Link) where { return where{l.Destination, l.Fallback} }
 // banned or would be blocked is refused, with a BannedError, a ListedError or a
 // HarmfulError. It is asked behind the limit of creates, so that nobody can try many URLs
 // against bans, lists and signals.
-func (c *Creator) assess(ctx context.Context, now time.Time, f abuse.Facts, to where) (judgement, error) {
+func (c *court) assess(ctx context.Context, now time.Time, f abuse.Facts, to where) (judgement, error) {
 	return c.weigh(ctx, now, f, to, func(j judgement, f *abuse.Facts) error {
 		if ban, barred := c.moderator.Bars(f); barred {
 			c.metrics.banned.Inc()
@@ -44,7 +58,7 @@ func (c *Creator) assess(ctx context.Context, now time.Time, f abuse.Facts, to w
 
 // weigh judges one URL after the other, lets each be refused, and returns the graver
 // judgement.
-func (c *Creator) weigh(ctx context.Context, now time.Time, f abuse.Facts, to where, refuse func(judgement, *abuse.Facts) error) (judgement, error) {
+func (c *court) weigh(ctx context.Context, now time.Time, f abuse.Facts, to where, refuse func(judgement, *abuse.Facts) error) (judgement, error) {
 	worst := judgement{Decision: abuse.Decision{Safety: link.Clean}}
 	for _, one := range []struct{ field, href string }{{"long_url", to.destination}, {"fallback_url", to.fallback}} {
 		if one.href == "" {
@@ -68,7 +82,7 @@ func (c *Creator) weigh(ctx context.Context, now time.Time, f abuse.Facts, to wh
 
 // refuse returns the error of a URL that no link may lead to. It says which list has the
 // host, because its operator chose to; never which signals saw what.
-func (c *Creator) refuse(j judgement, u weburl.URL) error {
+func (c *court) refuse(j judgement, u weburl.URL) error {
 	if c.lists != nil {
 		if rule, listed := c.lists.Match(u); listed {
 			c.metrics.listed.Inc()
@@ -80,7 +94,7 @@ func (c *Creator) refuse(j judgement, u weburl.URL) error {
 }
 
 // factsOf is what is known about who asks.
-func (c *Creator) factsOf(who auth.Principal, workspace link.WorkspaceID) abuse.Facts {
+func (c *court) factsOf(who auth.Principal, workspace link.WorkspaceID) abuse.Facts {
 	f := abuse.Facts{Workspace: workspace, Maker: who.KeyID, Network: ratelimit.ClientNetwork(who.Addr)}
 	if who.Addr.IsValid() {
 		f.Country = c.country(who.Addr)
@@ -88,7 +102,7 @@ func (c *Creator) factsOf(who auth.Principal, workspace link.WorkspaceID) abuse.
 	return f
 }
 
-// byLists judges by blocklists alone: what a Creator without Judge does.
+// byLists judges by blocklists alone: what services without Judge do.
 func byLists(lists *abuse.Blocklists) func(context.Context, time.Time, *abuse.Facts) abuse.Decision {
 	return func(_ context.Context, _ time.Time, f *abuse.Facts) abuse.Decision {
 		if lists != nil {

@@ -54,18 +54,22 @@ func TestNoLinkIsMadeToAListedHost(t *testing.T) {
 	evil := to("https://www.EVIL.example:8443/login")
 	fallback := to("https://good.example/")
 	fallback.Fallback = shorten.Value("https://evil.example./")
-	alias, dedupe, once := evil, evil, evil
-	alias.Alias, dedupe.Dedupe, once.IdempotencyKey = shorten.Value("mine"), shorten.Value(true), "k"
-	for name, req := range map[string]shorten.Request{"plain": evil, "alias": alias, "dedupe": dedupe, "idempotent": once, "fallback": fallback} {
+	alias, dedupe := evil, evil
+	alias.Alias, dedupe.Dedupe = shorten.Value("mine"), shorten.Value(true)
+	for name, req := range map[string]shorten.Request{"plain": evil, "alias": alias, "dedupe": dedupe, "idempotent": evil, "fallback": fallback} {
 		field := "long_url"
 		if name == "fallback" {
 			field = "fallback_url"
 		}
-		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		cause := by(admin())
+		if name == "idempotent" {
+			cause = under("k", admin())
+		}
+		_, err := b.created(t.Context(), noon(), cause, &req)
 		wantListed(t, err, field)
 	}
 	rows := []shorten.Row{{Request: to("https://good.example/1")}, {Request: evil}, {Request: to("https://good.example/2")}}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil {
 		t.Fatal(err)
 	}
 	wantListed(t, rows[1].Err, "long_url")
@@ -84,11 +88,11 @@ func TestAListedHostCostsACreate(t *testing.T) {
 	stranger := auth.Anonymous(netip.MustParseAddr("192.0.2.1"), auth.LinksWrite)
 	for range 10 {
 		req := to("https://evil.example/")
-		_, err := b.Create(t.Context(), noon(), stranger, &req)
+		_, err := b.created(t.Context(), noon(), by(stranger), &req)
 		wantListed(t, err, "long_url")
 	}
 	req := to("https://evil.example/")
-	if _, err := b.Create(t.Context(), noon(), stranger, &req); !errors.As(err, new(*shorten.LimitedError)) {
+	if _, err := b.created(t.Context(), noon(), by(stranger), &req); !errors.As(err, new(*shorten.LimitedError)) {
 		t.Errorf("the eleventh: %v", err)
 	}
 }
@@ -99,7 +103,7 @@ func TestALinkThatWasListedLater(t *testing.T) {
 	l := b.mustCreate(t, admin(), to("https://evil.example/"))
 	change("evil.example")
 	update := func(c shorten.Change) error {
-		_, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &c)
+		_, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &c)
 		return err
 	}
 	if err := update(shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x"), LongURL: shorten.Value("https://evil.example/")}}); err != nil {

@@ -2,7 +2,6 @@ package shorten
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,71 +9,57 @@ import (
 	"curt/internal/idempotency"
 )
 
-// busyWait is how long a request waits for another one with its idempotency key.
+// busyWait is how long a request waits for others with its idempotency key.
 const busyWait = 5 * time.Second
 
-// attempts lets one request at a time use an idempotency key; the others wait.
+// attempts lets one request at a time use an idempotency key; the others wait, and then find
+// what it has filed. Those of other processes are kept apart by the store of keys alone.
 type attempts struct {
 	mu    sync.Mutex
 	under map[idempotency.Name]*attempt // guarded by mu
 }
 
-// attempt is one request under way. Its result is set before done is closed.
+// attempt is a key that is in use.
 type attempt struct {
-	done  chan struct{}
-	print [32]byte
-	made  Made
-	err   error
+	held  chan struct{} // capacity 1: full while a request has the key
+	users int           // guarded by attempts.mu: who has it or waits for it
 }
 
 func newAttempts() *attempts { return &attempts{under: map[idempotency.Name]*attempt{}} }
 
-// errGaveUp ends an attempt whose goroutine panicked.
-var errGaveUp = errors.New("the attempt broke off")
-
-// join runs lead unless a request of the same name is under way; then it waits for
-// that one's link. Where that one failed, one of those who waited tries for itself.
-func (a *attempts) join(ctx context.Context, name idempotency.Name, print [32]byte, lead func() (Made, error)) (Made, error) {
+// wait returns when it is the caller's turn, which it must give back with done.
+func (a *attempts) wait(ctx context.Context, name idempotency.Name) (done func(), err error) {
+	mine := a.enter(name)
 	patience := time.NewTimer(busyWait)
 	defer patience.Stop()
-	for {
-		mine, other := a.enter(name, print)
-		if mine != nil {
-			defer a.leave(name, mine)
-			mine.made, mine.err = lead()
-			return mine.made, mine.err
-		}
-		select {
-		case <-other.done:
-		case <-patience.C:
-			return Made{}, ErrKeyBusy
-		case <-ctx.Done():
-			return Made{}, fmt.Errorf("wait for an idempotency key: %w", context.Cause(ctx))
-		}
-		switch {
-		case other.err == nil && other.print == print:
-			return other.made, nil
-		case other.err == nil:
-			return Made{}, ErrKeyReused
-		}
+	select {
+	case mine.held <- struct{}{}:
+		return func() { <-mine.held; a.leave(name, mine) }, nil
+	case <-patience.C:
+		err = ErrKeyBusy
+	case <-ctx.Done():
+		err = fmt.Errorf("wait for an idempotency key: %w", context.Cause(ctx))
 	}
+	a.leave(name, mine)
+	return nil, err
 }
 
-// enter returns a new attempt, or the one under way.
-func (a *attempts) enter(name idempotency.Name, print [32]byte) (mine, other *attempt) {
+func (a *attempts) enter(name idempotency.Name) *attempt {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if other = a.under[name]; other != nil {
-		return nil, other
+	mine := a.under[name]
+	if mine == nil {
+		mine = &attempt{held: make(chan struct{}, 1)}
+		a.under[name] = mine
 	}
-	mine = &attempt{done: make(chan struct{}), print: print, err: errGaveUp}
-	a.under[name] = mine
-	return mine, nil
+	mine.users++
+	return mine
 }
 
 func (a *attempts) leave(name idempotency.Name, mine *attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.under, name)
-	close(mine.done)
+	if mine.users--; mine.users == 0 {
+		delete(a.under, name)
+	}
 }

@@ -75,7 +75,7 @@ func TestNoCodeIsHandedOutTwice(t *testing.T) {
 						req = to("http://example.com/same")
 					}
 					var err error
-					if links[i], err = b.Create(t.Context(), noon(), admin(), &req); err != nil {
+					if links[i], err = b.created(t.Context(), noon(), by(admin()), &req); err != nil {
 						t.Error(err)
 					}
 				})

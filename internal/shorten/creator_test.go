@@ -33,7 +33,7 @@ func TestCreateStoresWhatWasAskedFor(t *testing.T) {
 		},
 		Alias: shorten.Value("My-Alias_1"), Domain: shorten.Value("GO.example"),
 	}
-	got, err := b.Create(t.Context(), noon().Add(1234567*time.Nanosecond), admin(), &req)
+	got, err := b.created(t.Context(), noon().Add(1234567*time.Nanosecond), by(admin()), &req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestOneAliasHasOneWinner(t *testing.T) {
 		wg.Go(func() {
 			req := to(fmt.Sprintf("http://example.com/%d", i))
 			req.Alias = shorten.Value("the-one")
-			switch _, err := b.Create(t.Context(), noon(), admin(), &req); {
+			switch _, err := b.created(t.Context(), noon(), by(admin()), &req); {
 			case err == nil:
 				won.Add(1)
 			case errors.Is(err, shorten.ErrTaken) && errors.Is(err, link.ErrExists):
@@ -158,11 +158,11 @@ func TestTheSearchForACodeEnds(t *testing.T) {
 	req.Alias = shorten.Value("again")
 	b.mustCreate(t, admin(), req)
 	b.codes.next = slices.Repeat([]link.Code{"again"}, 1000)
-	_, err := b.Create(t.Context(), noon(), admin(), new(to("http://example.org")))
+	_, err := b.created(t.Context(), noon(), by(admin()), new(to("http://example.org")))
 	wantError(t, "all codes taken", err, link.ErrUnavailable)
 
 	b.codes.err = codegen.ErrExhausted
-	_, err = b.Create(t.Context(), noon(), admin(), new(to("http://example.org")))
+	_, err = b.created(t.Context(), noon(), by(admin()), new(to("http://example.org")))
 	wantError(t, "no codes left", err, codegen.ErrExhausted)
 }
 
@@ -197,7 +197,7 @@ func TestUnknownOutcomeIsNotSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("connection reset")
 		b := newBench(t, func(cfg *shorten.Config) { cfg.Store = faulty(cfg.Store, false, lost, lost, lost) })
-		_, err := b.Create(t.Context(), noon(), admin(), new(to("http://example.com")))
+		_, err := b.created(t.Context(), noon(), by(admin()), new(to("http://example.com")))
 		wantError(t, "three lost answers", err, link.ErrUncertain)
 		wantError(t, "three lost answers", err, lost)
 	})
@@ -212,7 +212,7 @@ func TestDecidedFailureIsNotRepeated(t *testing.T) {
 				return false, fmt.Errorf("create: %w", fault)
 			})
 		})
-		_, err := b.Create(t.Context(), noon(), admin(), new(to("http://example.com")))
+		_, err := b.created(t.Context(), noon(), by(admin()), new(to("http://example.com")))
 		wantError(t, "store down", err, fault)
 		if asked.Load() != 1 {
 			t.Errorf("%v: asked %d times, want once", fault, asked.Load())
@@ -227,7 +227,7 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 		lost := errors.New("connection reset")
 		b := newBench(t, func(cfg *shorten.Config) { cfg.Store = faulty(cfg.Store, false, lost, lost) })
 		start := time.Now()
-		_, err := b.Create(ctx, noon(), admin(), new(to("http://example.com")))
+		_, err := b.created(ctx, noon(), by(admin()), new(to("http://example.com")))
 		wantError(t, "context ended", err, link.ErrUncertain)
 		if took := time.Since(start); took != time.Millisecond {
 			t.Errorf("took %s, want to end with the context", took)
@@ -238,7 +238,7 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 func TestAnonymousCreatesAreLimitedPerNetwork(t *testing.T) {
 	b := newBench(t)
 	create := func(from netip.Addr) error {
-		_, err := b.Create(t.Context(), noon(), auth.Anonymous(from, auth.LinksWrite), new(to("http://example.com")))
+		_, err := b.created(t.Context(), noon(), by(auth.Anonymous(from, auth.LinksWrite)), new(to("http://example.com")))
 		return err
 	}
 	for i := range 10 {
@@ -276,14 +276,14 @@ func TestKeysAreNotLimitedAndBadRequestsCostNothing(t *testing.T) {
 	b := newBench(t)
 	for range 50 {
 		b.mustCreate(t, admin(), to("http://example.com"))
-		_, err := b.Create(t.Context(), noon(), auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), new(to("ftp://example.com")))
+		_, err := b.created(t.Context(), noon(), by(auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)), new(to("ftp://example.com")))
 		wantError(t, "bad request", err, link.ErrInvalid)
 	}
 	if len(b.limits.spent) != 0 {
 		t.Errorf("charged: %v", b.limits.spent)
 	}
 	b.limits.err = link.ErrUnavailable
-	_, err := b.Create(t.Context(), noon(), auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), new(to("http://example.com")))
+	_, err := b.created(t.Context(), noon(), by(auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)), new(to("http://example.com")))
 	wantError(t, "limit cannot be asked", err, link.ErrUnavailable)
 }
 
@@ -300,7 +300,7 @@ func TestWhoMayCreate(t *testing.T) {
 		{member("acme", auth.LinksWrite), nil},
 		{admin(), nil},
 	} {
-		l, err := b.Create(t.Context(), noon(), tt.who, new(to("http://example.com")))
+		l, err := b.created(t.Context(), noon(), by(tt.who), new(to("http://example.com")))
 		wantError(t, fmt.Sprintf("%+v", tt.who), err, tt.want)
 		if err == nil && (l.Workspace != tt.who.Workspace || l.CreatedBy != tt.who.KeyID) {
 			t.Errorf("the link belongs to %s by %s", l.Workspace, l.CreatedBy)

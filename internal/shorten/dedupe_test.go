@@ -19,7 +19,7 @@ func deduped(req shorten.Request) shorten.Request {
 
 func (b bench) mustMake(t *testing.T, who auth.Principal, req shorten.Request) shorten.Made {
 	t.Helper()
-	made, err := b.Make(t.Context(), noon(), who, &req)
+	made, err := b.Create(t.Context(), noon(), by(who), &req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestDedupeIsExactAmongParallelCallers(t *testing.T) {
 		wg.Go(func() {
 			req := deduped(to("https://example.com/"))
 			var err error
-			if got[i], err = b.Make(t.Context(), noon(), admin(), &req); err != nil {
+			if got[i], err = b.Create(t.Context(), noon(), by(admin()), &req); err != nil {
 				t.Error(err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestDedupeGivesWhatAnswersAlike(t *testing.T) {
 	}
 	anonymous := auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)
 	req := deduped(to("https://example.com/"))
-	_, err := b.Make(t.Context(), noon(), anonymous, &req)
+	_, err := b.Create(t.Context(), noon(), by(anonymous), &req)
 	wantError(t, "without a key", err, link.ErrInvalid)
 }
 
@@ -115,11 +115,11 @@ func TestDedupeByDefault(t *testing.T) {
 	}
 	named := aliased("an-alias")
 	b.mustMake(t, admin(), named)
-	_, err := b.Make(t.Context(), noon(), admin(), &named)
+	_, err := b.Create(t.Context(), noon(), by(admin()), &named)
 	wantError(t, "an alias that is taken by the same link", err, shorten.ErrTaken)
 
 	rows := []shorten.Row{{Request: plain}, {Request: no}, {Request: to("https://example.com/new")}, {Request: to("https://example.com/new")}}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil {
 		t.Fatal(err)
 	}
 	for i, found := range []bool{true, false, false, true} {
@@ -135,10 +135,13 @@ func TestIdempotencyKeyOutlivesTheDefaultOfDedupe(t *testing.T) {
 		store, once := linktest.NewMemory(), idempotencytest.NewMemory()
 		b := newBench(t, func(cfg *shorten.Config) { cfg.Store, cfg.Once, cfg.Dedupe = store, once, before })
 		req := to("https://example.com/")
-		req.IdempotencyKey = "once"
-		first := b.mustMake(t, admin(), req)
+		first, err := b.Create(t.Context(), noon(), under("once", admin()), &req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req = to("https://example.com/")
 		again := newBench(t, func(cfg *shorten.Config) { cfg.Store, cfg.Once, cfg.Dedupe = store, once, !before })
-		if got := again.mustMake(t, admin(), req); got.Link.ID != first.Link.ID || got.Found {
+		if got, err := again.Create(t.Context(), noon(), under("once", admin()), &req); err != nil || got.Link.ID != first.Link.ID || got.Found {
 			t.Errorf("first with the default %v: %+v, then %+v", before, first, got)
 		}
 	}
@@ -157,15 +160,15 @@ func TestDedupeWithAnAlias(t *testing.T) {
 	elsewhere := to("https://example.com/elsewhere")
 	elsewhere.Alias = shorten.Value("an-alias")
 	elsewhere = deduped(elsewhere)
-	_, err := b.Make(t.Context(), noon(), admin(), &elsewhere)
+	_, err := b.Create(t.Context(), noon(), by(admin()), &elsewhere)
 	wantError(t, "the alias leads elsewhere", err, shorten.ErrTaken)
 	again := deduped(aliased("an-alias"))
-	_, err = b.Make(t.Context(), noon(), member("acme", auth.LinksWrite), &again)
+	_, err = b.Create(t.Context(), noon(), by(member("acme", auth.LinksWrite)), &again)
 	wantError(t, "the alias is another workspace's", err, shorten.ErrTaken)
-	if err := b.Delete(t.Context(), noon(), admin(), first.Link.Key, shorten.Match{}); err != nil {
+	if err := b.Delete(t.Context(), noon(), by(admin()), first.Link.Key, shorten.Match{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.Make(t.Context(), noon(), admin(), &again)
+	_, err = b.Create(t.Context(), noon(), by(admin()), &again)
 	wantError(t, "the alias is a tombstone", err, shorten.ErrTaken)
 }
 
@@ -175,6 +178,6 @@ func TestDedupeNeedsAStoreThatCan(t *testing.T) {
 		cfg.Store = linktest.WithFaults(linktest.NewMemory(), func(linktest.Op, link.Key) (bool, error) { return true, nil })
 	})
 	req := deduped(to("https://example.com/"))
-	_, err := b.Make(t.Context(), noon(), admin(), &req)
+	_, err := b.Create(t.Context(), noon(), by(admin()), &req)
 	wantError(t, "dedupe", err, link.ErrInvalid)
 }

@@ -52,7 +52,7 @@ func TestADamagedLinkCanBeDeleted(t *testing.T) {
 	} {
 		s := &broken{Memory: linktest.NewMemory(), damage: link.DamagedError{Key: k, Workspace: tt.workspace, Err: errors.New("a bit flipped")}}
 		b := newBench(t, func(c *shorten.Config) { c.Store = s })
-		err := b.Delete(t.Context(), noon(), tt.who, k, tt.match)
+		err := b.Delete(t.Context(), noon(), by(tt.who), k, tt.match)
 		if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}

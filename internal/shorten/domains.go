@@ -11,11 +11,11 @@ import (
 // domain returns the Domain that a caller's name for it means. The name of the
 // default domain is the zero Domain: an operator who moves to another host name
 // keeps every link.
-func (c *Creator) domain(name Field[string]) (link.Domain, error) {
+func (r *rules) domain(name Field[string]) (link.Domain, error) {
 	if !name.some() {
 		return "", nil
 	}
-	d, ok := c.Domain(name.Value)
+	d, ok := r.Domain(name.Value)
 	if !ok {
 		return "", invalid("domain", "is no domain of this service")
 	}
@@ -24,21 +24,21 @@ func (c *Creator) domain(name Field[string]) (link.Domain, error) {
 
 // Domain returns the Domain that serves links under a host name, in any case.
 // The empty name is the default domain.
-func (c *Creator) Domain(name string) (link.Domain, bool) {
+func (r *rules) Domain(name string) (link.Domain, bool) {
 	if name == "" {
 		return "", true
 	}
 	d := link.Domain(strings.ToLower(name))
-	if d == c.host {
+	if d == r.host {
 		return "", true
 	}
-	_, ok := c.domains[d]
+	_, ok := r.domains[d]
 	return d, ok
 }
 
 // Domains returns the names of the domains that links may be on: the default domain, then
 // the others in the order of their letters.
-func (c *Creator) Domains() []link.Domain {
-	others := slices.Sorted(maps.Keys(c.domains))
-	return append([]link.Domain{c.host}, slices.DeleteFunc(others, func(d link.Domain) bool { return d == c.host })...)
+func (r *rules) Domains() []link.Domain {
+	others := slices.Sorted(maps.Keys(r.domains))
+	return append([]link.Domain{r.host}, slices.DeleteFunc(others, func(d link.Domain) bool { return d == r.host })...)
 }

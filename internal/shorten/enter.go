@@ -29,7 +29,7 @@ type Journal interface {
 	Standing(ctx context.Context, id link.ID) (moderation.Entry, error)
 }
 
-// nobody is the Moderator and the Journal of a Creator that was given none.
+// nobody is the Moderator and the Journal of services that were given none.
 type nobody struct{}
 
 func (nobody) Enter() (leave func()) { return func() {} }
@@ -64,7 +64,7 @@ func (p *proposal) unclean() bool { return p.judged.Safety > link.Clean }
 // before the links are stored under the keys that they have. Of a link that was entered
 // before, by a try that did not live to store it, the decision stands as it was: one
 // link has one, and nothing is written twice.
-func (c *Creator) enter(ctx context.Context, now time.Time, proposals ...*proposal) error {
+func (c *court) enter(ctx context.Context, now time.Time, proposals ...*proposal) error {
 	var wanting []*proposal
 	for _, p := range proposals {
 		if !p.unclean() {
@@ -87,7 +87,7 @@ func (c *Creator) enter(ctx context.Context, now time.Time, proposals ...*propos
 }
 
 // writeDown writes decisions into the journal.
-func (c *Creator) writeDown(ctx context.Context, now time.Time, proposals ...*proposal) error {
+func (c *court) writeDown(ctx context.Context, now time.Time, proposals ...*proposal) error {
 	entries := make([]moderation.Entry, len(proposals))
 	for i, p := range proposals {
 		var err error
@@ -107,7 +107,7 @@ func (c *Creator) writeDown(ctx context.Context, now time.Time, proposals ...*pr
 
 // entryOf is the decision about a link, as the journal keeps it: the reason names the
 // URL that is meant, the evidence is what was found.
-func (c *Creator) entryOf(now time.Time, p *proposal) (moderation.Entry, error) {
+func (c *court) entryOf(now time.Time, p *proposal) (moderation.Entry, error) {
 	e := moderation.Entry{
 		At: now.UTC().Truncate(time.Millisecond), Entity: moderation.OfLink(p.Key), Link: p.ID, Action: moderation.ActionDecide,
 		Safety: p.judged.Safety, Score: p.judged.Score, Actor: moderation.ActorPolicy,

@@ -32,11 +32,15 @@ func TestWhatIsFoundBecomesTheSafety(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _, j := newCourt(t)
-			alias, dedupe, once := c.req, c.req, c.req
-			alias.Alias, dedupe.Dedupe, once.IdempotencyKey = shorten.Value("mine"), shorten.Value(true), "k"
+			alias, dedupe := c.req, c.req
+			alias.Alias, dedupe.Dedupe = shorten.Value("mine"), shorten.Value(true)
 			entries := 0
-			for way, req := range map[string]shorten.Request{"plain": c.req, "alias": alias, "dedupe": dedupe, "idempotent": once} {
-				l := b.mustCreate(t, admin(), req)
+			for way, req := range map[string]shorten.Request{"plain": c.req, "alias": alias, "dedupe": dedupe, "idempotent": c.req} {
+				create := b.mustCreate
+				if way == "idempotent" {
+					create = b.mustRepeat
+				}
+				l := create(t, admin(), req)
 				if stored, err := b.store.Get(t.Context(), l.Key); err != nil || stored.Safety != c.safety || l.Safety != c.safety {
 					t.Errorf("%s: stored %v, answered %v, want %v; %v", way, stored.Safety, l.Safety, c.safety, err)
 				}
@@ -57,9 +61,8 @@ func TestWhatWouldBeBlockedIsRefused(t *testing.T) {
 	for field, req := range map[string]shorten.Request{
 		"long_url": leading("https://blocked.example/", ""), "fallback_url": leading("https://warn.example/", "https://blocked.example/"),
 	} {
-		req.IdempotencyKey = field
 		for range 2 {
-			_, err := b.Create(t.Context(), noon(), admin(), &req)
+			_, err := b.created(t.Context(), noon(), under(field, admin()), &req)
 			harmful, ok := errors.AsType[*shorten.HarmfulError](err)
 			if !ok || !errors.Is(err, shorten.ErrHarmful) || harmful.Field != field {
 				t.Fatalf("%s: %v", field, err)
@@ -101,11 +104,10 @@ func TestNoJournalNoLink(t *testing.T) {
 	bad := to("https://warn.example/")
 	for _, lost := range []bool{false, true} {
 		j.err, j.lost = errWire, lost
-		_, err := b.Create(t.Context(), noon(), admin(), &bad)
+		_, err := b.created(t.Context(), noon(), by(admin()), &bad)
 		wantError(t, "without the journal", err, link.ErrUnavailable)
-		once := under("k", bad)
 		j.err = errWire
-		if _, err = b.Create(t.Context(), noon(), admin(), &once); err == nil {
+		if _, err = b.created(t.Context(), noon(), under("k", admin()), &bad); err == nil {
 			t.Error("the broken try was answered")
 		}
 		if b.stored(t) != 0 {
@@ -113,12 +115,12 @@ func TestNoJournalNoLink(t *testing.T) {
 		}
 	}
 	before := len(j.all())
-	l := b.mustCreate(t, admin(), under("k", bad))
-	if again := b.mustCreate(t, admin(), under("k", bad)); again.ID != l.ID || l.Safety != link.Warn {
+	l := b.mustRepeat(t, admin(), bad)
+	if again := b.mustRepeat(t, admin(), bad); again.ID != l.ID || l.Safety != link.Warn {
 		t.Errorf("%+v, then %+v", l, again)
 	}
 	wantEntry(t, j, before, l, "long_url")
-	plain, _ := b.Create(t.Context(), noon(), admin(), new(to("https://example.com/")))
+	plain, _ := b.created(t.Context(), noon(), by(admin()), new(to("https://example.com/")))
 	if plain.Safety != link.Clean {
 		t.Errorf("%+v", plain)
 	}
@@ -130,8 +132,8 @@ func TestARetryKeepsItsDecision(t *testing.T) {
 	records := idempotencytest.NewMemory()
 	b, _, j := newCourt(t, func(c *shorten.Config) { c.Once = records })
 	j.err, j.lost = errWire, true
-	req := under("k", to("https://quarantined.example/"))
-	if _, err := b.Create(t.Context(), noon(), admin(), &req); err == nil {
+	req := to("https://quarantined.example/")
+	if _, err := b.created(t.Context(), noon(), under("k", admin()), &req); err == nil {
 		t.Fatal("the broken try was answered")
 	}
 	after, _, _ := newCourt(t, func(c *shorten.Config) {
@@ -140,7 +142,7 @@ func TestARetryKeepsItsDecision(t *testing.T) {
 			return abuse.Decision{Safety: link.Warn, Score: 1}
 		}
 	})
-	l, err := after.Create(t.Context(), noon().Add(time.Hour), admin(), &req)
+	l, err := after.created(t.Context(), noon().Add(time.Hour), under("k", admin()), &req)
 	if err != nil || l.Safety != link.Quarantined {
 		t.Fatalf("%v, %v", l.Safety, err)
 	}
@@ -156,10 +158,10 @@ func TestATakenAliasLeavesNoEntry(t *testing.T) {
 	rows := []shorten.Row{{Request: req}, {Request: to("https://warn.example/")}}
 	for _, dedupe := range []bool{false, true} {
 		req.Dedupe = shorten.Value(dedupe)
-		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		_, err := b.created(t.Context(), noon(), by(admin()), &req)
 		wantError(t, "a taken alias", err, shorten.ErrTaken)
 	}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, "a taken alias of many", rows[0].Err, shorten.ErrTaken)
@@ -188,7 +190,7 @@ func TestManyAreEnteredAtOnce(t *testing.T) {
 		rows[i].Request = to(url)
 		rows[i].Request.Dedupe = shorten.Value(true)
 	}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil {
 		t.Fatal(err)
 	}
 	want := []link.Safety{link.Warn, link.Clean, 0, link.Quarantined, link.Clean, link.Warn, link.Warn, 0}
@@ -203,7 +205,7 @@ func TestManyAreEnteredAtOnce(t *testing.T) {
 	}
 	j.err = errWire
 	more := []shorten.Row{{Request: to("https://warn.example/8")}, {Request: to("https://example.com/9")}}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), more); !errors.Is(err, link.ErrUnavailable) || b.stored(t) != 5 {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), more); !errors.Is(err, link.ErrUnavailable) || b.stored(t) != 5 {
 		t.Errorf("without the journal: %v, %d links", err, b.stored(t))
 	}
 }

@@ -110,7 +110,7 @@ func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Principal,
 
 // Afford refuses a caller whose limits allow no create now, with a LimitedError, and spends
 // nothing: it is asked before a body is read, so that who may make nothing takes no memory for
-// what he would. What the body says is charged by Make, which may still refuse it. A request
+// what he would. What the body says is charged by Create, which may still refuse it. A request
 // with an idempotency key that was used before costs nothing, and is never refused here.
 func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Principal, key string) error {
 	charges := c.charges(who, 1)
@@ -119,7 +119,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Principal,
 	}
 	verdicts, err := ratelimit.Peek(ctx, c.limits, now, charges)
 	if err != nil {
-		return nil //nolint:nilerr // Make asks again, and says why it cannot be asked
+		return nil //nolint:nilerr // Create asks again, and says why it cannot be asked
 	}
 	refused := &verdicts[0]
 	for i := range verdicts {
@@ -134,7 +134,7 @@ func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Principal,
 		rec, err := c.claims.Find(ctx, idempotency.Name{Caller: who.KeyID, Key: key})
 		again := err == nil && !rec.Created.Before(now.Add(-idempotency.Keep))
 		if again || err != nil && !errors.Is(err, link.ErrNotFound) {
-			return nil // Make asks again, and says why it cannot be asked
+			return nil // Create asks again, and says why it cannot be asked
 		}
 	}
 	return &LimitedError{Verdict: *refused}

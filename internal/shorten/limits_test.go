@@ -33,7 +33,7 @@ func (b bench) creates(t *testing.T, now time.Time, who auth.Principal, most int
 	t.Helper()
 	for n := range most {
 		req := to("http://example.com")
-		_, err := b.Create(t.Context(), now, who, &req)
+		_, err := b.created(t.Context(), now, by(who), &req)
 		if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
 			return n, limited.Verdict
 		}
@@ -97,13 +97,13 @@ func TestWorkspacesAreNoAddresses(t *testing.T) {
 func TestTheTightestLimitIsTold(t *testing.T) {
 	b := planned(t, "")
 	req := to("http://example.com")
-	if _, err := b.Create(t.Context(), noon(), onPlan("k", "acme", auth.PlanFree), &req); err != nil {
+	if _, err := b.created(t.Context(), noon(), by(onPlan("k", "acme", auth.PlanFree)), &req); err != nil {
 		t.Fatal(err)
 	}
 	if req.Limit == nil || req.Limit.Limit != 10 || req.Limit.Remaining != 9 || req.Limit.ResetAfter != 6*time.Second {
 		t.Errorf("told %+v, want 9 of 10", req.Limit)
 	}
-	if _, err := b.Create(t.Context(), noon(), admin(), &req); err != nil || req.Limit != nil {
+	if _, err := b.created(t.Context(), noon(), by(admin()), &req); err != nil || req.Limit != nil {
 		t.Errorf("the admin was told %+v, %v", req.Limit, err)
 	}
 }
@@ -120,16 +120,16 @@ func TestABatchAboveTheSmallestBurstIsInvalid(t *testing.T) {
 		return all
 	}
 	for _, n := range []int{6, 10, 11, shorten.MaxMany} {
-		_, err := b.MakeMany(t.Context(), noon(), who, batch(n))
+		_, err := b.CreateMany(t.Context(), noon(), by(who), batch(n))
 		wantError(t, "above the burst", err, link.ErrInvalid)
 		if err == nil || !strings.Contains(err.Error(), "links: ") || !strings.Contains(err.Error(), "at most 5 ") {
 			t.Errorf("%d links: %v, want to hear of 5", n, err)
 		}
 	}
-	if v, err := b.MakeMany(t.Context(), noon(), who, batch(5)); err != nil || v.Remaining != 0 {
+	if v, err := b.CreateMany(t.Context(), noon(), by(who), batch(5)); err != nil || v.Remaining != 0 {
 		t.Errorf("5 links: %+v, %v", v, err)
 	}
-	_, err := b.MakeMany(t.Context(), noon(), who, batch(5))
+	_, err := b.CreateMany(t.Context(), noon(), by(who), batch(5))
 	if _, ok := errors.AsType[*shorten.LimitedError](err); !ok {
 		t.Errorf("5 more: %v, want LimitedError", err)
 	}

@@ -24,7 +24,7 @@ func TestChangeWritesOnlyWhatIsGiven(t *testing.T) {
 	before := b.mustCreate(t, admin(), req)
 
 	later := noon().Add(time.Hour) // after the expiry: a later date revives
-	got, err := b.Update(t.Context(), later, admin(), before.Key, shorten.Match{}, &shorten.Change{
+	got, err := b.Update(t.Context(), later, by(admin()), before.Key, shorten.Match{}, &shorten.Change{
 		Fields: shorten.Fields{
 			LongURL: shorten.Value("HTTP://example.org"), ExpiresAt: shorten.Value(later.Add(time.Hour)),
 			MaxClicks: shorten.Null[int64](), NoIndex: shorten.Null[bool](),
@@ -55,7 +55,7 @@ func TestNullClears(t *testing.T) {
 		ForwardQuery: shorten.Value(true),
 	}
 	before := b.mustCreate(t, admin(), req)
-	got, err := b.Update(t.Context(), noon(), admin(), before.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{
+	got, err := b.Update(t.Context(), noon(), by(admin()), before.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{
 		StartsAt: shorten.Null[time.Time](), ExpiresIn: shorten.Null[int64](), Redirect: shorten.Null[int64](),
 		Title: shorten.Null[string](), Tags: shorten.Null[[]string](), Fallback: shorten.Null[string](), ForwardQuery: shorten.Null[bool](),
 	}})
@@ -73,7 +73,7 @@ func TestNullClears(t *testing.T) {
 func TestEmptyChangeWritesNothing(t *testing.T) {
 	b := newBench(t)
 	before := b.mustCreate(t, admin(), to("http://example.com/"))
-	got, err := b.Update(t.Context(), noon().Add(time.Hour), admin(), before.Key, shorten.Match{}, &shorten.Change{})
+	got, err := b.Update(t.Context(), noon().Add(time.Hour), by(admin()), before.Key, shorten.Match{}, &shorten.Change{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,7 @@ func TestEmptyChangeWritesNothing(t *testing.T) {
 func TestUpdatedNeverGoesBack(t *testing.T) {
 	b := newBench(t)
 	before := b.mustCreate(t, admin(), to("http://example.com/"))
-	got, err := b.Update(t.Context(), noon().Add(-time.Hour), admin(), before.Key, shorten.Match{},
-		&shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x")}})
+	got, err := b.Update(t.Context(), noon().Add(-time.Hour), by(admin()), before.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x")}})
 	if err != nil || !got.Updated.Equal(noon()) {
 		t.Errorf("updated at %s (%v), want %s", got.Updated, err, noon())
 	}
@@ -97,16 +96,16 @@ func TestMatchGuardsChangeAndDelete(t *testing.T) {
 	k := b.mustCreate(t, admin(), to("http://example.com/")).Key
 	title := &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x")}}
 	for _, stale := range []shorten.Match{{Only: true}, {Only: true, Versions: []link.Version{2}}} {
-		_, err := b.Update(t.Context(), noon(), admin(), k, stale, title)
+		_, err := b.Update(t.Context(), noon(), by(admin()), k, stale, title)
 		wantError(t, "stale change", err, shorten.ErrVersion)
-		_, err = b.Update(t.Context(), noon(), admin(), k, stale, &shorten.Change{})
+		_, err = b.Update(t.Context(), noon(), by(admin()), k, stale, &shorten.Change{})
 		wantError(t, "stale change of nothing", err, shorten.ErrVersion)
-		wantError(t, "stale delete", b.Delete(t.Context(), noon(), admin(), k, stale), shorten.ErrVersion)
+		wantError(t, "stale delete", b.Delete(t.Context(), noon(), by(admin()), k, stale), shorten.ErrVersion)
 	}
-	if _, err := b.Update(t.Context(), noon(), admin(), k, shorten.Match{Only: true, Versions: []link.Version{7, 1}}, title); err != nil {
+	if _, err := b.Update(t.Context(), noon(), by(admin()), k, shorten.Match{Only: true, Versions: []link.Version{7, 1}}, title); err != nil {
 		t.Error(err)
 	}
-	if err := b.Delete(t.Context(), noon(), admin(), k, shorten.Match{Only: true, Versions: []link.Version{2}}); err != nil {
+	if err := b.Delete(t.Context(), noon(), by(admin()), k, shorten.Match{Only: true, Versions: []link.Version{2}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -119,11 +118,11 @@ func TestMatchIsAskedAgainAfterALostRound(t *testing.T) {
 		change func(b bench, k link.Key, match shorten.Match) error
 	}{
 		{"update", func(b bench, k link.Key, match shorten.Match) error {
-			_, err := b.Update(t.Context(), noon(), admin(), k, match, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("ours")}})
+			_, err := b.Update(t.Context(), noon(), by(admin()), k, match, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("ours")}})
 			return err
 		}},
 		{"delete", func(b bench, k link.Key, match shorten.Match) error {
-			return b.Delete(t.Context(), noon(), admin(), k, match)
+			return b.Delete(t.Context(), noon(), by(admin()), k, match)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +154,7 @@ func TestDeletedIsGoneForEver(t *testing.T) {
 	req.Alias, req.Title = shorten.Value("mine"), shorten.Value("secret")
 	k := b.mustCreate(t, admin(), req).Key
 	*b.announced = nil
-	if err := b.Delete(t.Context(), noon().Add(time.Hour), admin(), k, shorten.Match{}); err != nil {
+	if err := b.Delete(t.Context(), noon().Add(time.Hour), by(admin()), k, shorten.Match{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]link.Change{{Key: k, Version: 2}}, *b.announced); diff != "" {
@@ -163,11 +162,11 @@ func TestDeletedIsGoneForEver(t *testing.T) {
 	}
 	_, err := b.Get(t.Context(), admin(), k)
 	wantError(t, "get", err, link.ErrNotFound)
-	_, err = b.Update(t.Context(), noon(), admin(), k, shorten.Match{}, &shorten.Change{})
+	_, err = b.Update(t.Context(), noon(), by(admin()), k, shorten.Match{}, &shorten.Change{})
 	wantError(t, "change", err, link.ErrNotFound)
-	wantError(t, "delete again", b.Delete(t.Context(), noon(), admin(), k, shorten.Match{}), link.ErrNotFound)
+	wantError(t, "delete again", b.Delete(t.Context(), noon(), by(admin()), k, shorten.Match{}), link.ErrNotFound)
 	wantError(t, "count clicks", b.Exists(t.Context(), admin(), k), link.ErrNotFound)
-	_, err = b.Create(t.Context(), noon(), admin(), &req)
+	_, err = b.created(t.Context(), noon(), by(admin()), &req)
 	wantError(t, "create again", err, shorten.ErrTaken)
 	left, err := b.store.Get(t.Context(), k)
 	if err != nil || left.Destination != "" || left.Title != "" || left.Status != link.Deleted {
@@ -198,10 +197,10 @@ func TestOthersLinksDoNotExist(t *testing.T) {
 		_, err := b.Get(t.Context(), tt.who, tt.key)
 		wantError(t, name+": get", err, tt.read)
 		wantError(t, name+": count", b.Exists(t.Context(), tt.who, tt.key), tt.read)
-		_, err = b.Update(t.Context(), noon(), tt.who, tt.key, shorten.Match{}, &shorten.Change{})
+		_, err = b.Update(t.Context(), noon(), by(tt.who), tt.key, shorten.Match{}, &shorten.Change{})
 		wantError(t, name+": change", err, tt.write)
 		if tt.write != nil {
-			wantError(t, name+": delete", b.Delete(t.Context(), noon(), tt.who, tt.key, shorten.Match{}), tt.write)
+			wantError(t, name+": delete", b.Delete(t.Context(), noon(), by(tt.who), tt.key, shorten.Match{}), tt.write)
 		}
 		// The filter names another workspace: it must not help.
 		slice, err := b.List(t.Context(), tt.who, link.Filter{}, link.Page{Limit: 100})
@@ -223,7 +222,7 @@ func TestParallelChangesAllHappen(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			_, err := b.Update(t.Context(), noon(), admin(), k, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x")}})
+			_, err := b.Update(t.Context(), noon(), by(admin()), k, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{Title: shorten.Value("x")}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -245,9 +244,9 @@ func TestStoreDownIsNotNotFound(t *testing.T) {
 	wantError(t, "get", err, link.ErrUnavailable)
 	_, err = b.List(t.Context(), admin(), link.Filter{}, link.Page{Limit: 1})
 	wantError(t, "list", err, link.ErrUnavailable)
-	_, err = b.Update(t.Context(), noon(), admin(), k, shorten.Match{}, &shorten.Change{})
+	_, err = b.Update(t.Context(), noon(), by(admin()), k, shorten.Match{}, &shorten.Change{})
 	wantError(t, "change", err, link.ErrUnavailable)
-	if err := b.Delete(t.Context(), noon(), admin(), k, shorten.Match{}); errors.Is(err, link.ErrNotFound) || !errors.Is(err, link.ErrUnavailable) {
+	if err := b.Delete(t.Context(), noon(), by(admin()), k, shorten.Match{}); errors.Is(err, link.ErrNotFound) || !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("delete: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func TestManyTakesTheNextCodes(t *testing.T) {
 	b.mustCreate(t, admin(), aliased("c000001"))
 	b.mustCreate(t, admin(), aliased("c000003"))
 	batch := rows(to("https://example.com/1"), aliased("an-alias"), to("https://example.com/2"), to("javascript:1"), to("https://example.com/3"))
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), batch); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), batch); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []link.Code{"c000004", "an-alias", "c000002", "", "c000005"} {
@@ -49,12 +49,12 @@ func TestManyChargesEachLinkOrNone(t *testing.T) {
 	for i := range 11 {
 		batch = append(batch, rows(to(fmt.Sprintf("https://example.com/%d", i)))...)
 	}
-	_, err := b.MakeMany(t.Context(), noon(), free, batch[:1:1])
+	_, err := b.CreateMany(t.Context(), noon(), by(free), batch[:1:1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	var limited *shorten.LimitedError
-	if _, err = b.MakeMany(t.Context(), noon(), free, rows(batch[1].Request, batch[2].Request)); err != nil {
+	if _, err = b.CreateMany(t.Context(), noon(), by(free), rows(batch[1].Request, batch[2].Request)); err != nil {
 		t.Error(err)
 	}
 	batch = batch[:2]
@@ -62,14 +62,14 @@ func TestManyChargesEachLinkOrNone(t *testing.T) {
 		batch[i] = shorten.Row{Request: batch[i].Request}
 	}
 	b.limits.spent["create:w:acme/1m0s"] = 10
-	if _, err = b.MakeMany(t.Context(), noon(), free, batch); !errors.As(err, &limited) || b.stored(t) != 3 {
+	if _, err = b.CreateMany(t.Context(), noon(), by(free), batch); !errors.As(err, &limited) || b.stored(t) != 3 {
 		t.Errorf("over the limit: %v, %d links", err, b.stored(t))
 	}
-	_, err = b.MakeMany(t.Context(), noon(), auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), batch)
+	_, err = b.CreateMany(t.Context(), noon(), by(auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)), batch)
 	wantError(t, "without a key", err, auth.ErrUnauthenticated)
-	_, err = b.MakeMany(t.Context(), noon(), member("acme", auth.LinksRead), batch)
+	_, err = b.CreateMany(t.Context(), noon(), by(member("acme", auth.LinksRead)), batch)
 	wantError(t, "without the scope", err, auth.ErrForbidden)
-	_, err = b.MakeMany(t.Context(), noon(), admin(), make([]shorten.Row, shorten.MaxMany+1))
+	_, err = b.CreateMany(t.Context(), noon(), by(admin()), make([]shorten.Row, shorten.MaxMany+1))
 	wantError(t, "too many", err, link.ErrInvalid)
 }
 
@@ -96,7 +96,7 @@ func TestManySurvivesLostAcknowledgements(t *testing.T) {
 	memory := linktest.NewMemory()
 	b := newBench(t, func(cfg *shorten.Config) { cfg.Store = lossy{memory, &losses, errWire} })
 	batch := rows(deduped(to("https://example.com/")), aliased("an-alias"), aliased("an-alias"), deduped(to("https://example.com/")))
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), batch); err != nil {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), batch); err != nil {
 		t.Fatal(err)
 	}
 	if batch[0].Err != nil || batch[0].Made.Found || batch[1].Err != nil || !errors.Is(batch[2].Err, shorten.ErrTaken) || !batch[3].Made.Found {
@@ -106,6 +106,6 @@ func TestManySurvivesLostAcknowledgements(t *testing.T) {
 		t.Errorf("%d links, %v", len(slice.Links), err)
 	}
 	losses = 9
-	_, err := b.MakeMany(t.Context(), noon(), admin(), rows(to("https://example.com/x")))
+	_, err := b.CreateMany(t.Context(), noon(), by(admin()), rows(to("https://example.com/x"), to("https://example.com/y")))
 	wantError(t, "a store that never answers", err, link.ErrUncertain)
 }

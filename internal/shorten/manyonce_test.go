@@ -1,6 +1,7 @@
 package shorten_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -67,14 +68,14 @@ func TestManyOnceAnswersWithTheSameLinks(t *testing.T) {
 	who := member("acme", auth.LinksWrite, auth.LinksRead)
 	who.Plan = auth.PlanRegistered
 	batch := mixed()
-	verdict, err := first.MakeManyOnce(t.Context(), noon(), who, "k", batch)
+	verdict, err := first.CreateMany(t.Context(), noon(), under("k", who), batch)
 	if err != nil || verdict == nil {
 		t.Fatal(verdict, err)
 	}
 	want := answers(batch)
 	later := process(t, store, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
 	again := mixed()
-	if verdict, err := later.MakeManyOnce(t.Context(), noon().Add(2*time.Hour), who, "k", again); err != nil || verdict != nil {
+	if verdict, err := later.CreateMany(t.Context(), noon().Add(2*time.Hour), under("k", who), again); err != nil || verdict != nil {
 		t.Errorf("the retry: %v, %v: it was paid for", verdict, err)
 	}
 	same(t, "two hours later", want, answers(again))
@@ -83,14 +84,14 @@ func TestManyOnceAnswersWithTheSameLinks(t *testing.T) {
 	}
 
 	gone := batch[0].Made.Link.Key
-	if err := later.Delete(t.Context(), noon(), who, gone, shorten.Match{}); err != nil {
+	if err := later.Delete(t.Context(), noon(), by(who), gone, shorten.Match{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := later.Delete(t.Context(), noon(), who, batch[1].Made.Link.Key, shorten.Match{}); err != nil {
+	if err := later.Delete(t.Context(), noon(), by(who), batch[1].Made.Link.Key, shorten.Match{}); err != nil {
 		t.Fatal(err)
 	}
 	again = mixed()
-	if _, err := later.MakeManyOnce(t.Context(), noon(), who, "k", again); err != nil {
+	if _, err := later.CreateMany(t.Context(), noon(), under("k", who), again); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, "a generated code that was deleted", again[0].Err, shorten.ErrLinkGone)
@@ -103,7 +104,7 @@ func TestManyOnceKnowsItsRequest(t *testing.T) {
 	b := process(t, store, records)
 	who := member("acme", auth.LinksWrite)
 	once := func(key string, reqs ...shorten.Request) error {
-		_, err := b.MakeManyOnce(t.Context(), noon(), who, key, rows(reqs...))
+		_, err := b.CreateMany(t.Context(), noon(), under(key, who), rows(reqs...))
 		return err
 	}
 	one, two := to("https://example.com/1"), to("https://example.com/2")
@@ -115,8 +116,7 @@ func TestManyOnceKnowsItsRequest(t *testing.T) {
 	} {
 		wantError(t, what, once("k", reqs...), shorten.ErrKeyReused)
 	}
-	single := under("k", one)
-	_, err := b.Make(t.Context(), noon(), who, &single)
+	_, err := b.Create(t.Context(), noon(), under("k", who), &one)
 	wantError(t, "a single create", err, shorten.ErrKeyReused)
 	if err := once("empty"); err != nil {
 		t.Error(err)
@@ -124,12 +124,12 @@ func TestManyOnceKnowsItsRequest(t *testing.T) {
 	if err := once("bad", to("javascript:1")); err != nil || records.Len() != 1 {
 		t.Errorf("of rows of which nothing comes: %d records, %v", records.Len(), err)
 	}
-	if _, err := b.MakeManyOnce(t.Context(), noon().Add(idempotency.Keep+time.Second), who, "k", rows(two)); err != nil || len(listed(t, store)) != 3 {
+	if _, err := b.CreateMany(t.Context(), noon().Add(idempotency.Keep+time.Second), under("k", who), rows(two)); err != nil || len(listed(t, store)) != 3 {
 		t.Errorf("a day later the key is free: %d links, %v", len(listed(t, store)), err)
 	}
-	_, err = b.MakeManyOnce(t.Context(), noon(), auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite), "k", rows(one))
+	_, err = b.CreateMany(t.Context(), noon(), under("k", auth.Anonymous(addr("192.0.2.1"), auth.LinksWrite)), rows(one))
 	wantError(t, "without a key", err, auth.ErrUnauthenticated)
-	_, err = process(t, store, nil).MakeManyOnce(t.Context(), noon(), who, "k", rows(one))
+	_, err = process(t, store, nil).CreateMany(t.Context(), noon(), under("k", who), rows(one))
 	wantError(t, "where no keys are kept", err, link.ErrInvalid)
 }
 
@@ -157,13 +157,13 @@ func TestManyOnceGoesOnAfterACrash(t *testing.T) {
 			who := member("acme", auth.LinksWrite)
 			who.Plan = auth.PlanRegistered
 			broken := process(t, memory, records, func(cfg *shorten.Config) { breaks(cfg, memory, records) })
-			if _, err := broken.MakeManyOnce(t.Context(), noon(), who, "k", mixed()); err == nil {
+			if _, err := broken.CreateMany(t.Context(), noon(), under("k", who), mixed()); err == nil {
 				t.Fatal("the broken try was answered")
 			}
 			before := listed(t, memory)
 			after := process(t, memory, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
 			batch := mixed()
-			if _, err := after.MakeManyOnce(t.Context(), noon().Add(time.Hour), who, "k", batch); err != nil {
+			if _, err := after.CreateMany(t.Context(), noon().Add(time.Hour), under("k", who), batch); err != nil {
 				t.Fatal(err)
 			}
 			all := listed(t, memory)
@@ -197,7 +197,7 @@ func TestManyOnceIsExactAmongParallelCallers(t *testing.T) {
 	for i := range callers {
 		wg.Go(func() {
 			batch := mixed()
-			_, err := processes[i%2].MakeManyOnce(t.Context(), noon().Add(time.Duration(i)*time.Microsecond), member("acme", auth.LinksWrite), "k", batch)
+			_, err := processes[i%2].CreateMany(t.Context(), noon().Add(time.Duration(i)*time.Microsecond), under("k", member("acme", auth.LinksWrite)), batch)
 			if err != nil {
 				t.Errorf("caller %d: %v", i, err)
 			}
@@ -211,4 +211,63 @@ func TestManyOnceIsExactAmongParallelCallers(t *testing.T) {
 	if n := len(listed(t, store)); n != 5 || records.Len() != 1 {
 		t.Errorf("%d links, %d records", n, records.Len())
 	}
+}
+
+// unwritten is a store whose batches never arrive.
+type unwritten struct{ *linktest.Memory }
+
+func (unwritten) CreateMany(context.Context, time.Time, []link.Creation) ([]link.Result, error) {
+	return nil, errWire
+}
+
+// The codes of a batch are filed before it is written: a later try, in a process that would
+// give others, asks the store for the very same links.
+func TestManyOnceKeepsItsCodes(t *testing.T) {
+	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
+	who := member("acme", auth.LinksWrite)
+	broken := process(t, store, records, func(cfg *shorten.Config) { cfg.Store = unwritten{store} })
+	if _, err := broken.CreateMany(t.Context(), noon(), under("k", who), mixed()); err == nil {
+		t.Fatal("the broken try was answered")
+	}
+	promised, err := records.Find(t.Context(), idempotency.Name{Caller: who.KeyID, Key: "k"})
+	if err != nil || len(listed(t, store)) != 0 {
+		t.Fatal(err, listed(t, store))
+	}
+	batch := mixed()
+	later := process(t, store, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
+	later.mustCreate(t, admin(), aliased("c000004")) // one of the codes is somebody else's by now
+	if _, err := later.CreateMany(t.Context(), noon().Add(time.Hour), under("k", who), batch); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []link.Code{0: "c000001", 1: "mine", 4: "c000002", 6: "c000101", 7: "theirs"} {
+		if got := batch[i].Made.Link; want != "" && (got.Key.Code != want || got.ID != promised.ID.Nth(i)) {
+			t.Errorf("row %d is %s %s, want %s %s", i, got.ID, got.Key, promised.ID.Nth(i), want)
+		}
+	}
+}
+
+// A record of a release that filed no codes of batches stands all the same: its links are
+// found by their ids.
+func TestManyOnceKnowsRecordsWithoutCodes(t *testing.T) {
+	store, records := linktest.NewMemory(), idempotencytest.NewMemory()
+	who := member("acme", auth.LinksWrite)
+	first, name := mixed(), idempotency.Name{Caller: who.KeyID, Key: "k"}
+	if _, err := process(t, store, records).CreateMany(t.Context(), noon(), under("k", who), first); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := records.Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := kept
+	old.Codes = ""
+	if err := records.Change(t.Context(), name, kept, old); err != nil {
+		t.Fatal(err)
+	}
+	again := mixed()
+	later := process(t, store, records, func(cfg *shorten.Config) { cfg.Codes = &codes{made: 100} })
+	if _, err := later.CreateMany(t.Context(), noon().Add(time.Hour), under("k", who), again); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "an hour later", answers(first), answers(again))
 }

@@ -18,16 +18,16 @@ import (
 // workspace are read one after the other, and those that match stay; behind the last
 // come the links that nobody clicked, newest first. A link whose clicks change while
 // somebody walks may come twice or not at all.
-func (c *Creator) mostClicked(ctx context.Context, now time.Time, f *search.Filter, p link.Page) (link.Slice, error) {
-	if c.ranking == nil {
+func (s *Finder) mostClicked(ctx context.Context, now time.Time, f *search.Filter, p link.Page) (link.Slice, error) {
+	if s.ranking == nil {
 		return link.Slice{}, search.ErrUnavailable
 	}
 	from, err := parsePlace(p.After)
 	if err != nil {
 		return link.Slice{}, err
 	}
-	w := clickWalk{c: c, now: now, filter: f, limit: p.Limit}
-	hits, err := c.index.Find(ctx, f.Query(now), search.Page{Limit: maxReads})
+	w := clickWalk{finder: s, now: now, filter: f, limit: p.Limit}
+	hits, err := s.index.Find(ctx, f.Query(now), search.Page{Limit: maxReads})
 	if err != nil {
 		return link.Slice{}, err
 	}
@@ -47,7 +47,7 @@ func (c *Creator) mostClicked(ctx context.Context, now time.Time, f *search.Filt
 
 // clickWalk is one page on its way.
 type clickWalk struct {
-	c      *Creator
+	finder *Finder
 	now    time.Time
 	filter *search.Filter
 	limit  int
@@ -63,7 +63,7 @@ func (w *clickWalk) take(ctx context.Context, hit search.Hit, clicks uint64) (fu
 		return true, nil
 	}
 	w.reads++
-	return false, w.c.keep(ctx, w.now, w.filter, hit, &w.slice)
+	return false, w.finder.keep(ctx, w.now, w.filter, hit, &w.slice)
 }
 
 // few puts all that was found in order.
@@ -72,7 +72,7 @@ func (w *clickWalk) few(ctx context.Context, found []search.Hit, from search.Pla
 	for i := range found {
 		ids[i] = found[i].ID
 	}
-	clicks, err := w.c.ranking.Clicks(ctx, ids)
+	clicks, err := w.finder.ranking.Clicks(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (w *clickWalk) few(ctx context.Context, found []search.Hit, from search.Pla
 func (w *clickWalk) ranked(ctx context.Context, from search.Place) (done bool, err error) {
 	for {
 		n := w.limit + 1
-		top, err := w.c.ranking.Top(ctx, w.filter.Workspace, from, n)
+		top, err := w.finder.ranking.Top(ctx, w.filter.Workspace, from, n)
 		if err != nil {
 			return true, err
 		}
@@ -121,7 +121,7 @@ func (w *clickWalk) unclicked(ctx context.Context, from search.Place) error {
 		page.From = link.ID{}
 	}
 	for {
-		hits, err := w.c.index.Find(ctx, w.filter.Query(w.now), page)
+		hits, err := w.finder.index.Find(ctx, w.filter.Query(w.now), page)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *clickWalk) unclicked(ctx context.Context, from search.Place) error {
 		for i := range hits.Found {
 			ids[i] = hits.Found[i].ID
 		}
-		clicks, err := w.c.ranking.Clicks(ctx, ids)
+		clicks, err := w.finder.ranking.Clicks(ctx, ids)
 		if err != nil {
 			return err
 		}

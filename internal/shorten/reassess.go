@@ -22,7 +22,7 @@ type revision struct {
 // respects. What is graver than the link's safety becomes its safety, and is written
 // into the journal first. What is milder changes nothing: a link is stopped for more than
 // the URL that it has now, as for what was reported, and its owner is not who ends that.
-func (c *Creator) assessChange(ctx context.Context, now time.Time, before, after *link.Link, r *revision) error {
+func (c *court) assessChange(ctx context.Context, now time.Time, before, after *link.Link, r *revision) error {
 	to := ofLink(after)
 	if before.Status == after.Status || after.Status != link.Active { // it is not switched on
 		if before.Destination == after.Destination {
@@ -62,7 +62,7 @@ func (c *Creator) assessChange(ctx context.Context, now time.Time, before, after
 }
 
 // decided returns what was decided about a link, the zero Entry where nothing was.
-func (c *Creator) decided(ctx context.Context, l *link.Link) (moderation.Entry, error) {
+func (c *court) decided(ctx context.Context, l *link.Link) (moderation.Entry, error) {
 	stands, err := c.journal.Standing(ctx, l.ID)
 	switch {
 	case errors.Is(err, moderation.ErrNotFound):

@@ -17,7 +17,7 @@ func TestAChangeIsJudged(t *testing.T) {
 	b, who, j := newCourt(t)
 	l := b.mustCreate(t, admin(), to("https://example.com/"))
 	update := func(c shorten.Change) (link.Link, error) {
-		return b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &c)
+		return b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &c)
 	}
 	destination := func(url string) shorten.Change {
 		return shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value(url)}}
@@ -78,7 +78,7 @@ func TestAChangeIsEnteredOnce(t *testing.T) {
 	})
 	b, _, j := newCourt(t, func(c *shorten.Config) { c.Store = wire })
 	l := b.mustCreate(t, admin(), to("https://example.com/"))
-	changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}})
+	changed, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}})
 	if err != nil || changed.Safety != link.Warn {
 		t.Fatalf("%+v, %v", changed, err)
 	}
@@ -114,7 +114,7 @@ func TestNoChangeBettersALinksSafety(t *testing.T) {
 				"the fallback": {Fields: shorten.Fields{Fallback: shorten.Value("https://good.example/")}},
 			} {
 				n := len(j.all())
-				if changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &c); err != nil || changed.Safety != stood.Safety || len(j.all()) != n {
+				if changed, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &c); err != nil || changed.Safety != stood.Safety || len(j.all()) != n {
 					t.Errorf("%s: %v was %v, %v, %d entries more", name, changed.Safety, stood.Safety, err, len(j.all())-n)
 				}
 			}
@@ -131,7 +131,7 @@ func TestAChangeDoesNotOvertakeAGraverDecision(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	changed, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}})
+	changed, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://warn.example/")}})
 	if err != nil || changed.Safety != link.Quarantined || len(j.all()) != 1 {
 		t.Errorf("%v, %v, %d entries", changed.Safety, err, len(j.all()))
 	}
@@ -160,8 +160,12 @@ func TestBansStandAgainstMakingAndChanging(t *testing.T) {
 		"network":     {far, "https://example.com/", shorten.ErrBanned},
 		"destination": {member("acme", auth.LinksWrite), "https://banned.example/x", shorten.ErrBannedDestination},
 	} {
-		for way, req := range map[string]shorten.Request{"plain": to(c.url), "idempotent": under("k", to(c.url)), "fallback": leading("https://example.com/", c.url)} {
-			_, err := b.Create(t.Context(), noon(), c.who, &req)
+		for way, req := range map[string]shorten.Request{"plain": to(c.url), "idempotent": to(c.url), "fallback": leading("https://example.com/", c.url)} {
+			cause := by(c.who)
+			if way == "idempotent" {
+				cause = under("k", c.who)
+			}
+			_, err := b.created(t.Context(), noon(), cause, &req)
 			banned, ok := errors.AsType[*shorten.BannedError](err)
 			if !ok || !errors.Is(err, c.kind) || banned.PublicMessage() == "" {
 				t.Errorf("%s, %s: %v", name, way, err)
@@ -169,7 +173,7 @@ func TestBansStandAgainstMakingAndChanging(t *testing.T) {
 			n++
 		}
 		rows := []shorten.Row{{Request: to(c.url)}, {Request: to("https://example.com/")}}
-		if _, err := b.MakeMany(t.Context(), noon(), c.who, rows); err != nil {
+		if _, err := b.CreateMany(t.Context(), noon(), by(c.who), rows); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, name+" among many", rows[0].Err, c.kind)
@@ -181,7 +185,7 @@ func TestBansStandAgainstMakingAndChanging(t *testing.T) {
 	}
 	asked := len(who.asked)
 	l := b.mustCreate(t, admin(), to("https://example.com/"))
-	_, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://banned.example/")}})
+	_, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &shorten.Change{Fields: shorten.Fields{LongURL: shorten.Value("https://banned.example/")}})
 	wantError(t, "a change", err, shorten.ErrBannedDestination)
 	if got := b.counter(t, "curt_links_banned_total"); got != float64(n+1) || len(j.all()) != 0 || len(who.asked) != asked+2 || j.inside.Load() != 0 {
 		t.Errorf("counted %v, want %d; %d entries, %d questions, %d inside", got, n+1, len(j.all()), len(who.asked)-asked, j.inside.Load())

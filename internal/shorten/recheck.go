@@ -38,13 +38,13 @@ type RecheckConfig struct {
 // be on a list today. What is graver than a link's safety becomes its safety, by the
 // journal. Links that a person has decided about stay as they are.
 type Rechecker struct {
-	creator *Creator
-	cfg     RecheckConfig
-	poked   chan struct{} // capacity 1: the edition may be another
+	editor *Editor
+	cfg    RecheckConfig
+	poked  chan struct{} // capacity 1: the edition may be another
 }
 
-// NewRechecker returns a Rechecker of the links that c makes.
-func (c *Creator) NewRechecker(cfg RecheckConfig) *Rechecker {
+// NewRechecker returns a Rechecker of the links of s.
+func (s *Editor) NewRechecker(cfg RecheckConfig) *Rechecker {
 	if cfg.Edition == nil {
 		cfg.Edition = func() uint64 { return 0 }
 	}
@@ -54,7 +54,7 @@ func (c *Creator) NewRechecker(cfg RecheckConfig) *Rechecker {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Rechecker{c, cfg, make(chan struct{}, 1)}
+	return &Rechecker{s, cfg, make(chan struct{}, 1)}
 }
 
 // Poke has the edition looked at now. During a round it is looked at behind it. It never
@@ -120,12 +120,12 @@ func (r *Rechecker) round(ctx context.Context) error {
 // page judges the links of one page and returns where the next begins; "" = nowhere.
 func (r *Rechecker) page(ctx context.Context, after link.Cursor) (link.Cursor, error) {
 	defer r.cfg.Work()()
-	page, err := r.creator.store.List(ctx, link.Filter{Status: link.Active}, link.Page{After: after, Limit: recheckPage})
+	page, err := r.editor.store.List(ctx, link.Filter{Status: link.Active}, link.Page{After: after, Limit: recheckPage})
 	if err != nil {
 		return "", wrap("list links", err)
 	}
 	for i := range page.Links {
-		if err := r.creator.recheck(ctx, time.Now(), &page.Links[i]); err != nil {
+		if err := r.editor.recheck(ctx, time.Now(), &page.Links[i]); err != nil {
 			return "", err
 		}
 	}
@@ -134,45 +134,45 @@ func (r *Rechecker) page(ctx context.Context, after link.Cursor) (link.Cursor, e
 
 // recheck judges a link as it was listed, and, where that is worse than its safety, once
 // more as it is.
-func (c *Creator) recheck(ctx context.Context, now time.Time, l *link.Link) error {
-	c.metrics.rechecked.Inc()
-	if worst := c.rejudge(ctx, now, l); worst.Safety <= l.Safety {
+func (s *Editor) recheck(ctx context.Context, now time.Time, l *link.Link) error {
+	s.court.metrics.rechecked.Inc()
+	if worst := s.court.rejudge(ctx, now, l); worst.Safety <= l.Safety {
 		return nil
 	}
-	done, err := c.turns.wait(ctx, l.Key)
+	done, err := s.turns.wait(ctx, l.Key)
 	if err != nil {
 		return err
 	}
 	defer done()
-	current, err := c.store.Get(ctx, l.Key)
+	current, err := s.store.Get(ctx, l.Key)
 	switch {
 	case errors.Is(err, link.ErrNotFound):
 		return nil
 	case err != nil:
 		return wrap("judge again", err)
 	}
-	worst := c.rejudge(ctx, now, &current)
+	worst := s.court.rejudge(ctx, now, &current)
 	if current.Status != link.Active || worst.Safety <= current.Safety {
 		return nil
 	}
-	stands, err := c.decided(ctx, &current)
+	stands, err := s.court.decided(ctx, &current)
 	switch {
 	case err != nil:
 		return err
 	case stands.Actor != "" && stands.Actor != moderation.ActorPolicy, stands.Safety >= worst.Safety:
 		return nil
 	}
-	if err := c.writeDown(ctx, now, &proposal{current, worst}); err != nil {
+	if err := s.court.writeDown(ctx, now, &proposal{current, worst}); err != nil {
 		return err
 	}
-	c.metrics.worse.Inc()
-	_, err = c.moderator.Settle(ctx, now, current.Key)
+	s.court.metrics.worse.Inc()
+	_, err = s.court.moderator.Settle(ctx, now, current.Key)
 	return wrap("judge again", err)
 }
 
 // rejudge judges where a link leads that is there: as assess, but for what is known of
 // whoever asked for it, and it refuses nothing.
-func (c *Creator) rejudge(ctx context.Context, now time.Time, l *link.Link) judgement {
+func (c *court) rejudge(ctx context.Context, now time.Time, l *link.Link) judgement {
 	f := abuse.Facts{Workspace: l.Workspace, Maker: l.CreatedBy, Change: true}
 	worst, err := c.weigh(ctx, now, f, ofLink(l), func(judgement, *abuse.Facts) error { return nil })
 	if err != nil { // what is no URL is refused when it is followed

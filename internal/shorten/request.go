@@ -106,14 +106,10 @@ type Request struct {
 
 	// Dedupe takes an existing link of the workspace that stands in for the one asked
 	// for, if there is one (link.Link.StandsInFor says which). With an alias only the
-	// link of that alias can. Absent or null: as Config.Dedupe says, which Make fills in.
+	// link of that alias can. Absent or null: as Config.Dedupe says.
 	Dedupe Field[bool]
 
-	// IdempotencyKey lets the caller send the request again without making a second
-	// link; "" = none. At most idempotency.MaxKey bytes.
-	IdempotencyKey string
-
-	// Limit is set by Make: how much is left of the tightest limit of the caller,
+	// Limit is set by Create: how much is left of the tightest limit of the caller,
 	// this create included; nil when none applies.
 	Limit *ratelimit.Verdict
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"curt/internal/abuse"
 	"curt/internal/link"
 	"curt/internal/weburl"
 )
@@ -20,13 +21,27 @@ const (
 	maxClicks = 1<<53 - 1
 )
 
+// defaultRedirect is the status of links that name none: browsers ask again
+// each time, so that clicks count and changes take effect.
+const defaultRedirect link.Redirect = 302
+
+// rules say what a link may be. They are safe for many goroutines.
+type rules struct {
+	// Set once in New.
+	own      *weburl.Hosts
+	words    *abuse.Words // nil = none
+	imitated map[string]struct{}
+	host     link.Domain
+	domains  map[link.Domain]struct{}
+}
+
 // lastDate is the end of the dates that RFC 3339 can write.
 func lastDate() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC) }
 
 // apply writes the given fields into l, or returns an InvalidError for the first
 // that breaks a rule. On error l is half-written and must be thrown away.
-func (c *Creator) apply(now time.Time, l *link.Link, f *Fields) error {
-	if err := c.applyURLs(l, f); err != nil {
+func (r *rules) apply(now time.Time, l *link.Link, f *Fields) error {
+	if err := r.applyURLs(l, f); err != nil {
 		return err
 	}
 	if err := applyTimes(now, l, f); err != nil {
@@ -47,18 +62,18 @@ func (c *Creator) apply(now time.Time, l *link.Link, f *Fields) error {
 	return nil
 }
 
-// CheckFields returns the InvalidError that any Creator has for a create with the fields
+// CheckFields returns the InvalidError that any service has for a create with the fields
 // at now, as far as that can be said without knowing which hosts are its own.
 func CheckFields(now time.Time, f *Fields) error {
-	return (&Creator{own: new(weburl.Hosts)}).apply(now, new(link.Link), f)
+	return (&rules{own: new(weburl.Hosts)}).apply(now, new(link.Link), f)
 }
 
-func (c *Creator) applyURLs(l *link.Link, f *Fields) (err error) {
+func (r *rules) applyURLs(l *link.Link, f *Fields) (err error) {
 	if f.LongURL.Given {
 		if f.LongURL.Null || f.LongURL.Value == "" {
 			return invalid("long_url", "must not be empty")
 		}
-		if l.Destination, err = c.destination("long_url", f.LongURL.Value); err != nil {
+		if l.Destination, err = r.destination("long_url", f.LongURL.Value); err != nil {
 			return err
 		}
 	}
@@ -66,18 +81,18 @@ func (c *Creator) applyURLs(l *link.Link, f *Fields) (err error) {
 	case f.Fallback.Null:
 		l.Fallback = ""
 	case f.Fallback.Given:
-		l.Fallback, err = c.destination("fallback_url", f.Fallback.Value)
+		l.Fallback, err = r.destination("fallback_url", f.Fallback.Value)
 	}
 	return err
 }
 
 // destination returns the normal form of a URL that a link may lead to.
-func (c *Creator) destination(field, raw string) (string, error) {
+func (r *rules) destination(field, raw string) (string, error) {
 	u, err := weburl.Parse(raw)
 	if err != nil {
 		return "", invalid(field, "%s", publicMessage(err, "not a URL that a link may lead to"))
 	}
-	if c.own.Refuses(u) {
+	if r.own.Refuses(u) {
 		return "", invalid(field, "leads to this service itself")
 	}
 	return u.Href(), nil

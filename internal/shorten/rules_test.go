@@ -112,11 +112,11 @@ func TestBadFieldsAreRefusedOnCreate(t *testing.T) {
 			if !f.LongURL.Given {
 				f.LongURL = shorten.Value("http://example.com")
 			}
-			_, err := b.Create(t.Context(), noon(), admin(), &shorten.Request{Fields: f})
+			_, err := b.created(t.Context(), noon(), by(admin()), &shorten.Request{Fields: f})
 			wantInvalid(t, err, field, f)
 		}
 	}
-	_, err := b.Create(t.Context(), noon(), admin(), &shorten.Request{})
+	_, err := b.created(t.Context(), noon(), by(admin()), &shorten.Request{})
 	wantInvalid(t, err, "long_url", "nothing")
 	if b.stored(t) != 0 || b.codes.made != 0 {
 		t.Errorf("%d links stored and %d codes made for bad requests", b.stored(t), b.codes.made)
@@ -128,12 +128,12 @@ func TestBadFieldsAreRefusedOnChange(t *testing.T) {
 	before := b.mustCreate(t, admin(), to("http://example.com"))
 	for field, cases := range badFields() {
 		for _, f := range cases {
-			_, err := b.Update(t.Context(), noon(), admin(), before.Key, shorten.Match{}, &shorten.Change{Fields: f})
+			_, err := b.Update(t.Context(), noon(), by(admin()), before.Key, shorten.Match{}, &shorten.Change{Fields: f})
 			wantInvalid(t, err, field, f)
 		}
 	}
 	for _, s := range []shorten.Field[link.Status]{shorten.Null[link.Status](), shorten.Value(link.Deleted), shorten.Value(link.Status(9))} {
-		_, err := b.Update(t.Context(), noon(), admin(), before.Key, shorten.Match{}, &shorten.Change{Status: s})
+		_, err := b.Update(t.Context(), noon(), by(admin()), before.Key, shorten.Match{}, &shorten.Change{Status: s})
 		wantInvalid(t, err, "status", s)
 	}
 	after, err := b.Get(t.Context(), admin(), before.Key)
@@ -168,7 +168,7 @@ func TestExtremesAreAccepted(t *testing.T) {
 		if !f.LongURL.Given {
 			f.LongURL = shorten.Value("http://example.com")
 		}
-		if _, err := b.Create(t.Context(), noon(), admin(), &shorten.Request{Fields: f}); err != nil {
+		if _, err := b.created(t.Context(), noon(), by(admin()), &shorten.Request{Fields: f}); err != nil {
 			t.Errorf("%.200v: %v", f, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestAliases(t *testing.T) {
 	create := func(alias string) error {
 		req := to("http://example.com")
 		req.Alias = shorten.Value(alias)
-		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		_, err := b.created(t.Context(), noon(), by(admin()), &req)
 		return err
 	}
 	for _, good := range []string{"abc", "ABC", "a-b", "_-_", "123", strings.Repeat("a", 64), "apis", "well-knowns", "-api"} {
@@ -222,7 +222,7 @@ func TestDomains(t *testing.T) {
 	for name, want := range map[string]link.Domain{"curt.test": "", "CURT.TEST": "", "go.example": "go.example", "Go.Example": "go.example", "": ""} {
 		req := to("http://example.com")
 		req.Domain = shorten.Value(name)
-		l, err := b.Create(t.Context(), noon(), admin(), &req)
+		l, err := b.created(t.Context(), noon(), by(admin()), &req)
 		if err != nil || l.Key.Domain != want {
 			t.Errorf("%q: got %q, %v; want %q", name, l.Key.Domain, err, want)
 		}
@@ -230,7 +230,7 @@ func TestDomains(t *testing.T) {
 	for _, name := range []string{"other.example", "go.example.", "go.example:80", " go.example", "go.example\x00", "*"} {
 		req := to("http://example.com")
 		req.Domain = shorten.Value(name)
-		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		_, err := b.created(t.Context(), noon(), by(admin()), &req)
 		wantInvalid(t, err, "domain", name)
 	}
 }

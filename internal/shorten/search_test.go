@@ -15,7 +15,7 @@ import (
 )
 
 // library is a store of many links with an index and a ranking that know them.
-func library(t *testing.T, n int) (*shorten.Creator, *linktest.Memory, *searchtest.Memory, *searchtest.Ranks) {
+func library(t *testing.T, n int) (*shorten.Services, *linktest.Memory, *searchtest.Memory, *searchtest.Ranks) {
 	t.Helper()
 	store, index, ranks := linktest.NewMemory(), searchtest.NewMemory(), searchtest.NewRanks()
 	batch := search.Batch{Position: search.Position{Filled: true}}
@@ -43,7 +43,7 @@ func library(t *testing.T, n int) (*shorten.Creator, *linktest.Memory, *searchte
 	return shorten.New(shorten.Config{Store: store, Index: index, Ranking: ranks}), store, index, ranks
 }
 
-func find(t *testing.T, c *shorten.Creator, who auth.Principal, f search.Filter, limit int) (all []link.Link) {
+func find(t *testing.T, c *shorten.Services, who auth.Principal, f search.Filter, limit int) (all []link.Link) {
 	t.Helper()
 	for p := (link.Page{Limit: limit}); ; {
 		slice, err := c.Find(t.Context(), linktest.Epoch(), who, f, p)

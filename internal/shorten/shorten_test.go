@@ -24,7 +24,7 @@ import (
 
 // bench is a Creator with everything around it.
 type bench struct {
-	*shorten.Creator
+	*shorten.Services
 
 	store     *linktest.Memory
 	codes     *codes
@@ -68,13 +68,36 @@ func newBench(t *testing.T, change ...func(*shorten.Config)) bench {
 	for _, f := range change {
 		f(&cfg)
 	}
-	b.Creator = shorten.New(cfg)
+	b.Services = shorten.New(cfg)
 	return b
+}
+
+func by(who auth.Principal) shorten.Cause { return shorten.Cause{Principal: who} }
+
+// under is the cause of a request with an idempotency key.
+func under(key string, who auth.Principal) shorten.Cause {
+	return shorten.Cause{Principal: who, IdempotencyKey: key}
+}
+
+// created is Create for tests that want the link only.
+func (b bench) created(ctx context.Context, now time.Time, cause shorten.Cause, req *shorten.Request) (link.Link, error) {
+	made, err := b.Create(ctx, now, cause, req)
+	return made.Link, err
+}
+
+// mustRepeat is mustCreate under the idempotency key "k".
+func (b bench) mustRepeat(t *testing.T, who auth.Principal, req shorten.Request) link.Link {
+	t.Helper()
+	l, err := b.created(t.Context(), noon(), under("k", who), &req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func (b bench) mustCreate(t *testing.T, who auth.Principal, req shorten.Request) link.Link {
 	t.Helper()
-	l, err := b.Create(t.Context(), noon(), who, &req)
+	l, err := b.created(t.Context(), noon(), by(who), &req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,23 +28,23 @@ func CheckAlias(alias string) error {
 }
 
 // checkAlias is CheckAlias with the words of the operator.
-func (c *Creator) checkAlias(alias string) error {
+func (r *rules) checkAlias(alias string) error {
 	if err := CheckAlias(alias); err != nil {
 		return err
 	}
-	if _, imitates := c.imitated[abuse.Skeleton(alias)]; imitates {
+	if _, imitates := r.imitated[abuse.Skeleton(alias)]; imitates {
 		return ErrReserved
 	}
-	return c.unwanted(alias)
+	return r.unwanted(alias)
 }
 
 // unwanted returns ErrReserved or ErrRefused when a word of the operator stands against
 // an alias or a generated code.
-func (c *Creator) unwanted(code string) error {
-	if c.words == nil {
+func (r *rules) unwanted(code string) error {
+	if r.words == nil {
 		return nil
 	}
-	switch word, found := c.words.Find(code); {
+	switch word, found := r.words.Find(code); {
 	case !found:
 		return nil
 	case word.Refused:

@@ -35,11 +35,11 @@ func TestWordsOfTheOperator(t *testing.T) {
 	} {
 		req := to("https://example.com/")
 		req.Alias = shorten.Value(alias)
-		_, err := b.Create(t.Context(), noon(), admin(), &req)
+		_, err := b.created(t.Context(), noon(), by(admin()), &req)
 		wantError(t, alias, err, want)
 		rows := []shorten.Row{{Request: to("https://example.com/")}}
 		rows[0].Request.Alias = shorten.Value(alias)
-		if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil {
+		if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil {
 			t.Fatal(err)
 		}
 		if want != nil {
@@ -57,7 +57,7 @@ func TestCodesAvoidWords(t *testing.T) {
 		t.Errorf("made %s", l.Key.Code)
 	}
 	rows := []shorten.Row{{Request: to("https://example.com/2")}}
-	if _, err := b.MakeMany(t.Context(), noon(), admin(), rows); err != nil || rows[0].Err != nil || rows[0].Made.Link.Key.Code != "goodTwo" {
+	if _, err := b.CreateMany(t.Context(), noon(), by(admin()), rows); err != nil || rows[0].Err != nil || rows[0].Made.Link.Key.Code != "goodTwo" {
 		t.Errorf("made %s: %v %v", rows[0].Made.Link.Key.Code, err, rows[0].Err)
 	}
 }

@@ -34,7 +34,7 @@ func TestChangesAtOnceAllWin(t *testing.T) {
 		for i := range changes {
 			go func() {
 				change := shorten.Change{Fields: shorten.Fields{Title: shorten.Value(fmt.Sprintf("t%d", i))}}
-				_, err := b.Update(t.Context(), noon(), admin(), l.Key, shorten.Match{}, &change)
+				_, err := b.Update(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}, &change)
 				errs <- err
 			}()
 		}
@@ -54,14 +54,14 @@ func TestAChangeDoesNotWaitForEver(t *testing.T) {
 		b := slowReplaces(t, time.Minute)
 		l := b.mustCreate(t, admin(), to("http://example.com"))
 		started, first := time.Now(), make(chan error)
-		go func() { first <- b.Delete(t.Context(), noon(), admin(), l.Key, shorten.Match{}) }()
+		go func() { first <- b.Delete(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}) }()
 		synctest.Wait()
-		if err := b.Delete(t.Context(), noon(), admin(), l.Key, shorten.Match{}); !errors.Is(err, link.ErrUnavailable) {
+		if err := b.Delete(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}); !errors.Is(err, link.ErrUnavailable) {
 			t.Errorf("behind a change that hangs: %v, want ErrUnavailable", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := b.Delete(ctx, noon(), admin(), l.Key, shorten.Match{}); !errors.Is(err, context.DeadlineExceeded) {
+		if err := b.Delete(ctx, noon(), by(admin()), l.Key, shorten.Match{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with a deadline: %v, want that of the context", err)
 		}
 		if waited := time.Since(started); waited > 30*time.Second {
@@ -70,7 +70,7 @@ func TestAChangeDoesNotWaitForEver(t *testing.T) {
 		if err := <-first; err != nil {
 			t.Error(err)
 		}
-		if err := b.Delete(t.Context(), noon(), admin(), l.Key, shorten.Match{}); !errors.Is(err, link.ErrNotFound) {
+		if err := b.Delete(t.Context(), noon(), by(admin()), l.Key, shorten.Match{}); !errors.Is(err, link.ErrNotFound) {
 			t.Errorf("after all that: %v, want ErrNotFound", err)
 		}
 	})

@@ -25,7 +25,7 @@ type Config struct {
 	Pages     *Pages
 	Dashboard *Dashboard
 	Visitors  *redirect.Handler // says what a Host is and where links lead
-	Links     *shorten.Creator
+	Links     *shorten.Services
 	Auth      auth.Authenticator
 	Keys      *auth.Keys // normally Auth itself
 	Shares    *auth.Shares

@@ -11,6 +11,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/link"
 	"curt/internal/qr"
+	"curt/internal/shorten"
 )
 
 // home is the page of "/".
@@ -133,14 +134,14 @@ func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
 		h.again(w, r, http.StatusBadRequest, page)
 		return
 	}
-	l, err := h.Links.Create(r.Context(), h.Now(), who, req)
+	made, err := h.Links.Create(r.Context(), h.Now(), shorten.Cause{Principal: who}, req)
 	if err != nil {
 		status := h.explain(w, r, &page, err)
 		h.again(w, r, status, page)
 		return
 	}
 	page.Title, page.Index = "Your short link", false
-	page.Made = h.show(r.Context(), l)
+	page.Made = h.show(r.Context(), made.Link)
 	h.write(w, r, http.StatusCreated, "home", page)
 }
 

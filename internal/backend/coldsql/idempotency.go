@@ -3,6 +3,7 @@ package coldsql
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"curt/internal/idempotency"
@@ -37,14 +38,18 @@ const (
 
 func nameArgs(n idempotency.Name) []any { return []any{n.Caller, Text(n.Key)} }
 
+// recordArgs are the columns of a record. The codes of a batch, which has no link of its own, lie in
+// that of the code; releases before them read nothing but the id of a batch.
 func recordArgs(r *idempotency.Record) []any {
-	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code), r.CodeKind != link.Chosen, r.Found, millis(r.Created)}
+	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code) + r.Codes, r.CodeKind != link.Chosen, r.Found, millis(r.Created)}
 }
 
 func findRecord(t Tx, n idempotency.Name) (rec idempotency.Record, found bool, err error) {
 	found, err = one(t, sqlRecord, func(r *row) {
 		r.fill(rec.Request[:], false)
-		rec.ID, rec.Link = r.id(), r.key()
+		if rec.ID, rec.Link = r.id(), r.key(); strings.HasPrefix(string(rec.Link.Code), ",") {
+			rec.Codes, rec.Link.Code = string(rec.Link.Code), ""
+		}
 		if r.bool() {
 			rec.CodeKind = link.Counted
 		}

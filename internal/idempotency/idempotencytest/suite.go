@@ -212,6 +212,20 @@ func batches(t *testing.T, h Harness) {
 		}
 	}
 	stands(t, s[1], n, &batch)
+	coded := batch
+	coded.Codes = strings.Repeat(",1Ab3xYz9,", 500)
+	if err := s[0].Change(t.Context(), n, batch, coded); err != nil {
+		t.Errorf("codes of a batch: %v", err)
+	}
+	if err := s[1].Change(t.Context(), n, batch, coded); err != nil { // a retry
+		t.Errorf("codes of a batch again: %v", err)
+	}
+	other := coded
+	other.Codes = ",1another"
+	if err := s[1].Change(t.Context(), n, batch, other); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("over codes that do not stand: %v", err)
+	}
+	stands(t, s[1], n, &coded)
 }
 
 func bounds(t *testing.T, h Harness) {

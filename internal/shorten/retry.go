@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"curt/internal/link"
 )
 
@@ -22,7 +24,7 @@ const (
 // persist repeats a write until its outcome is known. An error that names no refusal
 // leaves open whether it happened; the same ID makes it safe to ask again, and the
 // caller's code must not be given up before that is known.
-func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write func() (T, error)) (T, error) {
+func persist[T any](ctx context.Context, retries prometheus.Counter, what fmt.Stringer, write func() (T, error)) (T, error) {
 	pause, began := retryPause, time.Now()
 	for try := 1; ; try++ {
 		stored, err := write()
@@ -32,7 +34,7 @@ func persist[T any](ctx context.Context, c *Creator, what fmt.Stringer, write fu
 		if try == maxTries || time.Since(began) > retryWithin || !sleep(ctx, pause) {
 			return stored, fmt.Errorf("store %s: %w: %w", what, link.ErrUncertain, err)
 		}
-		c.metrics.retries.Inc()
+		retries.Inc()
 		pause *= 2
 	}
 }

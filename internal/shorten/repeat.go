@@ -1,0 +1,317 @@
+package shorten
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"curt/internal/idempotency"
+	"curt/internal/link"
+	"curt/internal/ratelimit"
+)
+
+// promise is what is filed under the idempotency key of a batch.
+type promise struct {
+	name  idempotency.Name
+	print [32]byte
+	rec   idempotency.Record // what stands under the name, when filed
+	filed bool
+	again bool // an earlier try has filed it
+}
+
+// errOvertaken: another process has filed something else under the key first.
+var errOvertaken = errors.New("another request has used the idempotency key meanwhile")
+
+// createOnce is create under the caller's idempotency key. The record is written before the
+// links, with the ids and codes that they will have, so that every later try, in this process
+// or after its end, asks the store for the same links until it answers; tries at the same
+// time wait for the first. Two processes settle by compare-and-swap of the record what a code
+// that was taken is replaced by: no store is asked for a link of one id under two codes.
+//
+// What a try leaves behind:
+//   - created: the record stands for a day, and each retry is answered with its links, as they
+//     stand; it costs nothing of the limits;
+//   - refused as a whole before anything was written (a limit, a bad field): no record;
+//   - of a batch, a refused row is judged again by a retry, at the time of the record, and one
+//     that found a link finds what stands in by then;
+//   - the alias of a single request is taken: the record goes. An alias is never freed, so that
+//     a retry of the same request is refused in the same words, and the key may be used again;
+//   - a generated code is taken: the record gets the next one. A code that is taken stays
+//     taken, so nobody can create the link under the old one;
+//   - the store cannot be asked: the record stays, and a retry goes on from it.
+func (c *Creator) createOnce(ctx context.Context, now time.Time, cause Cause, rows []Row, list bool) (*ratelimit.Verdict, error) {
+	switch {
+	case cause.Principal.IsAnonymous():
+		return nil, invalid("Idempotency-Key", "needs an API key: without one nobody knows whose key it is")
+	case c.claims == nil:
+		return nil, invalid("Idempotency-Key", "is not offered by this service")
+	}
+	print, err := fingerprint(rows, list)
+	if err != nil {
+		return nil, err
+	}
+	kept := &promise{name: idempotency.Name{Caller: cause.Principal.KeyID, Key: cause.IdempotencyKey}, print: print}
+	done, err := c.attempts.wait(ctx, kept.name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	kept.rec, err = c.claims.Find(ctx, kept.name)
+	if err != nil && !errors.Is(err, link.ErrNotFound) {
+		return nil, fmt.Errorf("use an idempotency key: %w", err)
+	}
+	kept.filed = err == nil && !kept.rec.Created.Before(now.Add(-idempotency.Keep))
+	asked := slices.Clone(rows)
+	b := &batch{c: c, now: now, who: cause.Principal, rows: rows, list: list, kept: kept}
+	var verdict *ratelimit.Verdict
+	for range maxCodes {
+		if kept.again = kept.filed; kept.again {
+			err = b.again(ctx)
+		} else {
+			verdict, err = b.first(ctx)
+		}
+		if !errors.Is(err, errOvertaken) {
+			return verdict, err
+		}
+		copy(rows, asked)
+	}
+	return verdict, fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+}
+
+// fingerprint tells requests apart by what they ask for, not by how it was written. Fields
+// that are absent leave no trace, so that a release with new fields knows the requests of the
+// one before. Rows of a list that are no requests are all alike, because nothing comes of them.
+func fingerprint(rows []Row, list bool) (sum [32]byte, err error) {
+	requests := make([]*Request, len(rows))
+	for i := range rows {
+		if rows[i].Err == nil {
+			asked := rows[i].Request
+			asked.Limit = nil
+			requests[i] = &asked
+		}
+	}
+	var what any = requests
+	if !list {
+		what = requests[0]
+	}
+	hash := sha256.New() // the text may be as large as the batch, and is needed by nobody
+	if err := json.MarshalWrite(hash, what, json.OmitZeroStructFields(true)); err != nil {
+		return sum, fmt.Errorf("hash a request: %w", err)
+	}
+	return [32]byte(hash.Sum(nil)), nil
+}
+
+// first is the first try under a key.
+func (b *batch) first(ctx context.Context) (*ratelimit.Verdict, error) {
+	b.at = b.now.UTC().Truncate(time.Millisecond)
+	verdict, err := b.admit(ctx)
+	if err != nil || len(b.waiting()) == 0 { // nothing comes of any row, now or later
+		return nil, err
+	}
+	defer b.c.court.moderator.Enter()()
+	b.assess(ctx)
+	if !b.list && b.rows[0].Err != nil {
+		return verdict, nil
+	}
+	b.find(ctx)
+	return verdict, b.finish(ctx)
+}
+
+// again answers with the links that there are, and creates the others from the draft that they
+// would have been when the record was filed.
+func (b *batch) again(ctx context.Context) error {
+	rec := &b.kept.rec
+	if rec.Request != b.kept.print {
+		return ErrKeyReused
+	}
+	b.c.metrics.replays.Inc()
+	b.at = rec.Created
+	b.draft(rec.ID)
+	b.adopt(rec)
+	if err := b.standing(ctx); err != nil {
+		return err
+	}
+	defer b.c.court.moderator.Enter()()
+	b.assess(ctx)
+	b.find(ctx)
+	return b.finish(ctx)
+}
+
+// adopt gives the rows the codes that they were promised.
+func (b *batch) adopt(rec *idempotency.Record) {
+	if !b.list {
+		b.rows[0].link.Key, b.rows[0].link.CodeKind, b.rows[0].need.Attempt = rec.Link, rec.CodeKind, 1
+		return
+	}
+	for i, code := range decodeCodes(rec.Codes) {
+		if i < len(b.rows) && code.code != "" {
+			r := &b.rows[i]
+			r.link.Key.Code, r.link.CodeKind, r.need.Attempt = code.code, code.kind, 1
+		}
+	}
+}
+
+// standing answers the rows whose links there are. The try that created them may have ended
+// before it announced them.
+func (b *batch) standing(ctx context.Context) error {
+	if b.list && b.kept.rec.Codes == "" {
+		return b.standingByID(ctx)
+	}
+	var rows []*Row
+	var keys []link.Key
+	for i := range b.rows {
+		r := &b.rows[i]
+		if r.link.Key.Code != "" && (r.Err == nil || !b.list) { // a single link stands whatever the rules say by now
+			rows, keys = append(rows, r), append(keys, r.link.Key)
+		}
+	}
+	links, err := link.GetMany(ctx, b.c.store, keys)
+	if err != nil {
+		return fmt.Errorf("look for the links of an idempotency key: %w", err)
+	}
+	for i, r := range rows {
+		if links[i].ID == r.link.ID {
+			b.stands(r, &links[i])
+		}
+	}
+	return nil
+}
+
+// standingByID is standing for a record of a release that filed no codes of batches, but found
+// links by their ids: it is needed until such records are a day old.
+func (b *batch) standingByID(ctx context.Context) error {
+	rows := b.waiting()
+	if len(rows) == 0 {
+		return nil
+	}
+	last := rows[len(rows)-1].link.ID
+	there := make(map[link.ID]*link.Link, len(rows))
+	filter := link.Filter{Workspace: b.who.Workspace, Since: rows[0].link.ID, Oldest: true}
+	for page := (link.Page{Limit: link.MaxPage}); ; {
+		slice, err := b.c.store.List(ctx, filter, page)
+		if err != nil {
+			return fmt.Errorf("look for the links of an idempotency key: %w", err)
+		}
+		for i := range slice.Links {
+			there[slice.Links[i].ID] = &slice.Links[i]
+		}
+		if n := len(slice.Links); slice.Next == "" || n > 0 && bytes.Compare(slice.Links[n-1].ID[:], last[:]) >= 0 {
+			break
+		}
+		page.After = slice.Next
+	}
+	for _, r := range rows {
+		if l := there[r.link.ID]; l != nil {
+			b.stands(r, l)
+		}
+	}
+	return nil
+}
+
+// stands answers a row with its link, which there is.
+func (b *batch) stands(r *Row, l *link.Link) {
+	r.Err, r.done = nil, true
+	if l.Status == link.Deleted {
+		r.Err = ErrLinkGone
+		return
+	}
+	r.Made = Made{Link: *l, Found: b.kept.rec.Found}
+	if !r.Made.Found {
+		b.c.announceNew(*l)
+	}
+}
+
+// finish writes what is left, and files what came of it.
+func (b *batch) finish(ctx context.Context) error {
+	if err := b.write(ctx); err != nil {
+		return err
+	}
+	if !b.list && errors.Is(b.rows[0].Err, ErrTaken) && b.kept.filed {
+		return b.c.claims.Release(ctx, b.kept.name, b.kept.rec)
+	}
+	if b.kept.filed && b.kept.rec == b.record() {
+		return nil
+	}
+	return b.keep(ctx)
+}
+
+// record is what the rows are promised as they are now.
+func (b *batch) record() idempotency.Record {
+	if b.list {
+		return idempotency.Record{Request: b.kept.print, ID: b.rows[0].link.ID, Codes: encodeCodes(b.rows), Created: b.at}
+	}
+	l, found := &b.rows[0].link.Link, false
+	if r := &b.rows[0]; r.done && r.Err == nil && r.Made.Found { // from now on the key stands for the link that was found
+		l, found = &r.Made.Link, true
+	}
+	return idempotency.Record{Request: b.kept.print, ID: l.ID, Link: l.Key, CodeKind: l.CodeKind, Found: found, Created: b.at}
+}
+
+// keep files what the rows are promised. What another process has filed stands:
+// errOvertaken.
+func (b *batch) keep(ctx context.Context) error {
+	kept, next := b.kept, b.record()
+	stands, err := persist(ctx, b.c.metrics.retries, next.ID, func() (idempotency.Record, error) {
+		if !kept.filed {
+			return b.c.claims.Claim(ctx, kept.name, next, b.now.Add(-idempotency.Keep))
+		}
+		return next, b.c.claims.Change(ctx, kept.name, kept.rec, next)
+	})
+	if errors.Is(err, link.ErrConflict) {
+		stands, err = b.c.claims.Find(ctx, kept.name)
+	}
+	if err != nil {
+		return fmt.Errorf("use an idempotency key: %w", err)
+	}
+	kept.rec, kept.filed = stands, true
+	if stands != next {
+		return errOvertaken
+	}
+	return nil
+}
+
+// promised is the code of a row; zero = it has none of its own.
+type promised struct {
+	kind link.CodeKind
+	code link.Code
+}
+
+// encodeCodes writes the generated codes of rows, each behind a comma and the number of its kind:
+// ",1Ab3xYz9,,1Cd5uVw7".
+func encodeCodes(rows []Row) string {
+	var text strings.Builder
+	for i := range rows {
+		text.WriteByte(',')
+		if l := &rows[i].link; !rows[i].Request.Alias.some() && l.Key.Code != "" {
+			text.WriteByte('0' + byte(l.CodeKind))
+			text.WriteString(string(l.Key.Code))
+		}
+	}
+	return text.String()
+}
+
+func decodeCodes(text string) (codes []promised) {
+	for row := range strings.SplitSeq(strings.TrimPrefix(text, ","), ",") {
+		var p promised
+		if len(row) > 1 {
+			p = promised{link.CodeKind(row[0] - '0'), link.Code(row[1:])}
+		}
+		codes = append(codes, p)
+	}
+	return codes
+}
+
+// wrap adds the operation to an error.
+func wrap(op string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
