@@ -116,8 +116,10 @@ func TestWhoLingersIsBounded(t *testing.T) {
 		if n := r.lane.Phases()["parting"]; n != 1 {
 			t.Errorf("%d linger after 900 ms", n)
 		}
+		at := 900 * time.Millisecond
 		eventually(t, "gone", func() bool {
-			r.lane.At(1500 * time.Millisecond) // again: who has just begun to linger may lift the first one's deadline
+			at += time.Second // again: who has just begun to linger may do so anew, and lift the first one's deadline
+			r.lane.At(at)
 			s := r.lane.Stats()
 			return s.Open == 0 && s.Late == 1
 		})

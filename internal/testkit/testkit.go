@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,15 +41,18 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// FreePort returns a port of the loopback that nobody listens on. Between this and the start of
-// a service another process may take it; the service then says so. That is rare, because the
-// port is below those that the kernel gives to connections, of which tests make thousands.
+// FreePort returns a port of the loopback that nobody listens on, and that no other test on this
+// machine is given until this one ends: a service may take long to listen. It is below those
+// that the kernel gives to connections, of which tests make thousands.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	var err error
 	for range 100 {
 		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
 		var l net.Listener
+		if !reserve(t, port) {
+			continue
+		}
 		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err != nil { //nolint:noctx // bound and released at once
 			continue
 		}
@@ -56,8 +60,26 @@ func FreePort(t testing.TB) string {
 			return port
 		}
 	}
-	t.Fatal(err)
+	t.Fatalf("no port is free: %v", err)
 	return ""
+}
+
+// reserve locks the file of a port until the test ends, and reports whether nobody else has.
+func reserve(t testing.TB, port string) bool {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "curt-test-port-"+port), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return false // it is another user's
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		_ = f.Close()
+		return false
+	}
+	t.Cleanup(func() {
+		_ = os.Remove(f.Name())
+		_ = f.Close()
+	})
+	return true
 }
 
 // The ports of services of tests: Linux gives 32768 and those above it to connections, and nodes

@@ -153,6 +153,7 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 // TestAServerThatCannotBeWrittenDown has no table to be written to: visitors notice nothing, the server
 // says that nobody waits for its clicks, and waits for them itself.
 func TestAServerThatCannotBeWrittenDown(t *testing.T) {
+	testkit.Faults(t)
 	p := build(t, 1, 0, 1)
 	database := p.env[0][strings.LastIndexByte(p.env[0], '/')+1 : strings.IndexByte(p.env[0], '?')]
 	p.links.ExecIn(t, database, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -72,6 +73,7 @@ func disjoint(t *testing.T, one, other []curttest.Link) {
 // same and change nothing; by force the server goes on, says what it gave up, and gives no
 // code to somebody else.
 func TestADamagedWriteAheadLogIsRefused(t *testing.T) {
+	testkit.Faults(t)
 	for name, damage := range map[string]func(t *testing.T, log string){
 		"header":      func(t *testing.T, log string) { spoil(t, log, 9) },
 		"first frame": func(t *testing.T, log string) { spoil(t, log, 32+24+100) },

@@ -93,7 +93,7 @@ func ask(t *testing.T, n node) (end func()) {
 		})
 		askers.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = n.api.CreateMany(ctx, []client.NewLink{{LongURL: "https://example.com/"}}) // 503
+				_, _ = n.api.CreateMany(ctx, []client.NewLink{{LongURL: "https://example.com/a"}, {LongURL: "https://example.com/b"}}) // 503
 			}
 		})
 	}
