@@ -218,6 +218,7 @@ func (b *batch) standingByID(ctx context.Context) error {
 // stands answers a row with its link, which there is.
 func (b *batch) stands(r *Row, l *link.Link) {
 	r.Err, r.done = nil, true
+	r.link.Key, r.link.CodeKind = l.Key, l.CodeKind // what its record may not say yet
 	if l.Status == link.Deleted {
 		r.Err = ErrLinkGone
 		return
