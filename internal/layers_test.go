@@ -25,7 +25,7 @@ func layers() [][]string {
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review", "internal/backend/coldsql"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation", "internal/connlimit"},
-		{"internal/link", "internal/codegen", "internal/idempotency", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
+		{"internal/link", "internal/codegen", "internal/idempotency", "internal/joblease", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}
 }
@@ -36,6 +36,7 @@ func beside() map[string][]string {
 		"internal/analytics":   {"internal/clicks"},
 		"internal/codegen":     {"internal/link"},
 		"internal/idempotency": {"internal/link"},
+		"internal/joblease":    {"internal/link"},
 		"internal/moderation":  {"internal/abuse"},
 		"internal/server":      {"internal/config"},
 		"internal/doctor":      {"internal/config"},

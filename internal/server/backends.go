@@ -19,6 +19,7 @@ import (
 	"curt/internal/codegen"
 	"curt/internal/config"
 	"curt/internal/idempotency"
+	"curt/internal/joblease"
 	"curt/internal/link"
 	"curt/internal/moderation"
 )
@@ -61,6 +62,7 @@ type journal interface {
 // accounts is what is kept of those who use links, and what was decided about these.
 type accounts struct {
 	once    idempotency.Store
+	jobs    joblease.Store
 	keys    auth.Store
 	shares  auth.ShareStore
 	journal journal
@@ -72,7 +74,7 @@ type accounts struct {
 // accountsOf takes the contracts of accounts apart.
 func accountsOf(a coldsql.Accounts, j journal) accounts {
 	peers, _ := j.(moderation.Peers)
-	return accounts{a.Idempotency(), a.Keys(), a.Shares(), j, a.Cases(), a.Appeals(), peers}
+	return accounts{a.Idempotency(), a.JobLeases(), a.Keys(), a.Shares(), j, a.Cases(), a.Appeals(), peers}
 }
 
 // openAccounts has the accounts where CURT_ACCOUNTS says. A server that neither makes nor judges

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"curt/internal/abuse"
+	"curt/internal/joblease"
 	"curt/internal/shorten"
 )
 
@@ -29,6 +30,21 @@ func (s *Server) countryOf() func(netip.Addr) string {
 		return nil
 	}
 	return s.ready.places.Country
+}
+
+// once has a loop run on one server of a fleet at a time.
+func (s *Server) once(name string, run func(context.Context) error) func(context.Context) error {
+	if !s.shared() {
+		return run
+	}
+	return func(ctx context.Context) error {
+		holder, err := instance(s.config.Data)
+		if err != nil {
+			return err
+		}
+		once := joblease.Once{Store: s.accounts.jobs, Name: name, Holder: holder, Log: s.log}
+		return once.Run(ctx, func(ctx context.Context, _ uint64) error { return run(ctx) }) // what it writes is idempotent
+	}
 }
 
 // recheck has links judged again, as CURT_RECHECK says.

@@ -186,7 +186,7 @@ func (s *Server) support() []loop {
 		loops = append(loops, loop{"codes", s.ranges.Run})
 	}
 	if s.again != nil {
-		loops = append(loops, loop{"recheck", s.aside(s.again.Run)})
+		loops = append(loops, loop{"recheck", s.once("recheck", s.aside(s.again.Run))})
 	}
 	return append(loops, s.readers()...)
 }

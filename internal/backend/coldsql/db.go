@@ -67,6 +67,9 @@ func (a Accounts) Shares() Shares { return Shares(a) }
 // Idempotency are the idempotency keys.
 func (a Accounts) Idempotency() Idempotency { return Idempotency(a) }
 
+// JobLeases say which server does what one of a fleet does.
+func (a Accounts) JobLeases() JobLeases { return JobLeases(a) }
+
 // Journal is the journal of moderation, without how much of it has taken effect.
 func (a Accounts) Journal() Journal { return Journal(a) }
 

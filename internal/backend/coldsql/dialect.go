@@ -22,7 +22,7 @@ func SQLite() *Dialect {
 		"{by cases_closed_by}", "INDEXED BY cases_closed_by",
 		"{phishing}", "phishing", "{malware}", "malware", "{spam}", "spam", "{illegal}", "illegal", "{other}", "other",
 		"{open}", "open", "{by due}", "appealed_first", "{by score}", "gravest_first", "{by reports}", "loudest_first", "{by newest}", "newest_first",
-		"{chain}", "SELECT 1",
+		"{chain}", "SELECT 1", "{now}", "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 	)
 }
 
@@ -36,6 +36,7 @@ func PostgreSQL() *Dialect {
 		"{open}", "(closed = 0)", "{by due}", "-((sources & 4) >> 2)::bigint", "{by score}", "-score::bigint",
 		"{by reports}", "-reports", "{by newest}", "-opened",
 		"{chain}", "SELECT n FROM journal_end WHERE n = 1 FOR UPDATE", // the chain of the journal has one order
+		"{now}", "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 	)
 }
 
@@ -60,6 +61,7 @@ func (d *Dialect) Statements() map[string]string {
 		"drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey, "vouches": sqlVouches,
 		"share": sqlShare, "keep share": sqlKeepShare, "drop share": sqlDropShare,
 		"record": sqlRecord, "claim": sqlClaim, "change record": sqlChangeRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
+		"acquire job": sqlAcquireJob, "job fence": sqlJobFence, "renew job": sqlRenewJob, "release job": sqlReleaseJob,
 		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
 		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth,
 		"standing": sqlStanding, "erase entry": sqlEraseEntry,

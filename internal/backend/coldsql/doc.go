@@ -1,4 +1,4 @@
-// Package coldsql keeps accounts in tables: API keys with their workspaces, shares, idempotency
+// Package coldsql keeps accounts in tables: API keys with their workspaces, shares, job leases, idempotency
 // keys, the journal of moderation, cases and appeals. They are cold beside links, so one text of
 // each statement serves every SQL database; a driver gives a [DB] and a [Dialect]. Read db.go
 // first. The tables are the driver's own, with its types.

@@ -12,6 +12,8 @@ import (
 	"curt/internal/backend/postgres"
 	"curt/internal/idempotency"
 	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/joblease"
+	"curt/internal/joblease/jobleasetest"
 	"curt/internal/moderation/moderationtest"
 )
 
@@ -46,6 +48,13 @@ func accounts(t *testing.T, d *databases) {
 	t.Run("idempotency", func(t *testing.T) {
 		b := of(d, func(l *postgres.Links) idempotency.Store { return l.Accounts().Idempotency() })
 		idempotencytest.Run(t, idempotencytest.Harness{Open: b.open, Again: b.again})
+	})
+	t.Run("job leases", func(t *testing.T) {
+		b := of(d, func(l *postgres.Links) joblease.Store { return l.Accounts().JobLeases() })
+		jobleasetest.Run(t, func(t testing.TB) [2]joblease.Store {
+			s := b.open(t)
+			return [2]joblease.Store{s, b.again(t, s)}
+		})
 	})
 	t.Run("keys", func(t *testing.T) {
 		b := of(d, func(l *postgres.Links) auth.Store { return l.Accounts().Keys() })

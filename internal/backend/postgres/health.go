@@ -100,7 +100,7 @@ func accountsHealth(of []byte) *health {
 		"the database of accounts takes no writes", "the database of accounts takes writes again",
 		"the database of accounts lacks what this server needs", "the database of accounts has what this server needs again",
 	}, table: "keys", setting: coldsql.SettingAccountsOf, identity: of, differs: "mark of whose accounts it has", wait: `UPDATE keys SET used = used WHERE false`}
-	for _, table := range []string{"keys", "key_secrets", "shares", "idempotency", "journal", "cases", "appeals"} {
+	for _, table := range []string{"keys", "key_secrets", "shares", "idempotency", "job_leases", "journal", "cases", "appeals"} {
 		for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
 			h.tables, h.rights = append(h.tables, table), append(h.rights, right)
 		}

@@ -10,6 +10,8 @@ import (
 	"curt/internal/codegen/codegentest"
 	"curt/internal/idempotency"
 	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/joblease"
+	"curt/internal/joblease/jobleasetest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -92,6 +94,14 @@ func TestIdempotency(t *testing.T) {
 			l, _ := opened.Load(s)
 			return beside(f.again(t, l))
 		},
+	})
+}
+
+func TestJobLeases(t *testing.T) {
+	f := new(files)
+	jobleasetest.Run(t, func(t testing.TB) [2]joblease.Store {
+		l := f.fresh(t)
+		return [2]joblease.Store{l.Accounts().JobLeases(), f.again(t, l).Accounts().JobLeases()}
 	})
 }
 
