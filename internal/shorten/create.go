@@ -244,11 +244,19 @@ func (b *batch) store(ctx context.Context, rows []*Row) error {
 	if err := b.enter(ctx, rows); err != nil {
 		return err
 	}
+	if len(rows) == 1 {
+		r := rows[0]
+		result, err := persist(ctx, b.c.metrics.retries, r.link.Key, func() (link.Result, error) { return b.c.insert(ctx, b.now, r) })
+		if err == nil {
+			b.settle(ctx, r, &result)
+		}
+		return err
+	}
 	entries := make([]link.Creation, len(rows))
 	for i, r := range rows {
 		entries[i] = link.Creation{Link: r.link.Link, Dedupe: r.dedupes()}
 	}
-	results, err := persist(ctx, b.c.metrics.retries, rows[0].link.Key, func() ([]link.Result, error) { return b.c.insert(ctx, b.now, entries) })
+	results, err := persist(ctx, b.c.metrics.retries, rows[0].link.Key, func() ([]link.Result, error) { return b.c.batcher.CreateMany(ctx, b.now, entries) })
 	if err != nil {
 		return err
 	}
@@ -340,21 +348,16 @@ func (c *Creator) settleDedupe(who auth.Principal, req *Request) error {
 	return nil
 }
 
-// insert writes the entries: a single one by the store's own call, which may join it with those
-// of other callers.
-func (c *Creator) insert(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
-	if len(entries) > 1 {
-		return c.batcher.CreateMany(ctx, now, entries)
-	}
-	r := make([]link.Result, 1)
-	var err error
-	if entries[0].Dedupe {
-		r[0].Link, r[0].Found, err = c.dedupe.FindOrCreate(ctx, entries[0].Link, now)
+// insert writes a single row, by the store's own calls, which may join it with those of other
+// callers.
+func (c *Creator) insert(ctx context.Context, now time.Time, row *Row) (r link.Result, err error) {
+	if row.dedupes() {
+		r.Link, r.Found, err = c.dedupe.FindOrCreate(ctx, row.link.Link, now)
 	} else {
-		r[0].Link, err = c.store.Create(ctx, entries[0].Link)
+		r.Link, err = c.store.Create(ctx, row.link.Link)
 	}
 	if errors.Is(err, link.ErrExists) {
-		r[0].Err, err = err, nil
+		r.Err, err = err, nil
 	}
 	return r, err
 }

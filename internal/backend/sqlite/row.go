@@ -155,12 +155,12 @@ func whole(n int64, l *link.Link) int64 {
 	b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	fields := link.Fields()
 	for i := range fields {
-		if number, is := value(&fields[i], l).(int64); is {
-			b = binary.LittleEndian.AppendUint64(b, uint64(number))
+		if n, is := number(&fields[i], l); is {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
 		}
 	}
 	for i := range fields {
-		if text, is := value(&fields[i], l).(string); is {
+		if text, is := text(&fields[i], l); is {
 			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 		}
 	}
@@ -169,28 +169,50 @@ func whole(n int64, l *link.Link) int64 {
 
 // value is what a row stores of a field: int64, string or []byte; nil = it has no column.
 func value(f *link.Field, l *link.Link) any {
-	if f.Column == "" {
-		return nil
+	if n, is := number(f, l); is {
+		return n
 	}
-	switch x := f.Of(l).(type) {
-	case *link.ID:
-		return x[:]
-	case *string:
-		return *x
-	case *bool:
-		return bit(*x)
-	case *uint8:
-		return int64(*x)
-	case *uint16:
-		return int64(*x)
-	case *uint64:
-		return int64(*x)
-	case *time.Time:
-		return millis(*x)
-	case *[]string:
-		return formatTags(*x)
+	if text, is := text(f, l); is {
+		return text
+	}
+	if id, is := f.Of(l).(*link.ID); is && f.Column != "" {
+		return id[:]
 	}
 	return nil
+}
+
+// number is value of a field that is stored as an integer. Nothing is allocated for it.
+func number(f *link.Field, l *link.Link) (n int64, is bool) {
+	if f.Column == "" {
+		return 0, false
+	}
+	switch x := f.Of(l).(type) {
+	case *bool:
+		return bit(*x), true
+	case *uint8:
+		return int64(*x), true
+	case *uint16:
+		return int64(*x), true
+	case *uint64:
+		return int64(*x), true
+	case *time.Time:
+		return millis(*x), true
+	}
+	return 0, false
+}
+
+// text is value of a field that is stored as text.
+func text(f *link.Field, l *link.Link) (s string, is bool) {
+	if f.Column == "" {
+		return "", false
+	}
+	switch x := f.Of(l).(type) {
+	case *string:
+		return *x, true
+	case *[]string:
+		return formatTags(*x), true
+	}
+	return "", false
 }
 
 // extraSum covers the fields without a column, and whose they are.
