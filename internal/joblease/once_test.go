@@ -66,7 +66,7 @@ func TestOneServerRunsAJob(t *testing.T) {
 			t.Errorf("%+v", two)
 		}
 		stopSecond()
-		<-endedSecond
+		_ = <-endedSecond
 	})
 }
 
@@ -120,7 +120,7 @@ func TestAServerThatIsCutOffStops(t *testing.T) {
 			t.Error("the job was taken from a server that renews its lease")
 		}
 		stop()
-		<-ended
-		<-endedSecond
+		_ = <-ended
+		_ = <-endedSecond
 	})
 }
