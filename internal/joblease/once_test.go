@@ -66,7 +66,9 @@ func TestOneServerRunsAJob(t *testing.T) {
 			t.Errorf("%+v", two)
 		}
 		stopSecond()
-		_ = <-endedSecond
+		if err := <-endedSecond; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	})
 }
 
@@ -120,7 +122,11 @@ func TestAServerThatIsCutOffStops(t *testing.T) {
 			t.Error("the job was taken from a server that renews its lease")
 		}
 		stop()
-		_ = <-ended
-		_ = <-endedSecond
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := <-endedSecond; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	})
 }
