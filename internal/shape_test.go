@@ -18,8 +18,9 @@ const mostStoreMethods = 16
 
 // mostCode is how many lines of Go the product may have: those of cmd and internal without blanks,
 // comments, tests and what only tests import. Whoever needs more says here for what: 66,200 are those
-// of one table of fields and one way to a link, 300 job leases.
-const mostCode = 66_500
+// of one table of fields and one way to a link, 300 job leases, 200 what happened to
+// links.
+const mostCode = 66_700
 
 func TestTheProductStaysSmall(t *testing.T) {
 	code := 0
@@ -61,7 +62,7 @@ func TestALinkStoreOwesFewMethods(t *testing.T) {
 	// Nobody takes the store for more than that: for a driver's own type, or for an interface
 	// of methods that link.Backend does not have.
 	optional := regexp.MustCompile(`links\.\(([^)]*)`)
-	allowed := map[string]bool{"link.ManyGetter": true, "link.Discarder": true, "interface{ Damaged(": true}
+	allowed := map[string]bool{"link.ManyGetter": true, "link.Discarder": true, "link.EventLog": true, "interface{ Damaged(": true}
 	of := os.DirFS("server")
 	files, err := fs.Glob(of, "*.go")
 	if err != nil || len(files) == 0 {

@@ -152,7 +152,7 @@ func TestTombstonesAreExported(t *testing.T) {
 	data := manyLinks(t, 3)
 	links := openLinks(t, data)
 	key := link.Key{Code: "code-1"}
-	dead, err := link.Update(t.Context(), links, key, func(l *link.Link) error {
+	dead, err := link.Update(t.Context(), links, key, "tester", func(l *link.Link) error {
 		*l = l.Tombstone(l.Updated.Add(time.Hour))
 		l.Safety = link.Blocked
 		return nil

@@ -74,7 +74,7 @@ func newFolder(t *testing.T) *folder {
 	alias = f.made[alias.Key]
 	alias.Spent = 3
 	f.made[alias.Key] = alias
-	dead, err := f.links.Replace(t.Context(), first.Tombstone(first.Created.Add(time.Hour)))
+	dead, err := f.links.Replace(t.Context(), first.Tombstone(first.Created.Add(time.Hour)), link.Edit{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,12 +91,12 @@ func TestUpdateTellsARivalByEveryField(t *testing.T) {
 			rival := stored
 			rival.MaxClicks = 10
 			differ(&rival)
-			if _, err := s.Replace(t.Context(), rival); err != nil {
+			if _, err := s.Replace(t.Context(), rival, link.Edit{}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			return false, errLost
 		})
-		got, err := link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+		got, err := link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
 			calls++
 			l.MaxClicks = 10
 			return nil
@@ -144,13 +144,13 @@ func TestUpdateThatMayHaveBeenOvertakenIsUncertain(t *testing.T) {
 			return true, nil
 		}
 		for range 2 {
-			if _, err := link.Update(t.Context(), s, stored.Key, func(l *link.Link) error { l.Title += "rival"; return nil }); err != nil {
+			if _, err := link.Update(t.Context(), s, stored.Key, "tester", func(l *link.Link) error { l.Title += "rival"; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return false, errLost
 	})
-	_, err = link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+	_, err = link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
 		calls++
 		l.MaxClicks += 10
 		return nil

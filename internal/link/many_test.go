@@ -92,7 +92,7 @@ func TestUpdateRecognisesWhatTheStoreErased(t *testing.T) {
 		}
 		return true, nil
 	})
-	got, err := link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+	got, err := link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
 		l.Status, l.Updated = link.Deleted, day.Add(time.Hour)
 		return nil
 	})

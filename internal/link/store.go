@@ -41,8 +41,8 @@ type Store interface {
 	// MaxClicks' counter Spent and a tombstone never change (a tombstone is
 	// ErrConflict); the workspace may, and who counted on the old one hears of it as of any
 	// change. Each Replace, and each Create of a Chosen code,
-	// appends to the change log in the same transaction.
-	Replace(ctx context.Context, l Link) (Link, error)
+	// appends to the change log in the same transaction, with what e says of it.
+	Replace(ctx context.Context, l Link, e Edit) (Link, error)
 
 	// List returns a page of links in the order of f, without tombstones. A page
 	// may be short, even empty, before the end: a driver bounds what one call reads
@@ -103,7 +103,8 @@ type Spender interface {
 	// Spend takes up to n of the clicks that k has left and returns how many were
 	// granted; fewer than n means that the link is exhausted. ErrNotFound when
 	// there is no such link or only its tombstone; a link without a bound grants n. It does not change
-	// the version and does not appear in the change log.
+	// the version. The call that takes the last click appends [WasExhausted] to the change log in
+	// the same transaction; no other one appears there.
 	Spend(ctx context.Context, k Key, n uint64) (granted uint64, err error)
 }
 
@@ -142,8 +143,8 @@ type Discarder interface {
 	Discard(ctx context.Context, k Key, now time.Time) (Link, error)
 }
 
-// Backend is all that a store of links owes a server; what else there is (ManyGetter, Discarder)
-// is taken where it is offered. Keys, leases and accounts are no business of a store of links.
+// Backend is all that a store of links owes a server; what else there is (ManyGetter, Discarder,
+// EventLog) is taken where it is offered. Keys, leases and accounts are no business of a store of links.
 type Backend interface {
 	Store
 	Batcher
@@ -160,8 +161,8 @@ type Backend interface {
 // Sequence numbers the change log from 1.
 type Sequence uint64
 
-// Change is one entry of the change log: from now on nothing below Version may
-// be served for Key.
+// Change is what a cache needs of an entry of the change log: from now on nothing below Version
+// may be served for Key. An entry without a Key is no write of a link; [Event] says what it is.
 type Change struct {
 	Sequence Sequence
 	Key      Key

@@ -13,7 +13,7 @@ const maxUpdates = 100
 
 // Update reads the link, lets f change it and replaces it, again and again while
 // others win. It is the one compare-and-swap loop above all drivers. An error of
-// f ends it unchanged.
+// f ends it unchanged. The change log says that principal did it, and what changed.
 //
 // When a Replace fails with ErrUncertain, or without a sentinel, it may have happened, now or a moment
 // later. Update then re-reads: one version up and exactly what f wanted is
@@ -26,7 +26,7 @@ const maxUpdates = 100
 // because nothing tells the two apart, and both are told that it was them. The link stands as
 // each of them wanted it, and RFC 9110, section 13.1.1, has it so: a change that appears to
 // have been applied already may be answered 2xx, also where somebody else made it.
-func Update(ctx context.Context, s Store, k Key, f func(*Link) error) (Link, error) {
+func Update(ctx context.Context, s Store, k Key, principal string, f func(*Link) error) (Link, error) {
 	var doubts []attempt // at the version last read
 	for range maxUpdates {
 		current, err := s.Get(ctx, k)
@@ -48,7 +48,7 @@ func Update(ctx context.Context, s Store, k Key, f func(*Link) error) (Link, err
 		if err := f(&wanted); err != nil {
 			return Link{}, err
 		}
-		stored, err := s.Replace(ctx, wanted)
+		stored, err := s.Replace(ctx, wanted, Edit{Principal: principal, Fields: Changed(&current, &wanted)})
 		switch {
 		case err == nil:
 			return stored, nil

@@ -31,13 +31,13 @@ func TestUpdateWhenAnAttemptLandsLate(t *testing.T) {
 			if replaces == 1 {
 				return false, errLost // under way, not there yet
 			}
-			if _, err := s.Replace(t.Context(), late); err != nil && replaces == 2 {
+			if _, err := s.Replace(t.Context(), late, link.Edit{}); err != nil && replaces == 2 {
 				t.Fatal(err)
 			}
 			return true, nil
 		})
 		calls := 0
-		got, err := link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+		got, err := link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
 			calls++
 			l.MaxClicks += 10
 			if !sameBytes { // as Updated does in earnest
@@ -69,12 +69,12 @@ func TestUpdateTellsARivalFromItself(t *testing.T) {
 		lost = true
 		rival := stored
 		rival.Title = "rival"
-		if _, err := s.Replace(t.Context(), rival); err != nil {
+		if _, err := s.Replace(t.Context(), rival, link.Edit{}); err != nil {
 			t.Fatal(err)
 		}
 		return false, errLost
 	})
-	got, err := link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error { l.MaxClicks += 10; return nil })
+	got, err := link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error { l.MaxClicks += 10; return nil })
 	if err != nil || got.MaxClicks != 10 || got.Title != "rival" || got.Version != 3 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -99,12 +99,12 @@ func TestUpdateTakesItsTwinForItself(t *testing.T) {
 		if op != linktest.OpReplace {
 			return true, nil
 		}
-		if _, err := link.Update(t.Context(), s, stored.Key, off); err != nil {
+		if _, err := link.Update(t.Context(), s, stored.Key, "tester", off); err != nil {
 			t.Errorf("the twin: %v", err)
 		}
 		return false, errLost
 	})
-	got, err := link.Update(t.Context(), wire, stored.Key, off)
+	got, err := link.Update(t.Context(), wire, stored.Key, "tester", off)
 	if err != nil || got.Status != link.Disabled || got.Version != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -127,7 +127,7 @@ func TestUpdateRecognisesItsTombstone(t *testing.T) {
 		}
 		return true, nil
 	})
-	got, err := link.Update(t.Context(), wire, stored.Key, func(l *link.Link) error {
+	got, err := link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
 		*l = l.Tombstone(day.Add(time.Hour))
 		return nil
 	})
@@ -152,7 +152,7 @@ func TestUpdateStopsWhereNothingHappened(t *testing.T) {
 			}
 			return true, nil
 		})
-		_, err = link.Update(t.Context(), wire, stored.Key, func(*link.Link) error { return nil })
+		_, err = link.Update(t.Context(), wire, stored.Key, "tester", func(*link.Link) error { return nil })
 		if !errors.Is(err, refusal) || tries != 1 {
 			t.Errorf("%v: %v after %d tries", refusal, err, tries)
 		}

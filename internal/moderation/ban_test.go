@@ -348,7 +348,7 @@ func TestRebuild(t *testing.T) {
 	want := []link.Safety{link.Blocked, link.Warn, link.Blocked, link.Clean, link.Blocked}
 	for i, k := range keys {
 		d.safety(t, k, want[i])
-		if _, err := link.Update(t.Context(), d.links, k, func(l *link.Link) error { l.Safety = link.Legal; return nil }); err != nil {
+		if _, err := link.Update(t.Context(), d.links, k, "tester", func(l *link.Link) error { l.Safety = link.Legal; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,7 +45,7 @@ func TestADecisionIsWrittenDownThenTakesEffect(t *testing.T) {
 func TestDecisionsAboutManyLinksHaveAnOutcomeEach(t *testing.T) {
 	d := newDesk(t)
 	gone := d.make(t, 1)
-	if _, err := link.Update(t.Context(), d.links, gone, func(l *link.Link) error { *l = l.Tombstone(noon()); return nil }); err != nil {
+	if _, err := link.Update(t.Context(), d.links, gone, "tester", func(l *link.Link) error { *l = l.Tombstone(noon()); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	orders := []moderation.Order{{Key: gone, Safety: link.Legal, Reason: "x"}, {Key: link.Key{Code: "unknown"}, Safety: link.Warn, Reason: "x"}}
@@ -208,7 +208,7 @@ func TestDecisionsMeetEachOtherAndTheOwner(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() { d.decide(t, k, link.Safety(i%5+1)) })
 		all.Go(func() {
-			if _, err := link.Update(context.WithoutCancel(t.Context()), d.links, k, func(l *link.Link) error { l.Title += "x"; return nil }); err != nil {
+			if _, err := link.Update(context.WithoutCancel(t.Context()), d.links, k, "tester", func(l *link.Link) error { l.Title += "x"; return nil }); err != nil {
 				t.Error(err)
 			}
 		})

@@ -76,6 +76,10 @@ type Entry struct {
 const (
 	ActorPolicy = "policy"
 	ActorOwner  = "owner"
+
+	// ActorModeration is who changed a link in its store's log of changes; the journal says who
+	// decided that.
+	ActorModeration = "moderation"
 )
 
 // Bounds of texts, in bytes, and of what one Append takes.

@@ -147,11 +147,11 @@ type watched struct {
 	before func(method string) error
 }
 
-func (w watched) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+func (w watched) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
 	if err := w.before("Replace"); err != nil {
 		return link.Link{}, err
 	}
-	return w.Store.Replace(ctx, l)
+	return w.Store.Replace(ctx, l, e)
 }
 
 func (w watched) List(ctx context.Context, f link.Filter, p link.Page) (link.Slice, error) {

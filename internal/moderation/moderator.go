@@ -178,7 +178,7 @@ func (m *Moderator) settle(ctx context.Context, now time.Time, k link.Key) (l li
 	lock.Lock()
 	defer lock.Unlock()
 	var found link.Link
-	l, err = link.Update(ctx, m.cfg.Links, k, func(stored *link.Link) error {
+	l, err = link.Update(ctx, m.cfg.Links, k, ActorModeration, func(stored *link.Link) error {
 		want, err := m.Holds(ctx, stored)
 		if err != nil {
 			return err

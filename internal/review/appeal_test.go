@@ -108,7 +108,7 @@ func TestWhoMayAppeal(t *testing.T) {
 	o.put(t, "clean")
 	o.put(t, "nobodys", blocked, func(l *link.Link) { l.Workspace = link.WorkspaceAnonymous })
 	gone := o.put(t, "gone")
-	if _, err := o.links.Replace(t.Context(), gone.Tombstone(noon())); err != nil {
+	if _, err := o.links.Replace(t.Context(), gone.Tombstone(noon()), link.Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	rival, reader := owner(), owner()

@@ -86,7 +86,7 @@ func TestACaseNamesTheDestinationThatWasJudged(t *testing.T) {
 		t.Errorf("before the change: %v", got)
 	}
 	l.Destination, l.Safety, l.Updated = "https://evil.example/", link.Quarantined, noon()
-	if _, err := o.links.Replace(t.Context(), l); err != nil {
+	if _, err := o.links.Replace(t.Context(), l, link.Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	o.turn(t, noon().Add(time.Second))
@@ -169,7 +169,7 @@ func TestTheCaseOfADeletedLinkIsClosed(t *testing.T) {
 	if got := o.queue(t); len(got) != 2 {
 		t.Fatalf("the queue is %v", got)
 	}
-	if _, err := o.links.Replace(t.Context(), l.Tombstone(noon())); err != nil {
+	if _, err := o.links.Replace(t.Context(), l.Tombstone(noon()), link.Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -201,7 +201,7 @@ func TestACaseFollowsItsLinkToAnotherWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Workspace = "moved"
-		if _, err := o.links.Replace(t.Context(), l); err != nil {
+		if _, err := o.links.Replace(t.Context(), l, link.Edit{}); err != nil {
 			t.Fatal(err)
 		}
 		o.turn(t, noon())

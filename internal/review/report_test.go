@@ -49,7 +49,7 @@ func TestReportsOfNothingAreAnsweredAlike(t *testing.T) {
 	o := newOffice(t)
 	o.put(t, "evil", func(l *link.Link) { l.Safety = link.Blocked })
 	gone := o.put(t, "gone")
-	if _, err := o.links.Replace(t.Context(), gone.Tombstone(noon())); err != nil {
+	if _, err := o.links.Replace(t.Context(), gone.Tombstone(noon()), link.Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, code := range []string{"nobody", "evil", "gone"} {

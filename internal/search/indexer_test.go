@@ -71,7 +71,7 @@ func (r *rig) store(l link.Link) link.Link {
 
 func (r *rig) change(k link.Key, f func(*link.Link)) {
 	r.t.Helper()
-	_, err := link.Update(r.t.Context(), r.links, k, func(l *link.Link) error { f(l); return nil })
+	_, err := link.Update(r.t.Context(), r.links, k, "tester", func(l *link.Link) error { f(l); return nil })
 	if err != nil && !errors.Is(err, link.ErrNotFound) {
 		r.t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (j *journal) Bars(f *abuse.Facts) (ban moderation.Entry, barred bool) {
 }
 
 func (j *journal) Settle(ctx context.Context, _ time.Time, k link.Key) (link.Link, error) {
-	return link.Update(ctx, j.store, k, func(l *link.Link) error {
+	return link.Update(ctx, j.store, k, "tester", func(l *link.Link) error {
 		e, err := j.Standing(ctx, l.ID)
 		l.Safety = e.Safety
 		return err

@@ -101,7 +101,7 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 	}
 	defer done()
 	var seen link.Link
-	stored, err := link.Update(ctx, s.store, k, func(l *link.Link) error {
+	stored, err := link.Update(ctx, s.store, k, who.KeyID, func(l *link.Link) error {
 		if !visible(who, *l) {
 			return link.ErrNotFound
 		}

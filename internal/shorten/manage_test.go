@@ -134,7 +134,7 @@ func TestMatchIsAskedAgainAfterALostRound(t *testing.T) {
 						return true, nil
 					}
 					rivals++
-					_, err := link.Update(t.Context(), b.store, k, func(l *link.Link) error { l.Title = "theirs"; return nil })
+					_, err := link.Update(t.Context(), b.store, k, "tester", func(l *link.Link) error { l.Title = "theirs"; return nil })
 					return true, err
 				})
 			})

@@ -133,7 +133,7 @@ func TestFindConfirmsWhatTheIndexSays(t *testing.T) {
 		"c000000": func(l *link.Link) { *l = l.Tombstone(linktest.Epoch().Add(time.Hour)) },
 		"c000006": func(l *link.Link) { l.Title = "another" },
 	} {
-		if _, err := link.Update(t.Context(), store, link.Key{Code: code}, func(l *link.Link) error { change(l); return nil }); err != nil {
+		if _, err := link.Update(t.Context(), store, link.Key{Code: code}, "tester", func(l *link.Link) error { change(l); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,17 +24,18 @@ const (
 	INSERT INTO links (place, ` + createColumns + `, tags, spent, version)
 	SELECT place, ` + createColumns + `, tags::text[], 0, 1
 	FROM given ORDER BY place, domain COLLATE "C", code COLLATE "C"
-	ON CONFLICT DO NOTHING RETURNING place, domain, code, minted
+	ON CONFLICT DO NOTHING RETURNING place, domain, code, minted, id, workspace, created_by
 ), created AS (
-	SELECT given.turn, made.domain, made.code, made.minted FROM made JOIN given
+	SELECT given.turn, made.* FROM made JOIN given
 	ON given.place = made.place AND given.domain = made.domain AND given.code = made.code
 ), head AS (
 	UPDATE change_head SET seq = change_head.seq + news.many
 	FROM (SELECT count(*) AS many FROM made WHERE NOT minted) AS news
 	WHERE change_head.n = 1 AND news.many > 0 RETURNING change_head.seq - news.many AS base
 ), logged AS (
-	INSERT INTO changes (seq, domain, code, version)
-	SELECT head.base + row_number() OVER (ORDER BY created.turn), created.domain, created.code, 1
+	INSERT INTO changes (seq, domain, code, version, kind, id, workspace, principal, at, region)
+	SELECT head.base + row_number() OVER (ORDER BY created.turn), created.domain, created.code, 1, 'created', created.id,
+		created.workspace, created.created_by, ` + nowMillis + `, $27
 	FROM head CROSS JOIN created WHERE NOT created.minted
 )
 SELECT turn FROM created`
@@ -180,7 +181,7 @@ func (s *Links) insert(ctx context.Context, q querier, links []link.Link, entrie
 			err := row.Scan(&turn)
 			made[int(turn)] = true
 			return err
-		}, sqlCreate, append(args, turns)...)
+		}, sqlCreate, append(args, turns, s.config.Region)...)
 	}
 	_, inTransaction := q.(pgx.Tx) // which ends with its first error
 	if err = send(); !inTransaction && isRepeatable(err) {

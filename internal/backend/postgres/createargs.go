@@ -17,7 +17,7 @@ func (s *Links) createArgs(links []link.Link, entries []int) (args []any, turns 
 		turns[at], place[at], sum[at], needs[at] = int32(i), s.place(l.Key.Code), digest(l.Destination), int64(l.Needs())
 		extra[at], _ = l.Extra() // storable has seen that it can be written
 	}
-	args = append(make([]any, 0, 26), place, sum, needs, extra)
+	args = append(make([]any, 0, 27), place, sum, needs, extra)
 	fields := link.Fields()
 	for i := range fields {
 		if f := &fields[i]; written(f) {

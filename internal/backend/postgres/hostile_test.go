@@ -41,7 +41,7 @@ func badRows(t *testing.T, d *databases) {
 		if _, err := s.Create(t.Context(), l); !errors.Is(err, link.ErrInvalid) {
 			t.Errorf("create with %s: %v", name, err)
 		}
-		if _, err := s.Replace(t.Context(), l); !errors.Is(err, link.ErrInvalid) {
+		if _, err := s.Replace(t.Context(), l, link.Edit{}); !errors.Is(err, link.ErrInvalid) {
 			t.Errorf("replace with %s: %v", name, err)
 		}
 		results, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(newLink(2, "good"), l, newLink(3, "better")))
@@ -73,7 +73,7 @@ func changesInOrder(t *testing.T, d *databases) {
 			for j := range each {
 				l, err := s.Create(t.Context(), newLink(1000*i+j, fmt.Sprintf("c%d-%d", i, j)))
 				if err == nil && j%2 == 0 {
-					_, err = s.Replace(t.Context(), l)
+					_, err = s.Replace(t.Context(), l, link.Edit{})
 				}
 				if err != nil {
 					t.Errorf("write: %v", err)
@@ -226,7 +226,7 @@ func answersLost(t *testing.T, d *databases) {
 	}
 	for name, write := range map[string]func() error{
 		"create":  func() error { _, err := s.Create(t.Context(), newLink(2, "lost")); return err },
-		"replace": func() error { _, err := s.Replace(t.Context(), l); return err },
+		"replace": func() error { _, err := s.Replace(t.Context(), l, link.Edit{}); return err },
 		"append":  func() error { _, err := s.Accounts().Journal().Append(t.Context(), ban); return err },
 		"make a key": func() error {
 			_, err := s.Accounts().Keys().Create(t.Context(), auth.Key{}, "", auth.Sum{})

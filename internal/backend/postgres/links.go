@@ -24,6 +24,8 @@ type LinksConfig struct {
 	Writers   int   // connections for writes; default 4
 	ChangeLog int64 // changes kept for readers of Changes; default 1,000,000
 
+	Region string // of this server, for the change log; "" = there is one
+
 	// Instance names this process among those that share the database, for good: whoever
 	// opens it with the same name comes after the one of before, who must have ended.
 	Instance string
@@ -89,6 +91,7 @@ type Links struct {
 var (
 	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
+	_ link.EventLog   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 

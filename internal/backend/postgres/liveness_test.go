@@ -38,7 +38,7 @@ func crowd(t *testing.T, s *postgres.Links, links []link.Link) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, l := range links {
-		all.Go(func() { _, _ = s.Replace(t.Context(), l) })
+		all.Go(func() { _, _ = s.Replace(t.Context(), l, link.Edit{}) })
 		all.Go(func() { _, _ = s.Get(t.Context(), l.Key) })
 	}
 	all.Wait()

@@ -176,7 +176,7 @@ func replicaLags(t *testing.T, p pair, s *postgres.Links, code link.Code) (stale
 	p.standby.Exec(t, "SELECT pg_wal_replay_pause()")
 	p.standby.Exec(t, "DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$")
 	l.Status = link.Disabled
-	killed, err := s.Replace(t.Context(), l)
+	killed, err := s.Replace(t.Context(), l, link.Edit{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func newFlips(t *testing.T) *flips {
 	limited.Spent = 4
 	f.keep(limited)
 	gone := mustCreate(t, s, alias(21))
-	gone, err := s.Replace(t.Context(), gone.Tombstone(gone.Updated))
+	gone, err := s.Replace(t.Context(), gone.Tombstone(gone.Updated), link.Edit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func (f *flips) write(s *sqlite.Links, what string, hit []link.Key) {
 			continue
 		}
 		l.Title, l.Expires = "another title", time.Time{}
-		if _, err := s.Replace(f.t.Context(), l); err != nil {
+		if _, err := s.Replace(f.t.Context(), l, link.Edit{}); err != nil {
 			f.t.Errorf("%s: change %s: %v", what, k, err)
 		}
 	}

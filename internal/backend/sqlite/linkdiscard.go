@@ -55,7 +55,7 @@ func (s *Links) discard(t *tx, k link.Key, now time.Time) (link.Link, error) {
 	if err != nil {
 		return link.Link{}, err
 	}
-	return l, s.logChange(t, l)
+	return l, s.logWrite(t, &l, link.WasDeleted, new(link.Edit))
 }
 
 // remains is what a damaged row tells of its link for sure, and what must stand in for the

@@ -30,9 +30,12 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 			_, err := s.GetMany(t.Context(), []link.Key{stored.Key})
 			return err
 		},
-		"replace": func(s *sqlite.Links, _ link.Link) error { _, err := s.Replace(t.Context(), stored); return err },
-		"create":  func(s *sqlite.Links, _ link.Link) error { _, err := s.Create(t.Context(), fresh); return err },
-		"spend":   func(s *sqlite.Links, _ link.Link) error { _, err := s.Spend(t.Context(), stored.Key, 1); return err },
+		"replace": func(s *sqlite.Links, _ link.Link) error {
+			_, err := s.Replace(t.Context(), stored, link.Edit{})
+			return err
+		},
+		"create": func(s *sqlite.Links, _ link.Link) error { _, err := s.Create(t.Context(), fresh); return err },
+		"spend":  func(s *sqlite.Links, _ link.Link) error { _, err := s.Spend(t.Context(), stored.Key, 1); return err },
 		"find same": func(s *sqlite.Links, _ link.Link) error {
 			_, err := s.FindSame(t.Context(), stored, linktest.Epoch())
 			return err

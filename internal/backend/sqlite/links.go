@@ -28,12 +28,13 @@ type LinksConfig struct {
 	// cut and exists only as the control of the test that proves FULL does not.
 	Synchronous string
 
-	WriterCacheKiB int   // page cache of the writing connection; default 2 MiB
-	ReaderCacheKiB int   // page cache of each second reading connection, of the others a quarter; default 1 MiB
-	Readers        int   // connections that read single links; default 4
-	ListReaders    int   // connections for all else that is read, such as lists; default 2
-	ChangeLog      int64 // changes kept for readers of Changes; default 1,000,000
-	CheckpointMiB  int64 // size of the WAL that Run brings into the file; default 64
+	WriterCacheKiB int    // page cache of the writing connection; default 2 MiB
+	ReaderCacheKiB int    // page cache of each second reading connection, of the others a quarter; default 1 MiB
+	Readers        int    // connections that read single links; default 4
+	ListReaders    int    // connections for all else that is read, such as lists; default 2
+	ChangeLog      int64  // changes kept for readers of Changes; default 1,000,000
+	Region         string // of this server, for the change log; "" = there is one
+	CheckpointMiB  int64  // size of the WAL that Run brings into the file; default 64
 
 	// Stored is called with the id of each new link once it is durable, also when its
 	// creator has gone home. It must not block. Nil = nobody listens.
@@ -112,6 +113,7 @@ type Links struct {
 var (
 	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
+	_ link.EventLog   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 

@@ -64,11 +64,14 @@ const (
 	sqlDiscardLink = `UPDATE links SET (` + storedColumns + `) = (` + storedMarks + `) WHERE n = ?`
 	sqlUpdateSpent = `UPDATE links SET spent = ?, whole = ? WHERE n = ?`
 
-	sqlInsertChange = `INSERT INTO changes (domain, code, version) VALUES (?, ?, ?)`
-	sqlTrimChanges  = `DELETE FROM changes WHERE seq <= ?`
-	sqlFirstChange  = `SELECT coalesce(min(seq), 0) FROM changes`
-	sqlLastChange   = `SELECT coalesce(max(seq), 0) FROM changes`
-	sqlChanges      = `SELECT seq, domain, code, version FROM changes WHERE seq > ? ORDER BY seq LIMIT ?`
+	sqlInsertChange = `INSERT INTO changes (domain, code, version, kind, id, workspace, principal, at, region, fields, keys)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''))`
+	sqlTrimChanges = `DELETE FROM changes WHERE seq <= ?`
+	sqlFirstChange = `SELECT coalesce(min(seq), 0) FROM changes`
+	sqlLastChange  = `SELECT coalesce(max(seq), 0) FROM changes`
+	sqlEvents      = `SELECT seq, domain, code, version, kind, id, workspace, principal, at, region, fields, keys FROM changes
+	WHERE seq > ? ORDER BY seq LIMIT ?`
+	sqlChanges = `SELECT seq, domain, code, version FROM changes WHERE seq > ? ORDER BY seq LIMIT ?`
 
 	sqlTwins = `SELECT ` + linkColumns + ` FROM links
 	WHERE workspace = ? AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0

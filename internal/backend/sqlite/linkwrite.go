@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math"
+	"time"
 
 	"curt/internal/link"
 )
@@ -63,7 +64,7 @@ func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Li
 	if l.CodeKind != link.Chosen {
 		return l, false, nil
 	}
-	return l, false, s.logChange(t, l)
+	return l, false, s.logWrite(t, &l, link.WasCreated, &link.Edit{Principal: l.CreatedBy})
 }
 
 // insertAlias inserts l behind the other aliases, unless its key or its id is taken.
@@ -160,23 +161,55 @@ func (s *Links) workspace(t *tx, name link.WorkspaceID) (int64, error) {
 	return n, nil
 }
 
-// logChange appends to the change log and keeps its length.
-func (s *Links) logChange(t *tx, l link.Link) error {
-	seq, err := t.insert(sqlInsertChange, string(l.Key.Domain), string(l.Key.Code), int64(l.Version))
+// logWrite appends a write of a link to the change log.
+func (s *Links) logWrite(t *tx, l *link.Link, kind link.EventKind, edit *link.Edit) error {
+	if l.Status == link.Deleted {
+		kind, edit = link.WasDeleted, &link.Edit{Principal: edit.Principal}
+	}
+	return s.log(t, &link.Event{
+		Change: link.Change{Key: l.Key, Version: l.Version},
+		Kind:   kind, ID: l.ID, Workspace: l.Workspace, Principal: edit.Principal, Fields: edit.Fields,
+	})
+}
+
+// log appends to the change log and keeps its length.
+func (s *Links) log(t *tx, e *link.Event) error {
+	fields, err := e.FieldsText()
+	if err != nil {
+		return err
+	}
+	keys, err := e.KeysText()
+	if err != nil {
+		return err
+	}
+	seq, err := t.insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
+		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, fields, keys)
 	if err == nil && seq%trimEvery == 0 {
 		_, err = t.exec(sqlTrimChanges, seq-s.config.ChangeLog)
 	}
 	return err
 }
 
+// Append implements link.EventLog.
+func (s *Links) Append(ctx context.Context, e link.Event) error {
+	err := e.Appendable()
+	if err == nil {
+		err = s.writer.write(ctx, 1, func(t *tx) error { return s.log(t, &e) })
+	}
+	if err != nil {
+		return fmt.Errorf("append to the change log: %w", err)
+	}
+	return nil
+}
+
 // Replace implements link.Store.
-func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+func (s *Links) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
 	if err := l.Validate(); err != nil {
 		return link.Link{}, fmt.Errorf("replace: %w", err)
 	}
 	var stored link.Link
 	err := s.writer.write(ctx, 1, func(t *tx) (err error) {
-		stored, err = s.replace(t, l)
+		stored, err = s.replace(t, l, &e)
 		return err
 	})
 	if err != nil {
@@ -185,7 +218,7 @@ func (s *Links) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 	return stored, nil
 }
 
-func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
+func (s *Links) replace(t *tx, l link.Link, e *link.Edit) (link.Link, error) {
 	n, old, found, err := s.byKey(t, l.Key)
 	switch {
 	case err != nil:
@@ -212,7 +245,7 @@ func (s *Links) replace(t *tx, l link.Link) (link.Link, error) {
 	if err != nil {
 		return link.Link{}, err
 	}
-	return l, s.logChange(t, l)
+	return l, s.logWrite(t, &l, link.WasUpdated, e)
 }
 
 // move gives the row of l to its workspace.

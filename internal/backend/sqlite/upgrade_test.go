@@ -103,7 +103,7 @@ func TestLinksOfSchema1(t *testing.T) {
 	checkOldLinks(t, s, byTitle)
 	title := byTitle["changed"]
 	title.Title = "changed again"
-	if l, err := s.Replace(t.Context(), title); err != nil || l.Version != title.Version+1 {
+	if l, err := s.Replace(t.Context(), title, link.Edit{}); err != nil || l.Version != title.Version+1 {
 		t.Errorf("replace: %+v, %v", l, err)
 	}
 	if _, err := s.Create(t.Context(), link.Link{

@@ -186,7 +186,7 @@ func sentinels(t *testing.T, h Harness) {
 	want(t, "get nothing", err, link.ErrNotFound)
 	_, err = s.Lookup(ctx, none)
 	want(t, "look up nothing", err, link.ErrNotFound)
-	_, err = s.Replace(ctx, sample(2, "none"))
+	_, err = s.Replace(ctx, sample(2, "none"), link.Edit{})
 	want(t, "replace nothing", err, link.ErrNotFound)
 	_, err = s.Create(ctx, sample(2, "taken"))
 	want(t, "create a taken code", err, link.ErrExists)
@@ -201,13 +201,13 @@ func sentinels(t *testing.T, h Harness) {
 	}
 	stale := l
 	stale.Version++
-	_, err = s.Replace(ctx, stale)
+	_, err = s.Replace(ctx, stale, link.Edit{})
 	want(t, "replace another version", err, link.ErrConflict)
 	_, err = s.Create(ctx, link.Link{})
 	want(t, "create nothing", err, link.ErrInvalid)
 	bad := l
 	bad.Redirect = 200
-	_, err = s.Replace(ctx, bad)
+	_, err = s.Replace(ctx, bad, link.Edit{})
 	want(t, "replace by an invalid link", err, link.ErrInvalid)
 	for _, limit := range []int{0, -1, link.MaxPage + 1} {
 		_, err = s.List(ctx, link.Filter{}, link.Page{Limit: limit})
@@ -421,7 +421,7 @@ func operations(s link.Store, l link.Link) map[string]func(context.Context) erro
 		"lookup":  func(ctx context.Context) error { _, err := s.Lookup(ctx, l.Key); return err },
 		"get":     func(ctx context.Context) error { _, err := s.Get(ctx, l.Key); return err },
 		"create":  func(ctx context.Context) error { _, err := s.Create(ctx, sample(9, "new")); return err },
-		"replace": func(ctx context.Context) error { _, err := s.Replace(ctx, l); return err },
+		"replace": func(ctx context.Context) error { _, err := s.Replace(ctx, l, link.Edit{}); return err },
 		"list": func(ctx context.Context) error {
 			_, err := s.List(ctx, link.Filter{}, link.Page{Limit: 1})
 			return err

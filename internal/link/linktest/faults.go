@@ -71,8 +71,8 @@ func (f *faulty) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	return through(f, OpCreate, l.Key, func() (link.Link, error) { return f.store.Create(ctx, l) })
 }
 
-func (f *faulty) Replace(ctx context.Context, l link.Link) (link.Link, error) {
-	return through(f, OpReplace, l.Key, func() (link.Link, error) { return f.store.Replace(ctx, l) })
+func (f *faulty) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
+	return through(f, OpReplace, l.Key, func() (link.Link, error) { return f.store.Replace(ctx, l, e) })
 }
 
 func (f *faulty) List(ctx context.Context, filter link.Filter, p link.Page) (link.Slice, error) {

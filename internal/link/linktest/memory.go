@@ -19,7 +19,7 @@ type Memory struct {
 	links   map[link.Key]link.Link // tombstones included
 	ids     map[owned]link.Key
 	keys    []link.Key // in the order of creation
-	changes []link.Change
+	changes []link.Event
 }
 
 type owned struct {
@@ -122,13 +122,13 @@ func (m *Memory) create(l link.Link) (link.Link, error) {
 	m.ids[owned{l.Workspace, l.ID}] = l.Key
 	m.keys = append(m.keys, l.Key)
 	if l.CodeKind == link.Chosen {
-		m.log(l)
+		m.log(l, link.WasCreated, l.CreatedBy)
 	}
 	return copyOf(m.links[l.Key]), nil
 }
 
 // Replace implements link.Store.
-func (m *Memory) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+func (m *Memory) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ready(ctx, "replace"); err != nil {
@@ -156,7 +156,16 @@ func (m *Memory) Replace(ctx context.Context, l link.Link) (link.Link, error) {
 	}
 	l.Version++
 	m.put(l)
-	m.log(l)
+	kind := link.WasUpdated
+	if l.Status == link.Deleted {
+		kind, e.Fields = link.WasDeleted, nil
+		for i := range m.changes {
+			if m.changes[i].Key == l.Key {
+				m.changes[i].Fields = nil
+			}
+		}
+	}
+	m.log(l, kind, e.Principal, e.Fields...)
 	return copyOf(m.links[l.Key]), nil
 }
 
@@ -168,9 +177,31 @@ func (m *Memory) put(l link.Link) {
 	m.links[l.Key] = copyOf(l)
 }
 
-func (m *Memory) log(l link.Link) {
-	seq := link.Sequence(len(m.changes) + 1)
-	m.changes = append(m.changes, link.Change{Sequence: seq, Key: l.Key, Version: l.Version})
+func (m *Memory) log(l link.Link, kind link.EventKind, principal string, was ...link.Was) {
+	m.append(link.Event{
+		Change: link.Change{Key: l.Key, Version: l.Version},
+		Kind:   kind, ID: l.ID, Workspace: l.Workspace, Principal: principal, Fields: was,
+	})
+}
+
+func (m *Memory) append(e link.Event) {
+	e.Sequence, e.At = link.Sequence(len(m.changes)+1), time.Now().UTC().Truncate(time.Millisecond)
+	m.changes = append(m.changes, e)
+}
+
+// Append implements link.EventLog.
+func (m *Memory) Append(ctx context.Context, e link.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx, "append"); err != nil {
+		return err
+	}
+	if err := e.Appendable(); err != nil {
+		return err
+	}
+	e.Keys = slices.Clone(e.Keys)
+	m.append(e)
+	return nil
 }
 
 // Spend implements link.Spender.
@@ -190,6 +221,9 @@ func (m *Memory) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error
 	granted := min(n, l.MaxClicks-min(l.Spent, l.MaxClicks))
 	l.Spent += granted
 	m.links[k] = l
+	if granted > 0 && l.Spent >= l.MaxClicks {
+		m.log(l, link.WasExhausted, "")
+	}
 	return granted, nil
 }
 

@@ -141,8 +141,26 @@ func (m *Memory) Changes(ctx context.Context, after link.Sequence, n int) ([]lin
 	if err := m.ready(ctx, "changes"); err != nil {
 		return nil, err
 	}
-	from := min(int(after), len(m.changes))
-	return slices.Clone(m.changes[from:min(from+n, len(m.changes))]), nil
+	var changes []link.Change
+	for _, e := range m.after(after, n) {
+		changes = append(changes, e.Change)
+	}
+	return changes, nil
+}
+
+// Events implements link.EventLog.
+func (m *Memory) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "events"); err != nil {
+		return nil, err
+	}
+	return slices.Clone(m.after(after, n)), nil
+}
+
+func (m *Memory) after(at link.Sequence, n int) []link.Event {
+	from := min(int(at), len(m.changes))
+	return m.changes[from:min(from+n, len(m.changes))]
 }
 
 // Head implements link.Store.

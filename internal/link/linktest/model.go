@@ -1,6 +1,7 @@
 package linktest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -74,7 +75,8 @@ func (r *modelRun) step() {
 		r.both("create", func(s link.Store) (any, error) { return s.Create(r.t.Context(), l) })
 	case 3, 4:
 		l := r.changed()
-		r.both("replace", func(s link.Store) (any, error) { return s.Replace(r.t.Context(), l) })
+		edit := link.Edit{Principal: "editor", Fields: []link.Was{{Name: "title", Old: json.RawMessage(`"was"`)}}}
+		r.both("replace", func(s link.Store) (any, error) { return s.Replace(r.t.Context(), l, edit) })
 	case 5:
 		k := r.key()
 		r.both("get", func(s link.Store) (any, error) { return s.Get(r.t.Context(), k) })

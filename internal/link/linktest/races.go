@@ -84,12 +84,12 @@ func compareAndSwap(t *testing.T, h Harness) {
 			mine := sample(100+i, link.Code(fmt.Sprintf("mine%d", i)))
 			mustCreate(t, stores[i%2], mine)
 			for range increments {
-				if _, err := link.Update(t.Context(), stores[i%2], shared.Key, increment); err != nil {
+				if _, err := link.Update(t.Context(), stores[i%2], shared.Key, "tester", increment); err != nil {
 					t.Errorf("update: %v", err)
 				}
 				// What nobody else writes never conflicts.
 				current := mustGet(t, stores[i%2], mine.Key)
-				if _, err := stores[i%2].Replace(t.Context(), current); err != nil {
+				if _, err := stores[i%2].Replace(t.Context(), current, link.Edit{}); err != nil {
 					t.Errorf("replace without a rival: %v", err)
 				}
 			}
@@ -148,9 +148,9 @@ func changeOnce(t *testing.T, s link.Store, l link.Link, replace bool) (err erro
 		return nil
 	}
 	if !replace {
-		_, err = link.Update(t.Context(), s, l.Key, change)
+		_, err = link.Update(t.Context(), s, l.Key, "tester", change)
 	} else if err = change(&l); err == nil {
-		_, err = s.Replace(t.Context(), l)
+		_, err = s.Replace(t.Context(), l, link.Edit{})
 	}
 	return err
 }
@@ -220,7 +220,7 @@ func lostReplace(t *testing.T, h Harness) {
 				return n%4 == 2, errLost
 			})
 			for j := range rounds {
-				_, err := link.Update(t.Context(), wire, shared.Key, func(l *link.Link) error {
+				_, err := link.Update(t.Context(), wire, shared.Key, "tester", func(l *link.Link) error {
 					l.Tags = append(l.Tags[:min(len(l.Tags), link.MaxTags-1)], fmt.Sprintf("%d.%d", i, j))
 					return nil
 				})
@@ -263,7 +263,7 @@ func overtaken(t *testing.T, h Harness) {
 		}
 		return true, nil
 	})
-	_, err := link.Update(t.Context(), wire, l.Key, func(l *link.Link) error {
+	_, err := link.Update(t.Context(), wire, l.Key, "tester", func(l *link.Link) error {
 		calls++
 		l.MaxClicks += 10
 		return nil
@@ -307,9 +307,9 @@ func tombstones(t *testing.T, h Harness) {
 		}
 		revived := l
 		revived.Version = dead.Version
-		_, err = stores[0].Replace(ctx, revived)
+		_, err = stores[0].Replace(ctx, revived, link.Edit{})
 		want(t, "replace a tombstone", err, link.ErrConflict)
-		_, err = link.Update(ctx, stores[0], l.Key, func(*link.Link) error { return nil })
+		_, err = link.Update(ctx, stores[0], l.Key, "tester", func(*link.Link) error { return nil })
 		want(t, "update a tombstone", err, link.ErrNotFound)
 		if got := mustCreate(t, stores[1], l); !cmp.Equal(got, expected) { // a late retry of the create
 			t.Errorf("retry of the create (-want +got):\n%s", cmp.Diff(expected, got))

@@ -91,11 +91,11 @@ func (e *ended) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	return e.Store.Create(ctx, l)
 }
 
-func (e *ended) Replace(ctx context.Context, l link.Link) (link.Link, error) {
+func (e *ended) Replace(ctx context.Context, l link.Link, edit link.Edit) (link.Link, error) {
 	if err := e.open(ctx); err != nil {
 		return link.Link{}, err
 	}
-	return e.Store.Replace(ctx, l)
+	return e.Store.Replace(ctx, l, edit)
 }
 
 func (e *ended) List(ctx context.Context, f link.Filter, p link.Page) (link.Slice, error) {
@@ -194,8 +194,8 @@ func (p *part) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	return p.own(p.Memory.Create(ctx, p.link(l)))
 }
 
-func (p *part) Replace(ctx context.Context, l link.Link) (link.Link, error) {
-	return p.own(p.Memory.Replace(ctx, p.link(l)))
+func (p *part) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
+	return p.own(p.Memory.Replace(ctx, p.link(l), e))
 }
 
 // List passes over what is others': such pages are short, and may be empty.

@@ -52,6 +52,7 @@ func Run(t *testing.T, h Harness) {
 		{"9 model", modelRuns},
 		{"10 size", size},
 		{"11 later releases", later},
+		{"12 events", events},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, h) })
 	}
@@ -124,7 +125,7 @@ func mustGet(t testing.TB, s link.Store, k link.Key) link.Link {
 
 func mustReplace(t testing.TB, s link.Store, l link.Link) link.Link {
 	t.Helper()
-	stored, err := s.Replace(t.Context(), l)
+	stored, err := s.Replace(t.Context(), l, link.Edit{})
 	if err != nil {
 		t.Fatalf("replace %s: %v", l.Key, err)
 	}

@@ -1,0 +1,156 @@
+package linktest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"curt/internal/link"
+)
+
+// events proves a link.EventLog: what the entries of a link's life say, that old values go with
+// the link, and that appended entries stand between the others.
+func events(t *testing.T, h Harness) {
+	stores := handles(t, h)
+	if _, ok := stores[0].(link.EventLog); !ok {
+		t.Skip("no link.EventLog")
+	}
+	t.Run("of a life", func(t *testing.T) { eventsOfALife(t, handles(t, h)) })
+	t.Run("exhausted", func(t *testing.T) { eventsOfTheLastClick(t, handles(t, h)) })
+	t.Run("appended", func(t *testing.T) { appended(t, handles(t, h)) })
+}
+
+func eventsOfALife(t *testing.T, stores []link.Store) {
+	base, began := head(t, stores[0]), time.Now()
+	counted := sample(1, "minted1")
+	counted.CodeKind = link.Counted
+	mustCreate(t, stores[0], counted) // says nothing
+	l := sample(2, "alias")
+	l.CreatedBy, l.Title = "maker", "first"
+	l = mustCreate(t, stores[0], l)
+	edited, err := link.Update(t.Context(), stores[1], l.Key, "editor", func(l *link.Link) error {
+		l.Title, l.Tags, l.Expires, l.Updated = "second", []string{"new"}, epoch.Add(time.Hour), epoch.Add(time.Second)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(kind link.EventKind, v link.Version, who string, fields ...link.Was) link.Event {
+		return link.Event{Change: link.Change{Key: l.Key, Version: v}, Kind: kind, ID: l.ID, Workspace: l.Workspace, Principal: who, Fields: fields}
+	}
+	was := func(name string, v any) link.Was {
+		old, _ := json.Marshal(v)
+		return link.Was{Name: name, Old: old}
+	}
+	updated := entry(link.WasUpdated, 2, "editor", was("expires_at", l.Expires), was("title", "first"), was("tags", l.Tags))
+	wantEvents(t, stores[1], base, began, entry(link.WasCreated, 1, "maker"), updated)
+	if _, err := link.Update(t.Context(), stores[0], l.Key, "owner", func(l *link.Link) error { *l = edited.Tombstone(epoch); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	updated.Fields = nil // gone with the link
+	wantEvents(t, stores[1], base, began, entry(link.WasCreated, 1, "maker"), updated, entry(link.WasDeleted, 3, "owner"))
+}
+
+func eventsOfTheLastClick(t *testing.T, stores []link.Store) {
+	spender, ok := stores[0].(link.Spender)
+	if !ok {
+		t.Skip("no link.Spender")
+	}
+	l := sample(3, "bound")
+	l.MaxClicks, l.CodeKind = 3, link.Counted
+	l = mustCreate(t, stores[0], l)
+	base, began := head(t, stores[0]), time.Now()
+	for _, n := range []uint64{2, 2, 1} { // the second takes the last one
+		if _, err := spender.Spend(t.Context(), l.Key, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := link.Event{Change: link.Change{Key: l.Key, Version: 1}, Kind: link.WasExhausted, ID: l.ID, Workspace: l.Workspace}
+	wantEvents(t, stores[1], base, began, first)
+	more, err := link.Update(t.Context(), stores[1], l.Key, "", func(l *link.Link) error { l.MaxClicks = 4; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := head(t, stores[0])
+	if _, err := spender.Spend(t.Context(), l.Key, 9); err != nil {
+		t.Fatal(err)
+	}
+	again := first
+	again.Version = more.Version
+	wantEvents(t, stores[1], at, began, again)
+}
+
+func appended(t *testing.T, stores []link.Store) {
+	base, began := head(t, stores[0]), time.Now()
+	keys := make([]link.Key, link.MaxEventKeys)
+	for i := range keys {
+		keys[i] = link.Key{Domain: "b.example", Code: link.Code(fmt.Sprintf("code%d", i))}
+	}
+	e := link.Event{Kind: "expired", Workspace: "acme", Principal: "sweeper", Keys: keys}
+	if err := stores[0].(link.EventLog).Append(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	l := mustCreate(t, stores[1], sample(4, "between"))
+	created := link.Event{Change: link.Change{Key: l.Key, Version: 1}, Kind: link.WasCreated, ID: l.ID, Workspace: l.Workspace, Principal: l.CreatedBy}
+	wantEvents(t, stores[1], base, began, e, created)
+	if got := changesAfter(t, stores[1], base); len(got) != 2 || got[0].Key != (link.Key{}) || got[0].Version != 0 || got[1].Key != l.Key {
+		t.Errorf("a cache reads %v", got)
+	}
+	for what, spoil := range map[string]func(*link.Event){
+		"no kind":          func(e *link.Event) { e.Kind = "" },
+		"a store's kind":   func(e *link.Event) { e.Kind = link.WasUpdated },
+		"a long kind":      func(e *link.Event) { e.Kind = link.EventKind(strings.Repeat("x", link.MaxName+1)) },
+		"no key":           func(e *link.Event) { e.Keys = nil },
+		"too many keys":    func(e *link.Event) { e.Keys = append(slices.Clip(keys), l.Key) },
+		"a bad key":        func(e *link.Event) { e.Keys = []link.Key{{Code: "a b"}} },
+		"a link":           func(e *link.Event) { e.Key = l.Key },
+		"fields":           func(e *link.Event) { e.Fields = []link.Was{{Name: "title"}} },
+		"a time":           func(e *link.Event) { e.At = epoch },
+		"a long workspace": func(e *link.Event) { e.Workspace = link.WorkspaceID(strings.Repeat("x", link.MaxName+1)) },
+	} {
+		wrong := e
+		spoil(&wrong)
+		want(t, what, stores[0].(link.EventLog).Append(t.Context(), wrong), link.ErrInvalid)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	want(t, "after the end", stores[0].(link.EventLog).Append(ctx, e), context.Canceled)
+	if got := len(changesAfter(t, stores[1], base)); got != 2 {
+		t.Errorf("%d entries after refused ones", got)
+	}
+}
+
+// wantEvents compares all events after a position, but for sequences. They were appended since
+// began, as far as clocks agree.
+func wantEvents(t *testing.T, s link.Store, after link.Sequence, began time.Time, expected ...link.Event) {
+	t.Helper()
+	var got []link.Event
+	for {
+		page, err := s.(link.EventLog).Events(t.Context(), after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			if e.Sequence <= after {
+				t.Fatalf("event %d came after %d", e.Sequence, after)
+			}
+			if after = e.Sequence; e.At.Before(began.Add(-time.Minute)) || e.At.After(time.Now().Add(time.Minute)) {
+				t.Errorf("event %d was appended at %v", after, e.At)
+			}
+		}
+		got = append(got, page...)
+	}
+	if diff := cmp.Diff(expected, got, cmpopts.IgnoreFields(link.Event{}, "Sequence", "At"), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
