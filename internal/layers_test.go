@@ -25,6 +25,7 @@ func layers() [][]string {
 		{"internal/lane", "internal/httpapi", "internal/web", "internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/backend/mmdb"},
 		{"internal/redirect", "internal/shorten", "internal/exchange", "internal/review", "internal/backend/coldsql"},
 		{"internal/cache", "internal/clicks", "internal/analytics", "internal/auth", "internal/search", "internal/domains", "internal/abuse", "internal/moderation", "internal/connlimit"},
+		{"internal/feed"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/joblease", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}

@@ -19,8 +19,8 @@ const mostStoreMethods = 16
 // mostCode is how many lines of Go the product may have: those of cmd and internal without blanks,
 // comments, tests and what only tests import. Whoever needs more says here for what: 66,200 are those
 // of one table of fields and one way to a link, 300 job leases, 200 what happened to
-// links.
-const mostCode = 66_700
+// links, 350 followers of a fleet.
+const mostCode = 67_000
 
 func TestTheProductStaysSmall(t *testing.T) {
 	code := 0

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
 )
@@ -54,23 +55,20 @@ func (c *Tiered) Follow(ctx context.Context, log ChangeLog, interval time.Durati
 func (c *Tiered) follow(ctx context.Context, log ChangeLog, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	follower := c.follower(log)
 	wanted, skipped := true, 0
 	var unread repeatlog.Condition
 	for {
 		if wanted {
 			skipped = 0
 			began := c.clock()
-			switch err := c.poll(ctx, log); {
-			case err == nil:
+			if err := poll(ctx, follower); err == nil {
 				c.polled.Store(c.clock())
 				c.polls.ended(began)
 				if sum, due := unread.Over(time.Now()); due {
 					c.cfg.Log.InfoContext(ctx, "change log can be read again", sum)
 				}
-			case errors.Is(err, link.ErrConflict):
-				c.recent.lost()
-				continue // at once: until then nothing is certain
-			case ctx.Err() == nil:
+			} else if ctx.Err() == nil {
 				if again, due := unread.Met(time.Now()); due {
 					c.cfg.Log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err), again)
 				}
@@ -98,56 +96,41 @@ func (c *Tiered) follow(ctx context.Context, log ChangeLog, interval time.Durati
 
 // poll reads the log from where it was heard to its end. What was read before a failure
 // counts.
-func (c *Tiered) poll(ctx context.Context, log ChangeLog) error {
+func poll(ctx context.Context, f *feed.Follower[link.Sequence, link.Change]) error {
 	ctx, cancel := context.WithTimeout(ctx, feedLimit) // a store that hangs is asked anew
 	defer cancel()
-	at, begun := c.recent.head()
-	if !begun {
-		return c.begin(ctx, log)
-	}
-	for {
-		changes, err := log.Changes(ctx, at, changesPerPage)
-		if err != nil {
-			return fmt.Errorf("read changes after %d: %w", at, err)
-		}
-		for _, ch := range changes {
-			c.recent.read(c.hashString(ch.Key.Domain, ch.Key.Code), ch)
-		}
-		c.Changed(changes...)
-		if len(changes) > 0 {
-			at = changes[len(changes)-1].Sequence
-			n := Note{Head: at}
+	return f.CatchUp(ctx)
+}
+
+// follower is the cache as one that follows the change log.
+func (c *Tiered) follower(log ChangeLog) *feed.Follower[link.Sequence, link.Change] {
+	return &feed.Follower[link.Sequence, link.Change]{
+		Name: "cache", Page: changesPerPage,
+		Log: feed.Log[link.Sequence, link.Change]{Read: log.Changes, Head: log.Head, At: func(ch *link.Change) link.Sequence { return ch.Sequence }},
+		Position: func(context.Context) (link.Sequence, bool, error) {
+			at, begun := c.recent.head()
+			return at, begun, nil
+		},
+		Apply: func(ctx context.Context, changes []link.Change, to link.Sequence) error {
+			for _, ch := range changes {
+				c.recent.read(c.hashString(ch.Key.Domain, ch.Key.Code), ch)
+			}
+			c.Changed(changes...)
+			n := Note{Head: to}
 			if len(changes) <= relayed {
 				n.Changes = changes
 			}
 			c.publish(ctx, n)
-		}
-		switch {
-		case len(changes) == 0:
-			return notBehind(ctx, log, at)
-		case len(changes) < changesPerPage:
 			return nil
-		}
+		},
+		Rebuild: func(ctx context.Context) error { return c.begin(ctx, log) },
 	}
-}
-
-// notBehind returns link.ErrConflict where the log ends before a position that was read
-// from it: a standby that lacked its end has become the primary, and gives numbers out
-// again that were read with another meaning.
-func notBehind(ctx context.Context, log ChangeLog, at link.Sequence) error {
-	head, err := log.Head(ctx)
-	if err != nil {
-		return fmt.Errorf("read the head of the change log: %w", err)
-	}
-	if head < at {
-		return fmt.Errorf("the change log ends at %d and was read to %d: %w", head, at, link.ErrConflict)
-	}
-	return nil
 }
 
 // begin takes the head first and forgets everything after: what changed before the
-// head cannot be in L1 then, and what changes later is heard.
+// head cannot be in L1 then, and what changes later is heard. Until it is done, nothing is certain.
 func (c *Tiered) begin(ctx context.Context, log ChangeLog) error {
+	c.recent.lost()
 	head, err := log.Head(ctx)
 	if err != nil {
 		return fmt.Errorf("read the head of the change log: %w", err)

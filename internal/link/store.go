@@ -158,6 +158,16 @@ type Backend interface {
 	Run(ctx context.Context) error
 }
 
+// LogBounds say how much of the change log is kept for followers of a fleet that have not read it.
+// Without them its newest ChangeLog entries are kept, whoever reads.
+type LogBounds struct {
+	Age   time.Duration // of the oldest entry
+	Bytes int64         // of all entries, about
+}
+
+// DefaultLogBounds are a week and a gigabyte.
+func DefaultLogBounds() LogBounds { return LogBounds{Age: 7 * 24 * time.Hour, Bytes: 1 << 30} }
+
 // Sequence numbers the change log from 1.
 type Sequence uint64
 

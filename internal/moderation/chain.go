@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"curt/internal/feed"
 )
 
 // chainTag begins what is hashed, so that a hash of the journal is none of anything
@@ -39,6 +41,11 @@ func (e Entry) encode(b []byte, before Hash) []byte {
 type Reader interface {
 	// Read returns up to n entries behind a sequence, in order.
 	Read(ctx context.Context, after uint64, n int) ([]Entry, error)
+}
+
+// LogOf returns a journal as a log to follow. Nothing of it is ever trimmed.
+func LogOf(r Reader) feed.Log[uint64, Entry] {
+	return feed.Log[uint64, Entry]{Read: r.Read, At: func(e *Entry) uint64 { return e.Sequence }, Short: true}
 }
 
 // verifyPage is how many entries Verify reads at a time.

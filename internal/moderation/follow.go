@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 )
 
@@ -119,31 +120,40 @@ func (m *Moderator) keep(ctx context.Context) error {
 // keeps none of the others from it.
 func (m *Moderator) follow(ctx context.Context) error {
 	err := m.settleAll(ctx, maps.Clone(m.delayed))
-	for {
-		page, readErr := m.cfg.Journal.Read(ctx, m.next, followPage)
-		if readErr != nil {
-			return fmt.Errorf("follow the journal: %w", readErr)
-		}
-		if len(page) == 0 {
-			m.advance()
-			return err
-		}
-		touched := map[uint64]link.Key{}
-		for i := range page {
-			k, ok, takeErr := m.take(ctx, &page[i])
-			if takeErr != nil {
-				return takeErr
+	follower := feed.Follower[uint64, Entry]{
+		Name: "decisions", Page: followPage, Log: LogOf(m.cfg.Journal),
+		Position: func(context.Context) (uint64, bool, error) { return m.next, true, nil },
+		Apply: func(ctx context.Context, page []Entry, to uint64) error {
+			failed, takeErr := m.applyPage(ctx, page, to)
+			if failed != nil {
+				err = failed
 			}
-			if ok {
-				touched[page[i].Sequence] = k
-			}
-		}
-		if failed := m.settleAll(ctx, touched); failed != nil {
-			err = failed
-		}
-		m.next = page[len(page)-1].Sequence
-		m.advance()
+			return takeErr
+		},
 	}
+	if readErr := follower.CatchUp(ctx); readErr != nil {
+		return readErr
+	}
+	m.advance()
+	return err
+}
+
+// applyPage returns in failed why an effect is delayed.
+func (m *Moderator) applyPage(ctx context.Context, page []Entry, to uint64) (failed, err error) {
+	touched := map[uint64]link.Key{}
+	for i := range page {
+		k, ok, err := m.take(ctx, &page[i])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			touched[page[i].Sequence] = k
+		}
+	}
+	failed = m.settleAll(ctx, touched)
+	m.next = to
+	m.advance()
+	return failed, nil
 }
 
 // take notes what an entry means for others than its link, and returns the link that it

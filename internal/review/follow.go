@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/moderation"
 )
@@ -82,41 +83,39 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // follow brings what the journal says into the cases, as far as it goes.
 func (d *Desk) follow(ctx context.Context) error {
-	after, err := d.config.Cases.Position(ctx)
-	if err != nil {
+	var after uint64
+	follower := feed.Follower[uint64, moderation.Entry]{
+		Name: "review queue", Page: followStep, Log: moderation.LogOf(d.config.Journal),
+		Position: func(ctx context.Context) (_ uint64, _ bool, err error) {
+			after, err = d.config.Cases.Position(ctx)
+			return after, true, err
+		},
+		Apply: func(ctx context.Context, entries []moderation.Entry, to uint64) error {
+			return d.apply(ctx, entries, after, to)
+		},
+	}
+	if err := follower.CatchUp(ctx); !errors.Is(err, link.ErrConflict) {
 		return err
 	}
-	for {
-		entries, err := d.config.Journal.Read(ctx, after, followStep)
-		if err != nil {
-			return fmt.Errorf("follow the journal: %w", err)
-		}
-		if len(entries) == 0 {
-			return nil
-		}
-		var steps []moderation.Step
-		for i := range entries {
-			step, err := d.step(ctx, &entries[i])
-			if err != nil {
-				return err
-			}
-			if step != (moderation.Step{}) {
-				steps = append(steps, step)
-			}
-		}
-		last := entries[len(entries)-1].Sequence
-		closed, err := d.config.Cases.Follow(ctx, after, last, steps)
-		if errors.Is(err, link.ErrConflict) {
-			return nil // another process does it
-		}
+	return nil // another process does it
+}
+
+func (d *Desk) apply(ctx context.Context, entries []moderation.Entry, after, to uint64) error {
+	var steps []moderation.Step
+	for i := range entries {
+		step, err := d.step(ctx, &entries[i])
 		if err != nil {
 			return err
 		}
-		for i := range closed {
-			d.metrics.decided(&closed[i])
+		if step != (moderation.Step{}) {
+			steps = append(steps, step)
 		}
-		after = last
 	}
+	closed, err := d.config.Cases.Follow(ctx, after, to, steps)
+	for i := range closed {
+		d.metrics.decided(&closed[i])
+	}
+	return err
 }
 
 // step is what an entry does to the queue: nothing, mostly. What the policy found

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
 )
@@ -75,6 +76,7 @@ type Indexer struct {
 
 	// Owned by Run.
 	at       Position
+	log      feed.Follower[link.Sequence, link.Change]
 	cursor   link.Cursor // where the walk goes on within since; "" = at its beginning
 	since    link.ID
 	again    []idSpan  // to be walked once more
@@ -150,6 +152,7 @@ var errLost = errors.New("changes were lost")
 
 // follow indexes until something fails.
 func (x *Indexer) follow(ctx context.Context) error {
+	x.log = x.follower()
 	if err := x.begin(ctx); err != nil {
 		return err
 	}
@@ -317,21 +320,27 @@ func (x *Indexer) add(ctx context.Context, links []link.Link) error {
 }
 
 // changes indexes what the change log says.
-func (x *Indexer) changes(ctx context.Context) (more bool, err error) {
-	changes, err := x.cfg.Links.Changes(ctx, x.at.Changes, changesPage)
-	switch {
-	case errors.Is(err, link.ErrConflict):
-		return false, fmt.Errorf("%w: %w", errLost, err)
-	case err != nil:
-		return false, fmt.Errorf("read the change log: %w", err)
-	case len(changes) == 0:
-		return false, nil
+func (x *Indexer) changes(ctx context.Context) (more bool, err error) { return x.log.Step(ctx) }
+
+// follower is the index as one that follows the change log. Where changes were lost, it is filled anew.
+func (x *Indexer) follower() feed.Follower[link.Sequence, link.Change] {
+	return feed.Follower[link.Sequence, link.Change]{
+		Name: "search index", Page: changesPage,
+		Log: feed.Log[link.Sequence, link.Change]{
+			Read: x.cfg.Links.Changes, Head: x.cfg.Links.Head, At: func(c *link.Change) link.Sequence { return c.Sequence },
+		},
+		Position: func(context.Context) (link.Sequence, bool, error) { return x.at.Changes, true, nil },
+		Apply:    x.applyChanges,
+		Rebuild:  func(context.Context) error { return errLost },
 	}
+}
+
+func (x *Indexer) applyChanges(ctx context.Context, changes []link.Change, to link.Sequence) error {
 	batch := Batch{Position: x.at}
-	batch.Position.Changes = changes[len(changes)-1].Sequence
+	batch.Position.Changes = to
 	links, err := link.GetMany(ctx, x.cfg.Links, changed(changes))
 	if err != nil {
-		return false, fmt.Errorf("read what changed: %w", err)
+		return fmt.Errorf("read what changed: %w", err)
 	}
 	for i := range links {
 		switch l := &links[i]; {
@@ -344,7 +353,7 @@ func (x *Indexer) changes(ctx context.Context) (more bool, err error) {
 		}
 	}
 	x.replaced = x.replaced || len(batch.Docs)+len(batch.Gone) > 0
-	return len(changes) == changesPage, x.apply(ctx, batch)
+	return x.apply(ctx, batch)
 }
 
 // changed returns each key once: it is read as it stands now.

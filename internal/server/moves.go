@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
 )
@@ -32,36 +32,35 @@ func (s *Server) heard(changes []link.Change) {
 
 // hearChanges does what the cache does for a server without one.
 func (s *Server) hearChanges(ctx context.Context) error {
-	const atOnce = 1000
 	var unread repeatlog.Condition
 	at, begun := link.Sequence(0), false
+	follower := feed.Follower[link.Sequence, link.Change]{
+		Name: "moves", Page: 1000,
+		Log: feed.Log[link.Sequence, link.Change]{
+			Read: s.links.Changes, Head: s.links.Head, At: func(c *link.Change) link.Sequence { return c.Sequence },
+		},
+		Position: func(context.Context) (link.Sequence, bool, error) { return at, begun, nil },
+		Apply: func(_ context.Context, changes []link.Change, to link.Sequence) error {
+			at = to
+			s.heard(changes)
+			return nil
+		},
+		Rebuild: func(ctx context.Context) (err error) {
+			if at, err = s.links.Head(ctx); err == nil {
+				begun = true
+				s.heard(nil)
+			}
+			return err
+		},
+	}
 	for ; ctx.Err() == nil; wait(ctx, followEvery, nil) {
-		head, err := s.links.Head(ctx)
-		if err == nil && (!begun || head < at) {
-			at, begun = head, true
-			s.heard(nil)
-		}
-		for err == nil && at < head {
-			var changes []link.Change
-			if changes, err = s.links.Changes(ctx, at, atOnce); err == nil && len(changes) > 0 {
-				at = changes[len(changes)-1].Sequence
-				s.heard(changes)
-			} else if err == nil {
-				break
-			}
-		}
-		if errors.Is(err, link.ErrConflict) { // trimmed
-			begun, err = false, nil
-		}
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			if again, due := unread.Met(time.Now()); due {
-				s.log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err), again)
-			}
-		default:
+		if err := follower.CatchUp(ctx); err == nil {
 			if sum, due := unread.Over(time.Now()); due {
 				s.log.InfoContext(ctx, "change log can be read again", sum)
+			}
+		} else if ctx.Err() == nil {
+			if again, due := unread.Met(time.Now()); due {
+				s.log.WarnContext(ctx, "change log cannot be read", slog.Any("err", err), again)
 			}
 		}
 	}

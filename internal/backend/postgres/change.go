@@ -37,24 +37,7 @@ SELECT id, minted, created, spent FROM changed`
 UPDATE links SET spent = links.spent + bound.granted FROM bound
 WHERE links.place = bound.place AND links.domain = bound.domain AND links.code = bound.code AND bound.granted > 0
 RETURNING bound.granted`
-
-	// nowMillis is the time of an entry of the change log.
-	nowMillis = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
-	sqlAppend = `WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
-	INSERT INTO changes (seq, domain, code, version, kind, workspace, principal, at, region, keys)
-	SELECT seq, '', '', 0, $1, $2, $3, ` + nowMillis + `, $4, $5 FROM head`
-
-	sqlEvents = `SELECT seq, domain, code, version, kind, id, workspace, principal, at, region, coalesce(fields, ''), coalesce(keys, '')
-	FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
-	sqlChanges = `SELECT seq, domain, code, version FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
-	sqlHead    = `SELECT seq FROM change_head WHERE n = 1`
-	// The newest row stays, whatever is kept, so that a reader at the head finds it there.
-	sqlTrimChanges = `DELETE FROM changes WHERE seq <= (SELECT seq FROM change_head WHERE n = 1) - $1
-	AND seq < (SELECT min(seq) FROM changes) + $2`
 )
-
-// trimStep is how many changes go at once.
-const trimStep = 20_000
 
 // Replace implements link.Store.
 func (s *Links) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
@@ -160,103 +143,4 @@ func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error)
 		return 0, fmt.Errorf("spend %d clicks of %s: %w", n, k, err)
 	}
 	return granted, nil
-}
-
-// Append implements link.EventLog.
-func (s *Links) Append(ctx context.Context, e link.Event) error {
-	err := e.Appendable()
-	if err == nil {
-		err = s.writing(ctx, func(ctx context.Context, q querier) error {
-			keys, err := e.KeysText()
-			if err == nil {
-				_, err = q.Exec(ctx, sqlAppend, string(e.Kind), string(e.Workspace), e.Principal, s.config.Region, keys)
-			}
-			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("append to the change log: %w", err)
-	}
-	return nil
-}
-
-// Changes implements link.Store.
-func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	return logAfter(ctx, s, sqlChanges, after, n, func(row pgx.Row) (c link.Change, err error) {
-		return c, scanChange(row, &c)
-	}, func(c *link.Change) link.Sequence { return c.Sequence })
-}
-
-// Events implements link.EventLog.
-func (s *Links) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
-	return logAfter(ctx, s, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
-}
-
-func logAfter[T any](ctx context.Context, s *Links, statement string, after link.Sequence, n int, scan func(pgx.Row) (T, error), at func(*T) link.Sequence) ([]T, error) {
-	var all []T
-	err := s.reading(ctx, func(ctx context.Context, q querier) error {
-		all = nil
-		err := each(ctx, q, func(row pgx.Row) error {
-			one, err := scan(row)
-			all = append(all, one)
-			return err
-		}, statement, int64(after), n)
-		if err != nil || len(all) == 0 || at(&all[0]) == after+1 {
-			return err
-		}
-		// The log has no holes but the one that trimming leaves at its start.
-		return fmt.Errorf("changes up to %d were trimmed: %w", at(&all[0])-1, link.ErrConflict)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read changes after %d: %w", after, err)
-	}
-	return all, nil
-}
-
-func scanChange(row pgx.Row, c *link.Change, more ...any) error {
-	var seq, version int64
-	err := row.Scan(append([]any{&seq, (*string)(&c.Key.Domain), (*string)(&c.Key.Code), &version}, more...)...)
-	c.Sequence, c.Version = link.Sequence(seq), link.Version(version)
-	return err
-}
-
-func scanEvent(row pgx.Row) (e link.Event, err error) {
-	var kind, workspace, principal, region *string
-	var id *[16]byte
-	var at *int64
-	var fields, keys string
-	if err = scanChange(row, &e.Change, &kind, &id, &workspace, &principal, &at, &region, &fields, &keys); err != nil || kind == nil {
-		return e, err
-	}
-	e.Kind, e.Workspace, e.Principal, e.Region = link.EventKind(*kind), link.WorkspaceID(*workspace), *principal, *region
-	e.At = timeOf(*at)
-	if id != nil {
-		e.ID = *id
-	}
-	return e, e.Parse(fields, keys)
-}
-
-// Head implements link.Store.
-func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
-	var head int64
-	err := s.reading(ctx, func(ctx context.Context, q querier) error { return q.QueryRow(ctx, sqlHead).Scan(&head) })
-	if err != nil {
-		return 0, fmt.Errorf("read the head of the change log: %w", err)
-	}
-	return link.Sequence(head), nil
-}
-
-// trimChanges shortens the change log to what is kept of it.
-func (s *Links) trimChanges(ctx context.Context) error {
-	for {
-		var gone int64
-		err := s.writing(ctx, func(ctx context.Context, q querier) error {
-			tag, err := q.Exec(ctx, sqlTrimChanges, max(1, s.config.ChangeLog), trimStep)
-			gone = tag.RowsAffected()
-			return err
-		})
-		if err != nil || gone < trimStep {
-			return err
-		}
-	}
 }

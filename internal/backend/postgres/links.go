@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // LinksConfig says which database is opened, and how. The zero value of every field but
@@ -24,7 +25,8 @@ type LinksConfig struct {
 	Writers   int   // connections for writes; default 4
 	ChangeLog int64 // changes kept for readers of Changes; default 1,000,000
 
-	Region string // of this server, for the change log; "" = there is one
+	Region    string         // of this server, for the change log; "" = there is one
+	LogBounds link.LogBounds // of what is kept for followers; default link.DefaultLogBounds
 
 	// Instance names this process among those that share the database, for good: whoever
 	// opens it with the same name comes after the one of before, who must have ended.
@@ -51,6 +53,7 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.Writers = cmp.Or(c.Writers, 4)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
 	c.MaxLag = cmp.Or(c.MaxLag, 5*time.Second)
+	c.LogBounds = cmp.Or(c.LogBounds, link.DefaultLogBounds())
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -83,6 +86,8 @@ type Links struct {
 	codes   *codegen.Permutation
 
 	doubts doubts // about changes of this process
+
+	heldBack repeatlog.Condition // the log, by a follower
 
 	closing sync.Once
 }

@@ -119,6 +119,7 @@ func TestPostgres(t *testing.T) {
 		"a code of ours that is taken":                 countedTaken,
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
+		"followers of a fleet":                         feeds,
 		"a day has one key":                            dayKeys,
 		"whoever may hold clicks is known":             senders,
 		"a server that forgets is refused":             unfit,

@@ -18,7 +18,7 @@ func RequestQueries() map[string]string {
 		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "oldest past": sqlOldestPast, "newest past": sqlNewestPast, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
-		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges,
+		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges, "kept for": sqlKeptFor, "follower": sqlFollower, "move follower": sqlMoveFollower, "forget follower": sqlForgetFollower,
 		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "chosen": sqlChosen,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
@@ -139,4 +139,15 @@ func (s *Links) ReaderCaches() (caches []int64, next int64, err error) {
 		s.readers.push(c)
 	}
 	return caches, next, err
+}
+
+// Trim shortens the change log.
+func (s *Links) Trim(ctx context.Context) error {
+	return s.writer.write(ctx, 1, func(t *tx) error {
+		last, _, err := t.number(sqlLastChange)
+		if err != nil {
+			return err
+		}
+		return s.trim(t, last)
+	})
 }

@@ -179,59 +179,6 @@ func (s *Links) Expired(ctx context.Context, after link.Cursor, before time.Time
 	return keys, at.cursor(), nil
 }
 
-// Changes implements link.Store.
-func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	return logAfter(ctx, s, sqlChanges, after, n, scanChange, func(c *link.Change) link.Sequence { return c.Sequence })
-}
-
-// Events implements link.EventLog.
-func (s *Links) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
-	return logAfter(ctx, s, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
-}
-
-func logAfter[T any](ctx context.Context, s *Links, statement string, after link.Sequence, n int, scan func(*scanner) (T, error), at func(*T) link.Sequence) ([]T, error) {
-	var all []T
-	err := s.read(ctx, func(t *tx) error {
-		err := t.each(statement, func(row []driver.Value) error {
-			sc := scanner{row: row}
-			one, err := scan(&sc)
-			all = append(all, one)
-			return errors.Join(err, sc.damage())
-		}, int64(after), int64(n))
-		if err != nil || len(all) == 0 || at(&all[0]) == after+1 {
-			return err
-		}
-		// The log has no holes but the one that trimming leaves at its start.
-		return fmt.Errorf("changes up to %d were trimmed: %w", at(&all[0])-1, link.ErrConflict)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read changes after %d: %w", after, err)
-	}
-	return all, nil
-}
-
-func scanChange(sc *scanner) (link.Change, error) {
-	return link.Change{
-		Sequence: link.Sequence(sc.int()),
-		Key:      link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())},
-		Version:  link.Version(sc.int()),
-	}, nil
-}
-
-func scanEvent(sc *scanner) (e link.Event, err error) {
-	e.Change, _ = scanChange(sc)
-	kind, known := sc.maybe()
-	if !known {
-		return e, nil
-	}
-	e.Kind = link.EventKind(kind)
-	copy(e.ID[:], next[[]byte](sc))
-	e.Workspace, e.Principal, e.At, e.Region = link.WorkspaceID(sc.text()), sc.text(), sc.time(), sc.text()
-	fields, _ := sc.maybe()
-	keys, _ := sc.maybe()
-	return e, e.Parse(fields, keys)
-}
-
 // Head implements link.Store.
 func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
 	var head int64

@@ -15,6 +15,7 @@ import (
 	"curt/internal/backend/coldsql"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 	"curt/internal/statefile"
 	"curt/internal/telemetry"
 )
@@ -28,13 +29,14 @@ type LinksConfig struct {
 	// cut and exists only as the control of the test that proves FULL does not.
 	Synchronous string
 
-	WriterCacheKiB int    // page cache of the writing connection; default 2 MiB
-	ReaderCacheKiB int    // page cache of each second reading connection, of the others a quarter; default 1 MiB
-	Readers        int    // connections that read single links; default 4
-	ListReaders    int    // connections for all else that is read, such as lists; default 2
-	ChangeLog      int64  // changes kept for readers of Changes; default 1,000,000
-	Region         string // of this server, for the change log; "" = there is one
-	CheckpointMiB  int64  // size of the WAL that Run brings into the file; default 64
+	WriterCacheKiB int            // page cache of the writing connection; default 2 MiB
+	ReaderCacheKiB int            // page cache of each second reading connection, of the others a quarter; default 1 MiB
+	Readers        int            // connections that read single links; default 4
+	ListReaders    int            // connections for all else that is read, such as lists; default 2
+	ChangeLog      int64          // changes kept for readers of Changes; default 1,000,000
+	Region         string         // of this server, for the change log; "" = there is one
+	LogBounds      link.LogBounds // of what is kept for followers; default link.DefaultLogBounds
+	CheckpointMiB  int64          // size of the WAL that Run brings into the file; default 64
 
 	// Stored is called with the id of each new link once it is durable, also when its
 	// creator has gone home. It must not block. Nil = nobody listens.
@@ -60,6 +62,7 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.Readers = cmp.Or(c.Readers, 4)
 	c.ListReaders = cmp.Or(c.ListReaders, 2)
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
+	c.LogBounds = cmp.Or(c.LogBounds, link.DefaultLogBounds())
 	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
 	if c.Rest == nil {
 		c.Rest = func() {}
@@ -107,6 +110,7 @@ type Links struct {
 	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
 	lastAlias  int64                      // row of the newest alias, 0 = not known; owned by the writer's transactions
 	created    []link.ID                  // owned by the writer's transactions
+	heldBack   repeatlog.Condition        // the log, by a follower
 }
 
 // The contracts that Links keeps.

@@ -5,13 +5,9 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math"
-	"time"
 
 	"curt/internal/link"
 )
-
-// trimEvery spreads the trimming of the change log: that many rows go at once.
-const trimEvery = 256
 
 // Create implements link.Store.
 func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
@@ -159,47 +155,6 @@ func (s *Links) workspace(t *tx, name link.WorkspaceID) (int64, error) {
 	}
 	s.workspaces[name] = n
 	return n, nil
-}
-
-// logWrite appends a write of a link to the change log.
-func (s *Links) logWrite(t *tx, l *link.Link, kind link.EventKind, edit *link.Edit) error {
-	if l.Status == link.Deleted {
-		kind, edit = link.WasDeleted, &link.Edit{Principal: edit.Principal}
-	}
-	return s.log(t, &link.Event{
-		Change: link.Change{Key: l.Key, Version: l.Version},
-		Kind:   kind, ID: l.ID, Workspace: l.Workspace, Principal: edit.Principal, Fields: edit.Fields,
-	})
-}
-
-// log appends to the change log and keeps its length.
-func (s *Links) log(t *tx, e *link.Event) error {
-	fields, err := e.FieldsText()
-	if err != nil {
-		return err
-	}
-	keys, err := e.KeysText()
-	if err != nil {
-		return err
-	}
-	seq, err := t.insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
-		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, fields, keys)
-	if err == nil && seq%trimEvery == 0 {
-		_, err = t.exec(sqlTrimChanges, seq-s.config.ChangeLog)
-	}
-	return err
-}
-
-// Append implements link.EventLog.
-func (s *Links) Append(ctx context.Context, e link.Event) error {
-	err := e.Appendable()
-	if err == nil {
-		err = s.writer.write(ctx, 1, func(t *tx) error { return s.log(t, &e) })
-	}
-	if err != nil {
-		return fmt.Errorf("append to the change log: %w", err)
-	}
-	return nil
 }
 
 // Replace implements link.Store.

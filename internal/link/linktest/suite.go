@@ -105,6 +105,10 @@ func sample(n int, code link.Code) link.Link {
 	}
 }
 
+// Chosen returns a link with a chosen code, which is in the change log from its creation on. Links
+// of other n have other ids.
+func Chosen(n int, code link.Code) link.Link { return sample(n, code) }
+
 func mustCreate(t testing.TB, s link.Store, l link.Link) link.Link {
 	t.Helper()
 	stored, err := s.Create(t.Context(), l)

@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/feed"
+	"curt/internal/link"
+)
+
+var _ feed.Positions[link.Sequence] = (*Links)(nil)
+
+const (
+	// nowMillis is the time of an entry of the change log.
+	nowMillis = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+	sqlAppend = `WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
+	INSERT INTO changes (seq, domain, code, version, kind, workspace, principal, at, region, keys)
+	SELECT seq, '', '', 0, $1, $2, $3, ` + nowMillis + `, $4, $5 FROM head`
+
+	sqlEvents = `SELECT seq, domain, code, version, kind, id, workspace, principal, at, region, coalesce(fields, ''), coalesce(keys, '')
+	FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
+	sqlChanges = `SELECT seq, domain, code, version FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
+	sqlHead    = `SELECT seq FROM change_head WHERE n = 1`
+
+	// What of the log may go, and who keeps more of it than the newest $1 entries: all that every
+	// follower has read, that lies beyond so many bytes, or that is too old. The newest row stays,
+	// whatever is kept, so that a reader at the head finds it there.
+	sqlTrimmable = `WITH log AS (
+	SELECT (SELECT seq FROM change_head WHERE n = 1) AS head, (SELECT min(seq) FROM changes) AS first
+), slowest AS (
+	SELECT name, seq FROM log_followers ORDER BY seq LIMIT 1
+), size AS (
+	SELECT coalesce(avg(60 + length(domain) + length(code) + coalesce(length(fields), 0) + coalesce(length(keys), 0)), 100)::bigint AS bytes
+	FROM (SELECT * FROM changes ORDER BY seq DESC LIMIT 1000) AS newest
+)
+SELECT first, head - $1::bigint, coalesce((
+		SELECT c.seq - 1 FROM changes AS c, size WHERE c.seq > greatest(slowest.seq, head - $2::bigint / size.bytes) AND c.at >= $3 ORDER BY c.seq LIMIT 1
+	), head), coalesce(slowest.name, ''), coalesce(slowest.seq, head)
+FROM log LEFT JOIN slowest ON true WHERE first IS NOT NULL`
+	sqlTrimChanges = `DELETE FROM changes WHERE seq <= $1`
+
+	sqlFollower       = `SELECT seq FROM log_followers WHERE name = $1`
+	sqlForgetFollower = `DELETE FROM log_followers WHERE name = $1`
+	sqlMoveFollower   = `INSERT INTO log_followers AS old (name, fence, seq) VALUES ($1, $2, $3)
+	ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, seq = excluded.seq WHERE old.fence <= excluded.fence`
+)
+
+// trimStep is how many changes go at once.
+const trimStep = 20_000
+
+// FollowerPosition implements feed.Positions.
+func (s *Links) FollowerPosition(ctx context.Context, name string) (link.Sequence, bool, error) {
+	var at int64
+	begun := false
+	err := s.writing(ctx, func(ctx context.Context, q querier) (err error) { // never of a moment ago
+		begun, err = one(ctx, q, func(row pgx.Row) error { return row.Scan(&at) }, sqlFollower, name)
+		return err
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("position of %s in the change log: %w", name, err)
+	}
+	return link.Sequence(at), begun, nil
+}
+
+// MoveFollower implements feed.Positions.
+func (s *Links) MoveFollower(ctx context.Context, name string, fence uint64, to link.Sequence) error {
+	err := s.writing(ctx, func(ctx context.Context, q querier) error {
+		tag, err := q.Exec(ctx, sqlMoveFollower, name, int64(fence), int64(to))
+		if err == nil && tag.RowsAffected() == 0 {
+			err = link.ErrConflict
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move %s to %d under %d: %w", name, to, fence, err)
+	}
+	return nil
+}
+
+// ForgetFollower implements feed.Positions.
+func (s *Links) ForgetFollower(ctx context.Context, name string) error {
+	err := s.writing(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.Exec(ctx, sqlForgetFollower, name)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", name, err)
+	}
+	return nil
+}
+
+// trimChanges lets go of old entries: not of those that a follower of the fleet has not read, up to
+// the bounds.
+func (s *Links) trimChanges(ctx context.Context) error {
+	for {
+		var first, keep, read, at int64
+		var slowest string
+		var more bool
+		err := s.writing(ctx, func(ctx context.Context, q querier) error {
+			more = false
+			tooOld := time.Now().Add(-s.config.LogBounds.Age).UnixMilli()
+			found, err := one(ctx, q, func(row pgx.Row) error { return row.Scan(&first, &keep, &read, &slowest, &at) },
+				sqlTrimmable, max(1, s.config.ChangeLog), s.config.LogBounds.Bytes, tooOld)
+			if err != nil || !found {
+				return err
+			}
+			upTo := min(keep, read)
+			more = first+trimStep < upTo
+			_, err = q.Exec(ctx, sqlTrimChanges, min(upTo, first+trimStep))
+			return err
+		})
+		if read < keep && err == nil {
+			if again, due := s.heldBack.Met(time.Now()); due {
+				s.config.Log.WarnContext(ctx, "the change log is kept for one that is behind", slog.String("follower", slowest), slog.Int64("position", at), again)
+			}
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// Append implements link.EventLog.
+func (s *Links) Append(ctx context.Context, e link.Event) error {
+	err := e.Appendable()
+	if err == nil {
+		err = s.writing(ctx, func(ctx context.Context, q querier) error {
+			keys, err := e.KeysText()
+			if err == nil {
+				_, err = q.Exec(ctx, sqlAppend, string(e.Kind), string(e.Workspace), e.Principal, s.config.Region, keys)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("append to the change log: %w", err)
+	}
+	return nil
+}
+
+// Changes implements link.Store.
+func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+	return logAfter(ctx, s, sqlChanges, after, n, func(row pgx.Row) (c link.Change, err error) {
+		return c, scanChange(row, &c)
+	}, func(c *link.Change) link.Sequence { return c.Sequence })
+}
+
+// Events implements link.EventLog.
+func (s *Links) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
+	return logAfter(ctx, s, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
+}
+
+func logAfter[T any](ctx context.Context, s *Links, statement string, after link.Sequence, n int, scan func(pgx.Row) (T, error), at func(*T) link.Sequence) ([]T, error) {
+	var all []T
+	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+		all = nil
+		err := each(ctx, q, func(row pgx.Row) error {
+			one, err := scan(row)
+			all = append(all, one)
+			return err
+		}, statement, int64(after), n)
+		if err != nil || len(all) == 0 || at(&all[0]) == after+1 {
+			return err
+		}
+		// The log has no holes but the one that trimming leaves at its start.
+		return fmt.Errorf("changes up to %d were trimmed: %w", at(&all[0])-1, link.ErrConflict)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read changes after %d: %w", after, err)
+	}
+	return all, nil
+}
+
+func scanChange(row pgx.Row, c *link.Change, more ...any) error {
+	var seq, version int64
+	err := row.Scan(append([]any{&seq, (*string)(&c.Key.Domain), (*string)(&c.Key.Code), &version}, more...)...)
+	c.Sequence, c.Version = link.Sequence(seq), link.Version(version)
+	return err
+}
+
+func scanEvent(row pgx.Row) (e link.Event, err error) {
+	var kind, workspace, principal, region *string
+	var id *[16]byte
+	var at *int64
+	var fields, keys string
+	if err = scanChange(row, &e.Change, &kind, &id, &workspace, &principal, &at, &region, &fields, &keys); err != nil || kind == nil {
+		return e, err
+	}
+	e.Kind, e.Workspace, e.Principal, e.Region = link.EventKind(*kind), link.WorkspaceID(*workspace), *principal, *region
+	e.At = timeOf(*at)
+	if id != nil {
+		e.ID = *id
+	}
+	return e, e.Parse(fields, keys)
+}
+
+// Head implements link.Store.
+func (s *Links) Head(ctx context.Context) (link.Sequence, error) {
+	var head int64
+	err := s.reading(ctx, func(ctx context.Context, q querier) error { return q.QueryRow(ctx, sqlHead).Scan(&head) })
+	if err != nil {
+		return 0, fmt.Errorf("read the head of the change log: %w", err)
+	}
+	return link.Sequence(head), nil
+}

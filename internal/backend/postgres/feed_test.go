@@ -1,0 +1,54 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/backend/postgres"
+	"curt/internal/feed/feedtest"
+	"curt/internal/link"
+)
+
+func feeds(t *testing.T, d *databases) {
+	open := func(t testing.TB, config postgres.LinksConfig) feedtest.Store {
+		s, err := postgres.OpenLinks(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		d.urls.Store(s, config.URL)
+		return s
+	}
+	feedtest.Run(t, feedtest.Harness{
+		Open: func(t testing.TB, changes int64, bounds link.LogBounds) feedtest.Store {
+			return open(t, postgres.LinksConfig{URL: d.front.URL(d.server.Copy(t, template)), ChangeLog: changes, LogBounds: bounds})
+		},
+		Again: func(t testing.TB, s feedtest.Store) feedtest.Store {
+			url, _ := d.urls.Load(s)
+			return open(t, postgres.LinksConfig{URL: url.(string)})
+		},
+		Trim: func(t testing.TB, s feedtest.Store) {
+			if err := s.(*postgres.Links).Trim(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Late: func(t testing.TB, s feedtest.Store) (commit func()) {
+			url, _ := d.urls.Load(s)
+			c, err := pgx.Connect(t.Context(), url.(string))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close(t.Context()) })
+			exec := func(statement string) {
+				if _, err := c.Exec(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			exec(`BEGIN`)
+			exec(`WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
+				INSERT INTO changes (seq, domain, code, version) SELECT seq, '', 'late', 1 FROM head`)
+			return func() { exec(`COMMIT`) }
+		},
+	})
+}

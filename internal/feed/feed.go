@@ -1,0 +1,115 @@
+// Package feed lets followers hear of each entry of a log, in order and at least once, whatever
+// happens between the entry and its effect.
+//
+// A [Log] is read by position. A [Follower] keeps its position where it keeps what it made of the
+// entries, so that both move together, and begins anew when entries that it did not read are no
+// longer there. [Follower.Step] is all that there is to a follower of one server: its owner calls
+// it when it has time. [Fleet] has one server of a fleet do it, and moves the position under the
+// fence of its lease. Read this file for the contract; feedtest proves logs.
+//
+// The package imports joblease, link, repeatlog and the standard library.
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"curt/internal/link"
+)
+
+// Log is an append-only log, of which the oldest entries may be trimmed. P is the position behind
+// an entry; the zero position is before the first. It is a struct of functions because stores
+// offer more than one log.
+type Log[P cmp.Ordered, E any] struct {
+	// Read returns up to n entries behind a position, in order. An entry is visible only when all
+	// before it are. link.ErrConflict: entries behind the position were trimmed.
+	Read func(ctx context.Context, after P, n int) ([]E, error)
+	// Head returns the position behind the newest visible entry. Nil: the log is never trimmed, and
+	// no restore or failover shortens it.
+	Head func(ctx context.Context) (P, error)
+	// At returns the position behind an entry.
+	At func(e *E) P
+	// Short says that Read may return fewer than n entries before the end: only none is the end.
+	Short bool
+}
+
+// Follower makes something of each entry of a log. Its methods are for one goroutine.
+type Follower[P cmp.Ordered, E any] struct {
+	Name string // for errors
+	Log  Log[P, E]
+	Page int // most entries of one Apply
+
+	// Position returns how far the log was applied. begun = false: Rebuild comes first.
+	Position func(ctx context.Context) (at P, begun bool, err error)
+	// Apply takes entries and the position behind the last of them, all or nothing. A follower that
+	// was killed between the effect and the position gets the same entries again.
+	Apply func(ctx context.Context, page []E, to P) error
+	// Rebuild is called where nothing was read yet, or entries that were not read are gone: it takes
+	// the head of the log as its position first, and then what holds from whatever the entries were
+	// about. Until it has returned nil, Step calls nothing else. Nil: of a log that keeps everything.
+	Rebuild func(ctx context.Context) error
+
+	lost bool
+}
+
+// Step applies one page. more = false: the end of the log was reached. After an error it may be
+// called again, and goes on where Position says.
+func (f *Follower[P, E]) Step(ctx context.Context) (more bool, err error) {
+	at, begun, err := f.Position(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%s: position: %w", f.Name, err)
+	}
+	if f.lost || !begun {
+		return f.rebuild(ctx)
+	}
+	page, err := f.Log.Read(ctx, at, f.Page)
+	if err == nil && len(page) == 0 {
+		err = f.behind(ctx, at)
+	}
+	switch {
+	case errors.Is(err, link.ErrConflict) && f.Rebuild != nil:
+		f.lost = true
+		return f.rebuild(ctx)
+	case err != nil:
+		return false, fmt.Errorf("%s: read the log after %v: %w", f.Name, at, err)
+	case len(page) == 0:
+		return false, nil
+	}
+	if err := f.Apply(ctx, page, f.Log.At(&page[len(page)-1])); err != nil {
+		return false, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return f.Log.Short || len(page) == f.Page, nil
+}
+
+// CatchUp calls Step until the end of the log is reached.
+func (f *Follower[P, E]) CatchUp(ctx context.Context) error {
+	for {
+		if more, err := f.Step(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (f *Follower[P, E]) rebuild(ctx context.Context) (more bool, err error) {
+	if err := f.Rebuild(ctx); err != nil {
+		return false, fmt.Errorf("%s: begin anew: %w", f.Name, err)
+	}
+	f.lost = false
+	return true, nil
+}
+
+// behind returns link.ErrConflict where the log ends before a position that was read from it: a
+// standby that lacked its end has become the primary, or an older copy was restored, and positions
+// are given out again with another meaning.
+func (f *Follower[P, E]) behind(ctx context.Context, at P) error {
+	if f.Log.Head == nil {
+		return nil
+	}
+	head, err := f.Log.Head(ctx)
+	if err == nil && head < at {
+		err = fmt.Errorf("it ends at %v and was read to %v: %w", head, at, link.ErrConflict)
+	}
+	return err
+}
