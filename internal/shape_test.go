@@ -19,8 +19,9 @@ const mostStoreMethods = 16
 // mostCode is how many lines of Go the product may have: those of cmd and internal without blanks,
 // comments, tests and what only tests import. Whoever needs more says here for what: 66,200 are those
 // of one table of fields and one way to a link, 300 job leases, 200 what happened to
-// links, 350 followers of a fleet.
-const mostCode = 67_000
+// links, 350 followers of a fleet, 280
+// creates as a log.
+const mostCode = 67_300
 
 func TestTheProductStaysSmall(t *testing.T) {
 	code := 0

@@ -31,6 +31,24 @@ type EventLog interface {
 	Append(ctx context.Context, e Event) error
 }
 
+// CreateLog is a Store that tells which links with Counted codes became visible: their creates are
+// not in the change log, where they would wait for each other.
+type CreateLog interface {
+	// Creates returns up to n such links, as they stand now, that became visible after a position, and
+	// the position behind them; what was created in one transaction may come in any order. A link is
+	// passed over where it is damaged, and comes again where its transaction is of the position itself.
+	// A create that commits late comes when it is visible, whatever its id. An empty page with another
+	// position is not the end. ErrConflict: the position is of another database, or what followed it
+	// was trimmed; List has all links.
+	Creates(ctx context.Context, after Position, n int) ([]Link, Position, error)
+
+	// CreatesHead returns a position that every create which is not visible yet lies behind.
+	CreatesHead(ctx context.Context) (Position, error)
+}
+
+// Position is where a reader of a log stands. Its bytes are the store's own.
+type Position string
+
 // MaxEventKeys is how many links one appended entry may name.
 const MaxEventKeys = 1000
 

@@ -58,7 +58,7 @@ func TestServerThatEndsEarlyIsAnErrorWithItsLog(t *testing.T) {
 	if _, err := script(t, "echo 'cannot open data' >&2; exit 1", -1); err == nil || !strings.Contains(err.Error(), "cannot open data") {
 		t.Errorf("error %v", err)
 	}
-	s, err := script(t, announce, -1)
+	s, err := script(t, announce+"exec sleep 60", -1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -33,22 +34,37 @@ func feeds(t *testing.T, d *databases) {
 				t.Fatal(err)
 			}
 		},
+		Foreign: "1/1/1//a",
+		LateCreate: func(t testing.TB, s feedtest.Store) (commit func()) {
+			url, _ := d.urls.Load(s)
+			return uncommitted(t, url.(string), `CREATE TEMP TABLE late AS SELECT * FROM links LIMIT 1`,
+				`UPDATE late SET code = 'late001', place = place + 1, id = '00000000-0000-7000-8000-000000000001', made = pg_current_xact_id()`,
+				`INSERT INTO links SELECT * FROM late`)
+		},
 		Late: func(t testing.TB, s feedtest.Store) (commit func()) {
 			url, _ := d.urls.Load(s)
-			c, err := pgx.Connect(t.Context(), url.(string))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Close(t.Context()) })
-			exec := func(statement string) {
-				if _, err := c.Exec(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
-			}
-			exec(`BEGIN`)
-			exec(`WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
+			return uncommitted(t, url.(string), `WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
 				INSERT INTO changes (seq, domain, code, version) SELECT seq, '', 'late', 1 FROM head`)
-			return func() { exec(`COMMIT`) }
 		},
 	})
+}
+
+// uncommitted runs statements in a transaction, and returns what commits it.
+func uncommitted(t testing.TB, url string, statements ...string) (commit func()) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	for _, statement := range append([]string{`BEGIN`}, statements...) {
+		if _, err := c.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if _, err := c.Exec(t.Context(), `COMMIT`); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

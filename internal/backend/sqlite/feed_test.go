@@ -29,6 +29,7 @@ func TestFeed(t *testing.T) {
 			config, _ := configs.Load(s)
 			return open(t, config.(sqlite.LinksConfig))
 		},
+		Foreign: "999/0",
 		Trim: func(t testing.TB, s feedtest.Store) {
 			if err := s.(*sqlite.Links).Trim(t.Context()); err != nil {
 				t.Fatal(err)

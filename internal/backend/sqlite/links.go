@@ -110,6 +110,7 @@ type Links struct {
 	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
 	lastAlias  int64                      // row of the newest alias, 0 = not known; owned by the writer's transactions
 	created    []link.ID                  // owned by the writer's transactions
+	counted    []int64                    // rows created with counted codes; owned by the writer's transactions
 	heldBack   repeatlog.Condition        // the log, by a follower
 }
 
@@ -169,7 +170,7 @@ func (s *Links) start(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(w, s.forget, s.tell, s.config.Tracer)
-	s.writer.revive, s.writer.says = s.revive, s.failed
+	s.writer.revive, s.writer.says, s.writer.last = s.revive, s.failed, s.logCreates
 	if s.check, err = newConn(ctx, s.handles.read); err != nil {
 		return err
 	}
@@ -190,6 +191,9 @@ func (s *Links) start(ctx context.Context) error {
 		return err
 	}
 	s.codes = codegen.NewPermutation(s.codeKey)
+	if err := s.adoptCreates(ctx); err != nil {
+		return err
+	}
 	return s.skipStaleLeases(ctx)
 }
 
@@ -197,7 +201,7 @@ func (s *Links) start(ctx context.Context) error {
 func (s *Links) forget() {
 	clear(s.workspaces)
 	s.lastAlias = 0
-	s.created = s.created[:0]
+	s.created, s.counted = s.created[:0], s.counted[:0]
 }
 
 // tell tells of the links that a transaction has stored.

@@ -64,6 +64,14 @@ const (
 	sqlDiscardLink = `UPDATE links SET (` + storedColumns + `) = (` + storedMarks + `) WHERE n = ?`
 	sqlUpdateSpent = `UPDATE links SET spent = ?, whole = ? WHERE n = ?`
 
+	sqlInsertCreates = `INSERT INTO creates (rows) VALUES (?)`
+	sqlTrimCreates   = `DELETE FROM creates WHERE seq <= ?`
+	sqlLastCreates   = `SELECT coalesce(max(seq), 0) FROM creates`
+	sqlCreates       = `SELECT seq, rows FROM creates WHERE seq > ? ORDER BY seq LIMIT ?`
+	sqlCreatesLeased = `SELECT next FROM creates_leased WHERE counter = ?`
+	sqlLeaseCreates  = `INSERT INTO creates_leased (counter, next) VALUES (?, ?) ON CONFLICT (counter) DO UPDATE SET next = excluded.next`
+	sqlRowsBetween   = `SELECT n FROM links WHERE n >= ? AND n < ? AND minted = 1`
+
 	sqlInsertChange = `INSERT INTO changes (domain, code, version, kind, id, workspace, principal, at, region, fields, keys)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''))`
 	// What the newest entries take, about.

@@ -37,6 +37,9 @@ func (s *Links) create(t *tx, l link.Link) (link.Link, error) {
 	if n, ok := s.place(l.Key.Code); ok && l.CodeKind != link.Chosen {
 		if changed, err := insert(t, n, workspace, &l); err != nil || changed == 1 {
 			s.note(l.ID)
+			if changed == 1 {
+				s.counted = append(s.counted, n)
+			}
 			return l, err
 		}
 	}
@@ -58,6 +61,7 @@ func (s *Links) createAlias(t *tx, workspace int64, l link.Link) (stored link.Li
 	}
 	s.note(l.ID)
 	if l.CodeKind != link.Chosen {
+		s.counted = append(s.counted, s.lastAlias)
 		return l, false, nil
 	}
 	return l, false, s.logWrite(t, &l, link.WasCreated, &link.Edit{Principal: l.CreatedBy})
@@ -295,7 +299,9 @@ func (s *Links) Lease(ctx context.Context, counter string, n uint64) (uint64, er
 			return fmt.Errorf("%d ids from %d: %w", n, next, link.ErrInvalid)
 		}
 		first = uint64(next)
-		_, err = t.exec(sqlLease, counter, next+int64(n))
+		if _, err = t.exec(sqlLease, counter, next+int64(n)); err == nil {
+			_, err = t.exec(sqlLeaseCreates, counter, next+int64(n))
+		}
 		return err
 	})
 	if err != nil {

@@ -32,9 +32,10 @@ const (
 // whose context ends can leave at once; close waits for it.
 type writer struct {
 	conn      *conn
-	committed chan struct{} // capacity 1: told after commits; the checkpointer listens
-	forget    func()        // called after a rollback: what was read meanwhile never was
-	stored    func()        // called after a commit
+	committed chan struct{}   // capacity 1: told after commits; the checkpointer listens
+	forget    func()          // called after a rollback: what was read meanwhile never was
+	stored    func()          // called after a commit
+	last      func(*tx) error // called before a commit; nil = nothing; set once
 	tracer    *telemetry.Tracer
 
 	mu      sync.Mutex
@@ -266,6 +267,10 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 			}
 			return w.stopIf(damaged(op.err) && !lacks, op.err, w.says(op.err))
 		}
+		if err := w.finish(t); err != nil {
+			w.rollback(t)
+			return w.stopIf(damaged(err), err, w.says(err))
+		}
 		if _, err := t.exec(sqlCommit); err != nil {
 			w.rollback(t)
 			if !uncertain(err) {
@@ -279,6 +284,14 @@ func (w *writer) transact(ops []*writeOp) (failed *writeOp, err error) {
 		return nil
 	})
 	return failed, err
+}
+
+// finish does what belongs to a transaction as a whole.
+func (w *writer) finish(t *tx) error {
+	if w.last == nil {
+		return nil
+	}
+	return w.last(t)
 }
 
 // span begins the span of a transaction, for all whose writes are in it.

@@ -21,6 +21,8 @@ import (
 type Store interface {
 	link.Store
 	link.EventLog
+	link.CreateLog
+	link.Batcher
 	feed.Positions[link.Sequence]
 }
 
@@ -37,6 +39,10 @@ type Harness struct {
 	// Late begins a write that appends and is not committed, and returns what commits it; nil = a
 	// store with one writer.
 	Late func(t testing.TB, s Store) (commit func())
+	// LateCreate does so with a create of a counted code, of which there is one already.
+	LateCreate func(t testing.TB, s Store) (commit func())
+	// Foreign is a position of creates in another database.
+	Foreign link.Position
 }
 
 // Run proves a store.
@@ -47,6 +53,8 @@ func Run(t *testing.T, h Harness) {
 	t.Run("two holders", func(t *testing.T) { holders(t, h) })
 	t.Run("trimming", func(t *testing.T) { trimming(t, h) })
 	t.Run("bounds", func(t *testing.T) { bounds(t, h) })
+	t.Run("creates", func(t *testing.T) { creates(t, h) })
+	t.Run("a create that commits late", func(t *testing.T) { lateCreate(t, h) })
 }
 
 func handles(t testing.TB, h Harness, changes int64, b link.LogBounds) [2]Store {
