@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"curt/internal/telemetry/telemetrytest"
+	"curt/internal/testkit"
 )
 
 func TestPrintedConfigurationStartsTheSame(t *testing.T) {
@@ -96,8 +97,7 @@ func TestCheckTellsAWrongSettingOnce(t *testing.T) {
 func TestCheckTriesTheBaseURLAndTheReceiverOfTraces(t *testing.T) {
 	address, folder := serving(t)
 	host := strings.TrimPrefix(address, "http://")
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := "http://127.0.0.1:" + testkit.FreePort(t)
 	stranger := httptest.NewServer(http.NotFoundHandler())
 	defer stranger.Close()
 	receiver := telemetrytest.NewReceiver(t)
@@ -109,9 +109,9 @@ func TestCheckTriesTheBaseURLAndTheReceiverOfTraces(t *testing.T) {
 		"both answer":                     {address, receiver.URL, 0, "ok    OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces takes them\nok    " + address + " is answered by a curt\n"},
 		"a name that is nobody's":         {"https://curt.invalid", "", 78, "wrong CURT_BASE_URL=https://curt.invalid: "},
 		"another server":                  {stranger.URL, "", 0, "warn  " + stranger.URL + "/healthz is answered 404, and not by a curt: "},
-		"no server":                       {closed.URL, "", 0, "warn  Get "},
+		"no server":                       {closed, "", 0, "warn  Get "},
 		"a receiver that takes none":      {address, stranger.URL, 78, "wrong OTEL_EXPORTER_OTLP_ENDPOINT=***: refused: 404 Not Found (body: 404 page not found)\n"},
-		"a receiver that does not answer": {address, closed.URL, 0, "warn  OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces does not answer: "},
+		"a receiver that does not answer": {address, closed, 0, "warn  OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces does not answer: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.traces)

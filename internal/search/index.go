@@ -35,9 +35,6 @@ type Index interface {
 	// nothing. A document whose id is known replaces the one before.
 	Apply(ctx context.Context, b Batch) error
 
-	// Missing returns those of the ids that the index does not hold, in order.
-	Missing(ctx context.Context, ids []link.ID) ([]link.ID, error)
-
 	// Find returns documents that match, in the order of their ids. It reads a
 	// bounded amount: a page may be short, even empty, before the end, and only
 	// Hits.More = false is the end. A walk that goes on from Hits.Next sees every
@@ -58,11 +55,12 @@ type Index interface {
 
 // Position says what an index knows of a link store.
 type Position struct {
-	// After: every link up to this id was read. Links that were stored late, with
-	// an id of before, come by other ways; see Indexer.
+	// After: the walk through the store has read every link up to this id.
 	After link.ID
 	// Changes: the change log was read up to here.
 	Changes link.Sequence
+	// Creates: those of counted codes were read up to here; "" = by a release that did not.
+	Creates link.Position
 	// Filled: the whole store was read once, so that answers are complete.
 	Filled bool
 }

@@ -1,12 +1,13 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,33 +17,20 @@ import (
 )
 
 const (
-	// settle is how old a link is before the walk reads it: creates that run side by
-	// side are stored by then, in whatever order, so that few come late.
-	settle = time.Second
-
-	// overlap is how far a start goes back: what came late and was not indexed when
-	// the process was killed is found there. A request that is still being stored
-	// after so long has been given up by everybody.
+	// overlap is how far the first start goes back of a release that reads creates, over an index of
+	// one that read links by id.
 	overlap = 10 * time.Minute
 
-	// Where others store links too, lookBack is how much of what the walk has passed is read
-	// again every lookBackEvery: for clocks that differ by less, and commits that are late.
-	lookBack      = 15 * time.Second
-	lookBackEvery = 5 * time.Second
-
-	walkPage    = 256  // links in one read of the store: about 6 ms of one reader
-	changesPage = 256  // changes in one batch; each is one more read
-	batchDocs   = 4096 // documents in one batch while there is much to do
+	walkPage    = 256          // links in one read of the store: about 6 ms of one reader
+	changesPage = link.MaxPage // changes in one batch; each is one more read
+	batchDocs   = 4096         // documents in one batch while there is much to do
 )
 
-// IndexerConfig is what NewIndexer needs. Links and Index are required.
+// IndexerConfig is what NewIndexer needs. Links, Creates and Index are required.
 type IndexerConfig struct {
-	Links link.Store
-	Index Index
-
-	// Shared says that other processes store links too. They tell nobody, and their ids
-	// are by their clocks: the walk reads its last seconds again and again then.
-	Shared bool
+	Links   link.Store
+	Creates link.CreateLog // of Links
+	Index   Index
 
 	// Redirects returns how many visitors were answered so far: while they are many,
 	// the indexer waits. Nil = nobody counts.
@@ -54,20 +42,14 @@ type IndexerConfig struct {
 	Log *slog.Logger // nil = none
 }
 
-// Indexer keeps an Index up to date with a link store, behind it. It finds what is
-// new in three ways, none of which a create waits for:
+// Indexer keeps an Index up to date with a link store, behind it. It walks through the store once,
+// and follows what became visible since it began: creates of counted codes, and the change log for
+// all else. No create waits for it.
 //
-//   - a walk through the store by id, which is by age, up to a second ago;
-//   - what is stored with an id that the walk has passed, which Stored tells, or, of
-//     what other processes store, a second walk through the last seconds;
-//   - the change log, for changed and deleted links.
-//
-// Each batch moves the position with it, so a kill at any moment loses at most what
-// Stored told last; the next start walks once more through the last minutes.
+// Each batch moves the position with it, so that a kill at any moment loses nothing.
 type Indexer struct {
 	cfg  IndexerConfig
 	pace pace
-	late lateIDs
 
 	indexed  atomic.Uint64
 	complete atomic.Bool
@@ -79,8 +61,6 @@ type Indexer struct {
 	log      feed.Follower[link.Sequence, link.Change]
 	cursor   link.Cursor // where the walk goes on within since; "" = at its beginning
 	since    link.ID
-	again    []idSpan  // to be walked once more
-	back     time.Time // when the walk's last seconds were read again
 	purge    time.Time
 	replaced bool // something waits for a purge
 	told     time.Time
@@ -110,12 +90,9 @@ func (x *Indexer) Stats() IndexerStats {
 	return IndexerStats{Indexed: x.indexed.Load(), Complete: x.complete.Load()}
 }
 
-// Stored tells that a link with this id is durable now. It never blocks; many
-// goroutines may call it.
-func (x *Indexer) Stored(id link.ID) {
-	x.pace.creates.Add(1)
-	x.late.stored(id)
-}
+// Stored tells that a link is durable now: while there are many, the indexer waits. It never blocks;
+// many goroutines may call it.
+func (x *Indexer) Stored(link.ID) { x.pace.creates.Add(1) }
 
 // Run indexes until ctx ends, then returns nil. What fails is logged and tried again;
 // an index that is damaged is filled anew.
@@ -147,7 +124,7 @@ func (x *Indexer) recover(ctx context.Context, err error) {
 	}
 }
 
-// errLost: the change log was trimmed behind the position, so nobody knows what changed.
+// errLost: a log was trimmed behind the position, so nobody knows what changed.
 var errLost = errors.New("changes were lost")
 
 // follow indexes until something fails.
@@ -159,7 +136,7 @@ func (x *Indexer) follow(ctx context.Context) error {
 	for {
 		x.pace.wait(ctx, x.cfg.Redirects, func() bool { return false })
 		busy := false
-		for _, step := range []func(context.Context) (bool, error){x.walk, x.walkAgain, x.changes, x.tidy} {
+		for _, step := range []func(context.Context) (bool, error){x.walk, x.creates, x.changes, x.tidy} {
 			began := time.Now()
 			done := x.cfg.Work()
 			more, err := step(ctx)
@@ -188,9 +165,7 @@ func (x *Indexer) begin(ctx context.Context) (err error) {
 	if x.at, err = x.cfg.Index.Position(ctx); err != nil {
 		return err
 	}
-	x.complete.Store(x.at.Filled)
-	x.late.passed(x.at.After.Time())
-	x.cursor, x.since, x.again, x.purge, x.filled = "", after(x.at.After), nil, time.Now(), 0
+	x.cursor, x.purge, x.filled = "", time.Now(), 0
 	x.replaced = true // by the process before, perhaps
 	if x.at == (Position{}) {
 		// What changes while the walk goes on is read again.
@@ -199,53 +174,77 @@ func (x *Indexer) begin(ctx context.Context) (err error) {
 		}
 		x.told = time.Now()
 		x.cfg.Log.InfoContext(ctx, "filling the search index")
-		return nil
 	}
-	last := min(x.at.After.Time().UnixMilli(), time.Now().UnixMilli())
-	if from := firstID(time.UnixMilli(last).Add(-overlap)); compare(from, x.at.After) < 0 {
-		x.again = append(x.again, idSpan{from, x.at.After})
+	if x.at.Creates == "" {
+		if x.at.Creates, err = x.cfg.Creates.CreatesHead(ctx); err != nil {
+			return err
+		}
+		last := min(x.at.After.Time().UnixMilli(), time.Now().UnixMilli())
+		x.at.After, x.at.Filled = firstID(time.UnixMilli(last).Add(-overlap)), false
 	}
+	x.complete.Store(x.at.Filled)
+	x.since = after(x.at.After)
 	return nil
 }
 
-// walk indexes links that are new, up to settle ago.
+// walk indexes all links that there are, once.
 func (x *Indexer) walk(ctx context.Context) (more bool, err error) {
-	horizon := time.Now().Add(-settle)
-	x.late.passed(horizon) // before the store is read: whoever is stored after that is told
-	batch := Batch{Position: x.at}
-	cursor, since := x.cursor, x.since
-	for len(batch.Docs) < batchDocs {
-		began, filter := time.Now(), link.Filter{Since: since, Oldest: true}
+	if x.at.Filled {
+		return false, nil
+	}
+	batch, cursor := Batch{Position: x.at}, x.cursor
+	for more = true; more && len(batch.Docs) < batchDocs; {
+		began, filter := time.Now(), link.Filter{Since: x.since, Oldest: true}
 		page, err := x.cfg.Links.List(ctx, filter, link.Page{After: cursor, Limit: walkPage})
 		if err != nil {
 			return false, fmt.Errorf("walk the links: %w", err)
 		}
-		cursor = page.Next
 		for i := range page.Links {
-			l := &page.Links[i]
-			if l.ID.Time().After(horizon) {
-				cursor, page.Next = "", ""
-				break
-			}
-			batch.Docs = append(batch.Docs, NewDocument(l))
-			batch.Position.After = l.ID
+			batch.Docs = append(batch.Docs, NewDocument(&page.Links[i]))
+			batch.Position.After = page.Links[i].ID
 		}
-		if more = page.Next != ""; !more {
-			since = after(batch.Position.After)
-			break
-		}
-		x.pace.rest(ctx, time.Since(began))
-	}
-	if !more {
-		batch.Position.Filled = true
-	}
-	if len(batch.Docs) > 0 || batch.Position != x.at {
-		if err := x.apply(ctx, batch); err != nil {
-			return false, err
+		if cursor, more = page.Next, page.Next != ""; more {
+			x.pace.rest(ctx, time.Since(began))
 		}
 	}
-	x.cursor, x.since = cursor, since
+	batch.Position.Filled = !more
+	if err := x.apply(ctx, batch); err != nil {
+		return false, err
+	}
+	x.cursor = cursor
 	return more, nil
+}
+
+// creates indexes links with counted codes that became visible since the walk began.
+func (x *Indexer) creates(ctx context.Context) (more bool, err error) {
+	if !x.at.Filled {
+		return false, nil // the position is from before the walk
+	}
+	batch := Batch{Position: x.at}
+	for more = true; more && len(batch.Docs) < batchDocs; {
+		began := time.Now()
+		page, next, err := x.cfg.Creates.Creates(ctx, batch.Position.Creates, walkPage)
+		switch {
+		case errors.Is(err, link.ErrConflict):
+			return false, fmt.Errorf("%w: %w", errLost, err)
+		case err != nil:
+			return false, fmt.Errorf("read creates: %w", err)
+		}
+		for i := range page {
+			if page[i].Status != link.Deleted {
+				batch.Docs = append(batch.Docs, NewDocument(&page[i]))
+			}
+		}
+		batch.Position.Creates = next
+		if more = len(page) > 0; more {
+			x.pace.rest(ctx, time.Since(began))
+		}
+	}
+	if len(batch.Docs) == 0 { // the position goes with the next batch
+		x.at.Creates = batch.Position.Creates
+		return more, nil
+	}
+	return more, x.apply(ctx, batch)
 }
 
 // apply sends a batch and moves on.
@@ -266,57 +265,6 @@ func (x *Indexer) apply(ctx context.Context, b Batch) error {
 		x.cfg.Log.InfoContext(ctx, "search index", slog.Int("links", x.filled), slog.Bool("complete", b.Position.Filled))
 	}
 	return nil
-}
-
-// walkAgain indexes what came late.
-func (x *Indexer) walkAgain(ctx context.Context) (more bool, err error) {
-	x.again = append(x.again, x.late.take(x.at.After)...)
-	if x.cfg.Shared && x.at.Filled && len(x.again) == 0 && time.Since(x.back) >= lookBackEvery {
-		x.back = time.Now()
-		x.again = append(x.again, idSpan{firstID(x.at.After.Time().Add(-lookBack)), x.at.After})
-	}
-	if len(x.again) == 0 {
-		return false, nil
-	}
-	slices.SortFunc(x.again, func(a, b idSpan) int { return compare(a.first, b.first) })
-	filter := link.Filter{Since: x.again[0].first, Oldest: true}
-	page, err := x.cfg.Links.List(ctx, filter, link.Page{Limit: walkPage})
-	for err == nil && len(page.Links) == 0 && page.Next != "" {
-		page, err = x.cfg.Links.List(ctx, filter, link.Page{After: page.Next, Limit: walkPage})
-	}
-	if err != nil {
-		return false, fmt.Errorf("walk the links once more: %w", err)
-	}
-	if err := x.add(ctx, page.Links); err != nil {
-		return false, err
-	}
-	if page.Next == "" {
-		x.again = nil // that was all there is
-		return false, nil
-	}
-	x.again = cutBehind(x.again, page.Links[len(page.Links)-1].ID)
-	return len(x.again) > 0, nil
-}
-
-// add indexes those of some links that the walk has passed and the index lacks.
-func (x *Indexer) add(ctx context.Context, links []link.Link) error {
-	ids := make([]link.ID, 0, len(links))
-	for i := range links {
-		if compare(links[i].ID, x.at.After) <= 0 {
-			ids = append(ids, links[i].ID)
-		}
-	}
-	missing, err := x.cfg.Index.Missing(ctx, ids)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	batch := Batch{Position: x.at}
-	for i := range links {
-		if slices.Contains(missing, links[i].ID) {
-			batch.Docs = append(batch.Docs, NewDocument(&links[i]))
-		}
-	}
-	return x.apply(ctx, batch)
 }
 
 // changes indexes what the change log says.
@@ -345,7 +293,7 @@ func (x *Indexer) applyChanges(ctx context.Context, changes []link.Change, to li
 	for i := range links {
 		switch l := &links[i]; {
 		case l.ID.IsZero():
-		case compare(l.ID, x.at.After) > 0: // the walk will come to it
+		case !x.at.Filled && bytes.Compare(l.ID[:], x.at.After[:]) > 0: // the walk will come to it
 		case l.Status == link.Deleted:
 			batch.Gone = append(batch.Gone, l.ID)
 		default:
@@ -379,4 +327,22 @@ func (x *Indexer) tidy(ctx context.Context) (more bool, err error) {
 		x.purge, x.replaced = time.Now(), false
 	}
 	return more, err
+}
+
+// after returns the id that follows.
+func after(id link.ID) link.ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]++; id[i] != 0 {
+			return id
+		}
+	}
+	return link.ID(bytes.Repeat([]byte{0xff}, len(id)))
+}
+
+// firstID is not behind any id of the time or a later one.
+func firstID(t time.Time) (id link.ID) {
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(max(0, t.UnixMilli()))<<16)
+	copy(id[:6], ms[:6])
+	return id
 }

@@ -28,6 +28,7 @@ import (
 // another one is for.
 type stores struct {
 	links    link.Backend
+	creates  link.CreateLog // of links
 	keyring  keyring
 	leases   codegen.Leaser
 	beside   coldsql.Accounts // in the database of links
@@ -142,7 +143,7 @@ func (s *Server) openSQLite(ctx context.Context) error {
 		return notWhole(s.config.Data, err)
 	}
 	s.closers = append(s.closers, l.Close)
-	s.stores = stores{links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal())}
+	s.stores = stores{links: l, creates: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal())}
 	return nil
 }
 
@@ -165,7 +166,7 @@ func (s *Server) openPostgres(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, l.Close)
 	s.stores = stores{
-		links: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal()),
+		links: l, creates: l, keyring: l, leases: l, beside: l.Accounts().Accounts, accounts: accountsOf(l.Accounts().Accounts, l.Accounts().Journal()),
 		senders: l.Senders(), needs: []dependency{{"tables", true, l.Tables}},
 	}
 	if len(s.config.LinksReplicas) > 0 {

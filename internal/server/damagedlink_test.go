@@ -79,7 +79,7 @@ func TestDamagedLinksCountForTheirWorkspaceOrNone(t *testing.T) {
 // The index of words takes in every other link, and does not stop.
 func TestTheSearchGoesOnPastDamagedLinks(t *testing.T) {
 	s, _ := damagedLinks(t)
-	x := search.NewIndexer(search.IndexerConfig{Links: s, Index: searchtest.NewMemory()})
+	x := search.NewIndexer(search.IndexerConfig{Links: s, Creates: s, Index: searchtest.NewMemory()})
 	ctx, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = x.Run(ctx) })

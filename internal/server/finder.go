@@ -73,7 +73,7 @@ func (s *Server) openSearch(ctx context.Context) (err error) {
 	}
 	s.closers = append(s.closers, f.index.Close)
 	f.indexer = search.NewIndexer(search.IndexerConfig{
-		Links: s.links, Index: f.index, Shared: s.shared(), Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
+		Links: s.links, Creates: s.creates, Index: f.index, Redirects: func() uint64 { return s.clicks.capture.Stats().Clicks },
 		Work: s.processors.work, Log: s.log,
 	})
 	var counts search.Counts = s.clicks.rollups

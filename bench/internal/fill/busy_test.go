@@ -8,6 +8,7 @@ import (
 	"curt/bench/internal/fill"
 	"curt/internal/backend/sqlite"
 	"curt/internal/link"
+	"curt/internal/search"
 )
 
 // TestBusyIsFoundCountedAndRanked fills a small store twice: the second call uses what
@@ -48,7 +49,8 @@ func TestBusyIsFoundCountedAndRanked(t *testing.T) {
 	if err != nil || ranks[0] != fill.HotClicks {
 		t.Errorf("the hot link has rank %d: %v", ranks, err)
 	}
-	if missing, err := index.Missing(t.Context(), []link.ID{hot.ID}); err != nil || len(missing) > 0 {
-		t.Errorf("the hot link is not in the index: %v", err)
+	found, err := index.Find(t.Context(), search.Query{}, search.Page{From: hot.ID, Oldest: true, Limit: 1})
+	if err != nil || len(found.Found) != 1 || found.Found[0].ID != hot.ID {
+		t.Errorf("the hot link is not in the index: %v, %v", found, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // Statements on search.db.
 const (
 	sqlSearchTouch = `SELECT one FROM state WHERE one = 1`
-	sqlSearchState = `SELECT after, changes, filled FROM state WHERE one = 1`
-	sqlSearchMove  = `UPDATE state SET after = ?, changes = ?, filled = ? WHERE one = 1`
+	sqlSearchState = `SELECT after, changes, creates, filled FROM state WHERE one = 1`
+	sqlSearchMove  = `UPDATE state SET after = ?, changes = ?, creates = ?, filled = ? WHERE one = 1`
 
 	sqlSegments    = `SELECT n, place, docs, heads, ids, gone FROM segments ORDER BY place`
 	sqlAddSegment  = `INSERT INTO segments (n, place, docs, heads, ids, gone) VALUES (?, ?, ?, ?, ?, x'')`
@@ -34,7 +34,7 @@ func loadSearch(t *tx) (state searchState, err error) {
 	found, err := t.one(sqlSearchState, func(row []driver.Value) error {
 		s := scanner{row: row}
 		copy(state.position.After[:], next[[]byte](&s))
-		state.position.Changes, state.position.Filled = link.Sequence(s.int()), s.bool()
+		state.position.Changes, state.position.Creates, state.position.Filled = link.Sequence(s.int()), link.Position(s.text()), s.bool()
 		return s.damage()
 	})
 	if err == nil && !found {

@@ -46,7 +46,7 @@ func (s *Search) Apply(ctx context.Context, b search.Batch) error {
 		}
 		state.position = b.Position
 		p := b.Position
-		_, err = t.exec(sqlSearchMove, p.After[:], int64(p.Changes), bit(p.Filled))
+		_, err = t.exec(sqlSearchMove, p.After[:], int64(p.Changes), string(p.Creates), bit(p.Filled))
 		return state, err
 	})
 	if err != nil {
@@ -128,19 +128,6 @@ func locate(ctx context.Context, t *tx, segments []*segment, ids []link.ID, f fu
 }
 
 func compareIDs(a, b link.ID) int { return bytes.Compare(a[:], b[:]) }
-
-// Missing implements search.Index.
-func (s *Search) Missing(ctx context.Context, ids []link.ID) ([]link.ID, error) {
-	sorted := slices.SortedFunc(slices.Values(ids), compareIDs)
-	known := make(map[link.ID]bool, len(ids))
-	err := s.view(ctx, func(t *tx, state searchState) error {
-		return locate(ctx, t, state.segments, sorted, func(_ *segment, _ int, id link.ID) { known[id] = true })
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for ids in the search index: %w", err)
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id link.ID) bool { return known[id] }), nil
-}
 
 // write makes a segment of documents that are sorted by id.
 func (s *segment) write(t *tx, docs []search.Document) error {

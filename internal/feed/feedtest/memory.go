@@ -77,11 +77,3 @@ func (m *Memory) ForgetFollower(_ context.Context, name string) error {
 	delete(m.positions, name)
 	return nil
 }
-
-// Creates implements link.CreateLog: Memory has none.
-func (m *Memory) Creates(context.Context, link.Position, int) ([]link.Link, link.Position, error) {
-	return nil, "", nil
-}
-
-// CreatesHead implements link.CreateLog.
-func (m *Memory) CreatesHead(context.Context) (link.Position, error) { return "", nil }

@@ -163,6 +163,30 @@ func (m *Memory) after(at link.Sequence, n int) []link.Event {
 	return m.changes[from:min(from+n, len(m.changes))]
 }
 
+// Creates implements link.CreateLog.
+func (m *Memory) Creates(ctx context.Context, after link.Position, n int) ([]link.Link, link.Position, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.ready(ctx, "creates"); err != nil {
+		return nil, "", err
+	}
+	at, _ := strconv.Atoi(string(after))
+	var links []link.Link
+	for ; at < len(m.keys) && len(links) < n; at++ {
+		if l := m.links[m.keys[at]]; l.CodeKind == link.Counted {
+			links = append(links, copyOf(l))
+		}
+	}
+	return links, link.Position(strconv.Itoa(at)), nil
+}
+
+// CreatesHead implements link.CreateLog.
+func (m *Memory) CreatesHead(ctx context.Context) (link.Position, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return link.Position(strconv.Itoa(len(m.keys))), m.ready(ctx, "head of creates")
+}
+
 // Head implements link.Store.
 func (m *Memory) Head(ctx context.Context) (link.Sequence, error) {
 	m.mu.RLock()

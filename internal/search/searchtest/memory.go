@@ -83,18 +83,6 @@ func (m *Memory) Apply(ctx context.Context, b search.Batch) error {
 	return nil
 }
 
-// Missing implements search.Index.
-func (m *Memory) Missing(ctx context.Context, ids []link.ID) (missing []link.ID, err error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for _, id := range ids {
-		if _, ok := m.docs[id]; !ok {
-			missing = append(missing, id)
-		}
-	}
-	return missing, m.ready(ctx)
-}
-
 // Find implements search.Index.
 func (m *Memory) Find(ctx context.Context, q search.Query, p search.Page) (hits search.Hits, err error) {
 	m.mu.RLock()
