@@ -62,6 +62,7 @@ func (d *Dialect) Statements() map[string]string {
 		"share": sqlShare, "keep share": sqlKeepShare, "drop share": sqlDropShare,
 		"record": sqlRecord, "claim": sqlClaim, "change record": sqlChangeRecord, "drop record": sqlDropRecord, "forget records": sqlForgetRecords,
 		"acquire job": sqlAcquireJob, "job fence": sqlJobFence, "renew job": sqlRenewJob, "release job": sqlReleaseJob,
+		"follower": sqlFollower, "move follower": sqlMoveFollower, "forget follower": sqlForgetFollower,
 		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
 		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth,
 		"standing": sqlStanding, "erase entry": sqlEraseEntry,

@@ -8,11 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/feed"
 	"curt/internal/link"
 )
-
-var _ feed.Positions[link.Sequence] = (*Links)(nil)
 
 const (
 	// nowMillis is the time of an entry of the change log.
@@ -42,55 +41,14 @@ SELECT first, head - $1::bigint, coalesce((
 	), head), coalesce(slowest.name, ''), coalesce(slowest.seq, head)
 FROM log LEFT JOIN slowest ON true WHERE first IS NOT NULL`
 	sqlTrimChanges = `DELETE FROM changes WHERE seq <= $1`
-
-	sqlFollower       = `SELECT seq FROM log_followers WHERE name = $1`
-	sqlForgetFollower = `DELETE FROM log_followers WHERE name = $1`
-	sqlMoveFollower   = `INSERT INTO log_followers AS old (name, fence, seq) VALUES ($1, $2, $3)
-	ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, seq = excluded.seq WHERE old.fence <= excluded.fence`
 )
 
 // trimStep is how many changes go at once.
 const trimStep = 20_000
 
-// FollowerPosition implements feed.Positions.
-func (s *Links) FollowerPosition(ctx context.Context, name string) (link.Sequence, bool, error) {
-	var at int64
-	begun := false
-	err := s.writing(ctx, func(ctx context.Context, q querier) (err error) { // never of a moment ago
-		begun, err = one(ctx, q, func(row pgx.Row) error { return row.Scan(&at) }, sqlFollower, name)
-		return err
-	})
-	if err != nil {
-		return 0, false, fmt.Errorf("position of %s in the change log: %w", name, err)
-	}
-	return link.Sequence(at), begun, nil
-}
-
-// MoveFollower implements feed.Positions.
-func (s *Links) MoveFollower(ctx context.Context, name string, fence uint64, to link.Sequence) error {
-	err := s.writing(ctx, func(ctx context.Context, q querier) error {
-		tag, err := q.Exec(ctx, sqlMoveFollower, name, int64(fence), int64(to))
-		if err == nil && tag.RowsAffected() == 0 {
-			err = link.ErrConflict
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("move %s to %d under %d: %w", name, to, fence, err)
-	}
-	return nil
-}
-
-// ForgetFollower implements feed.Positions.
-func (s *Links) ForgetFollower(ctx context.Context, name string) error {
-	err := s.writing(ctx, func(ctx context.Context, q querier) error {
-		_, err := q.Exec(ctx, sqlForgetFollower, name)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("forget %s: %w", name, err)
-	}
-	return nil
+// Followers returns where those stand of whom a fleet has one each.
+func (s *Links) Followers() feed.Positions[link.Sequence] {
+	return coldsql.NewFollowers(cold{s.database})
 }
 
 // trimChanges lets go of old entries: not of those that a follower of the fleet has not read, up to

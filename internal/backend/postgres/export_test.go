@@ -45,7 +45,7 @@ func RollupStatements() map[string]string {
 func Statements() map[string]string {
 	all := map[string]string{
 		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
-		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "follower": sqlFollower, "move follower": sqlMoveFollower, "forget follower": sqlForgetFollower, "head": sqlHead,
+		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend, "newest counted": sqlNewestCounted,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),

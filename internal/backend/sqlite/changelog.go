@@ -8,11 +8,10 @@ import (
 	"log/slog"
 	"time"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/feed"
 	"curt/internal/link"
 )
-
-var _ feed.Positions[link.Sequence] = (*Links)(nil)
 
 // trimEvery spreads the trimming of the change log: that many rows go at once, or trimStep of them
 // where more are left over.
@@ -21,45 +20,8 @@ const (
 	trimStep  = 8 * trimEvery
 )
 
-// FollowerPosition implements feed.Positions.
-func (s *Links) FollowerPosition(ctx context.Context, name string) (at link.Sequence, begun bool, err error) {
-	err = s.read(ctx, func(t *tx) error {
-		seq, found, err := t.number(sqlFollower, name)
-		at, begun = link.Sequence(seq), found
-		return err
-	})
-	if err != nil {
-		return 0, false, fmt.Errorf("position of %s in the change log: %w", name, err)
-	}
-	return at, begun, nil
-}
-
-// MoveFollower implements feed.Positions.
-func (s *Links) MoveFollower(ctx context.Context, name string, fence uint64, to link.Sequence) error {
-	err := s.writer.write(ctx, 1, func(t *tx) error {
-		moved, err := t.exec(sqlMoveFollower, name, int64(fence), int64(to))
-		if err == nil && moved == 0 {
-			err = link.ErrConflict
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("move %s to %d under %d: %w", name, to, fence, err)
-	}
-	return nil
-}
-
-// ForgetFollower implements feed.Positions.
-func (s *Links) ForgetFollower(ctx context.Context, name string) error {
-	err := s.writer.write(ctx, 1, func(t *tx) error {
-		_, err := t.exec(sqlForgetFollower, name)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("forget %s: %w", name, err)
-	}
-	return nil
-}
+// Followers returns where those stand of whom a fleet has one each.
+func (s *Links) Followers() feed.Positions[link.Sequence] { return coldsql.NewFollowers(cold{s}) }
 
 // trim lets go of old entries behind seq: not of those that a follower of the fleet has not read,
 // up to the bounds.

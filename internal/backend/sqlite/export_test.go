@@ -19,7 +19,7 @@ func RequestQueries() map[string]string {
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges, "insert creates": sqlInsertCreates, "trim creates": sqlTrimCreates, "creates": sqlCreates, "last creates": sqlLastCreates,
-		"creates leased": sqlCreatesLeased, "lease creates": sqlLeaseCreates, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "follower": sqlFollower, "move follower": sqlMoveFollower, "forget follower": sqlForgetFollower,
+		"creates leased": sqlCreatesLeased, "lease creates": sqlLeaseCreates, "rows between": sqlRowsBetween, "kept for": sqlKeptFor,
 		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "chosen": sqlChosen,
 		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,

@@ -79,11 +79,7 @@ const (
 	FROM (SELECT * FROM changes ORDER BY seq DESC LIMIT 1000)`
 	sqlSlowest = `SELECT name, seq FROM log_followers ORDER BY seq LIMIT 1`
 	// The first entry behind a position that is not too old.
-	sqlKeptFor        = `SELECT seq FROM changes WHERE seq > ? AND at >= ? ORDER BY seq LIMIT 1`
-	sqlFollower       = `SELECT seq FROM log_followers WHERE name = ?`
-	sqlForgetFollower = `DELETE FROM log_followers WHERE name = ?`
-	sqlMoveFollower   = `INSERT INTO log_followers AS old (name, fence, seq) VALUES (?, ?, ?)
-	ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, seq = excluded.seq WHERE old.fence <= excluded.fence`
+	sqlKeptFor     = `SELECT seq FROM changes WHERE seq > ? AND at >= ? ORDER BY seq LIMIT 1`
 	sqlTrimChanges = `DELETE FROM changes WHERE seq <= ?`
 	sqlFirstChange = `SELECT coalesce(min(seq), 0) FROM changes`
 	sqlLastChange  = `SELECT coalesce(max(seq), 0) FROM changes`

@@ -151,9 +151,6 @@ func (r *reader) want(t testing.TB, n int, codes ...link.Code) {
 // lateCreate: a create that others overtake is told when it commits. The control, a reader that goes
 // by ids, misses it.
 func lateCreate(t *testing.T, h Harness) {
-	if h.LateCreate == nil {
-		t.Skip("there is one writer")
-	}
 	stores, now := handles(t, h, 0, link.LogBounds{}), time.Now()
 	if _, err := stores[0].Create(t.Context(), counted(0, now)); err != nil {
 		t.Fatal(err)

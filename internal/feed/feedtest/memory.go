@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -47,6 +48,9 @@ func (m *Memory) Trim(first link.Sequence) {
 	defer m.mu.Unlock()
 	m.first = first
 }
+
+// Followers returns the positions of its followers.
+func (m *Memory) Followers() feed.Positions[link.Sequence] { return m }
 
 // FollowerPosition implements feed.Positions.
 func (m *Memory) FollowerPosition(ctx context.Context, name string) (link.Sequence, bool, error) {

@@ -18,10 +18,6 @@ import (
 // events proves a link.EventLog: what the entries of a link's life say, that old values go with
 // the link, and that appended entries stand between the others.
 func events(t *testing.T, h Harness) {
-	stores := handles(t, h)
-	if _, ok := stores[0].(link.EventLog); !ok {
-		t.Skip("no link.EventLog")
-	}
 	t.Run("of a life", func(t *testing.T) { eventsOfALife(t, handles(t, h)) })
 	t.Run("exhausted", func(t *testing.T) { eventsOfTheLastClick(t, handles(t, h)) })
 	t.Run("appended", func(t *testing.T) { appended(t, handles(t, h)) })
