@@ -7,5 +7,7 @@
 ALTER TABLE links ADD COLUMN IF NOT EXISTS made xid8;
 ALTER TABLE links ALTER COLUMN made SET DEFAULT pg_current_xact_id();
 
--- One entry a transaction and page: creates append to it. Nobody waits while it is built.
+-- One entry a transaction and page: creates append to it. Nobody waits while it is built; what an
+-- interrupted start has left of it is of no use.
+DROP INDEX CONCURRENTLY IF EXISTS links_made;
 CREATE INDEX CONCURRENTLY IF NOT EXISTS links_made ON links (made) WHERE minted AND made IS NOT NULL;
