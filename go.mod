@@ -48,6 +48,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/phuslu/iploc v1.0.20260915
+
 require (
 	curt.example/client v0.0.0
 	github.com/ClickHouse/ch-go v0.74.0 // indirect

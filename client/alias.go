@@ -12,7 +12,7 @@ type Alias struct {
 	Domain    string `json:"domain"`    // the host that would serve the link
 	ShortURL  string `json:"short_url"` // what the link would be called; "" = no link can be
 	Available bool   `json:"available"` // nothing is held: whoever creates first has it
-	Reason    string `json:"reason"`    // invalid, reserved or taken; "" = available
+	Reason    string `json:"reason"`    // invalid, reserved, refused or taken; "" = available
 	Detail    string `json:"detail"`    // the reason for people to read
 }
 

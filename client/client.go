@@ -24,52 +24,75 @@ import (
 
 // ErrNoAnswer is wrapped by the error of a call that got no answer, or not all of it.
 // What the call was to change may have been changed.
-var ErrNoAnswer = errors.New("no answer")
+var ErrNoAnswer = errors.New("no response")
 
 // ErrText is wrapped by the error of a call that was to send what is no UTF-8; nothing was
 // sent.
-var ErrText = errors.New("want text in UTF-8")
+var ErrText = errors.New("expected text in UTF-8")
 
 // ErrRedirect is wrapped by the error of a call that was answered with a redirect. None is
 // followed: the key would go with it to whatever address an answer names, in clear where
 // that begins with http. Nothing was changed; the client wants the address that the error
 // has.
-var ErrRedirect = errors.New("the server leads elsewhere")
+var ErrRedirect = errors.New("the server redirects elsewhere")
 
 // maxAnswer bounds what the client reads of one answer, in bytes.
 const maxAnswer = 32 << 20
 
-// Client calls one server. Make it with New.
+// Client calls one server; New creates it. Its own methods are those of links, their statistics and
+// the server itself, its fields hold the others.
 type Client struct {
+	*transport
+
+	Keys       *Keys
+	Jobs       *Jobs
+	Lists      *Lists
+	Moderation *Moderation
+}
+
+// Keys calls the operations of API keys.
+type Keys struct{ *transport }
+
+// Jobs calls the operations of imports and exports that the server runs.
+type Jobs struct{ *transport }
+
+// Lists calls the operations of the lists that moderators keep.
+type Lists struct{ *transport }
+
+// Moderation calls the operations of reports, appeals, decisions, bans and the journal.
+type Moderation struct{ *transport }
+
+// transport sends requests to one server.
+type transport struct {
 	base *url.URL
 	http *http.Client
 	key  string
 }
 
 // Option changes how a Client calls.
-type Option func(*Client)
+type Option func(*transport)
 
 // WithKey sends the API key with every call. An empty key sends none.
-func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+func WithKey(key string) Option { return func(t *transport) { t.key = key } }
 
 // WithHTTPClient replaces the HTTP client; the default gives up after 30 s. Its
 // CheckRedirect is never asked: see [ErrRedirect].
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+func WithHTTPClient(h *http.Client) Option { return func(t *transport) { t.http = h } }
 
 // New returns a client for the server at base, such as "https://go.example.com".
 func New(base string, options ...Option) (*Client, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("server address %q: want http://host or https://host", base)
+		return nil, fmt.Errorf("server address %q: expected http://host or https://host", base)
 	}
-	c := &Client{base: u, http: &http.Client{Timeout: 30 * time.Second}}
+	t := &transport{base: u, http: &http.Client{Timeout: 30 * time.Second}}
 	for _, o := range options {
-		o(c)
+		o(t)
 	}
-	own := *c.http // the caller's other calls may follow redirects
+	own := *t.http // the caller's other calls may follow redirects
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c.http = &own
-	return c, nil
+	t.http = &own
+	return &Client{transport: t, Keys: &Keys{t}, Jobs: &Jobs{t}, Lists: &Lists{t}, Moderation: &Moderation{t}}, nil
 }
 
 // Problem is an error that the server explained (RFC 9457).
@@ -80,6 +103,8 @@ type Problem struct {
 	Detail     string        `json:"detail"`
 	Field      string        `json:"field"`      // the part of the request that is wrong; Detail names it too
 	RequestID  string        `json:"request_id"` // under which the server logged its own failure
+	Case       string        `json:"case"`       // of a create refused because of its score: a moderator may allow the destination
+	AppealURL  string        `json:"appeal_url"` // of a page to appeal with the case
 	RetryAfter time.Duration `json:"-"`          // from the Retry-After header; 0 = not sent
 }
 
@@ -93,12 +118,12 @@ func (p *Problem) Error() string {
 }
 
 // call sends body (nil = none) as JSON and reads the answer into out (nil = none).
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+func (c *transport) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
 	return c.send(ctx, method, path, query, nil, body, out)
 }
 
 // send is call with further headers.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, headers map[string]string, body, out any) error {
+func (c *transport) send(ctx context.Context, method, path string, query url.Values, headers map[string]string, body, out any) error {
 	req, err := c.request(ctx, method, path, query, headers, body)
 	if err != nil {
 		return err
@@ -123,15 +148,18 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		return nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what a curt server sends: %w", method, u.Redacted(), err)
+		return fmt.Errorf("%s %s: not a response of a curt server: %w", method, u.Redacted(), err)
 	}
 	return nil
 }
 
 // request makes a request with everything that all of them say.
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, headers map[string]string, body any) (*http.Request, error) {
+func (c *transport) request(ctx context.Context, method, path string, query url.Values, headers map[string]string, body any) (*http.Request, error) {
 	var content io.Reader
-	if body != nil {
+	media := "application/json"
+	if data, is := body.(raw); is {
+		content, media = bytes.NewReader(data), "application/octet-stream"
+	} else if body != nil {
 		text, err := encode(body)
 		if err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
@@ -142,10 +170,10 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", media)
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	for name, value := range headers {

@@ -43,45 +43,70 @@ type KeyPage struct {
 
 const keysPath = "/api/v1/keys"
 
-// CreateKey makes an API key. It takes the scope admin, as all calls about keys do.
-func (c *Client) CreateKey(ctx context.Context, k NewKey) (KeySecret, error) {
+// Create makes an API key. It takes the scope admin, as all calls about keys do.
+func (c *Keys) Create(ctx context.Context, k NewKey) (KeySecret, error) {
 	var made KeySecret
 	err := c.call(ctx, http.MethodPost, keysPath, nil, k, &made)
 	return made, err
 }
 
-// GetKey returns a key without its secret.
-func (c *Client) GetKey(ctx context.Context, id string) (Key, error) {
+// Get returns a key without its secret.
+func (c *Keys) Get(ctx context.Context, id string) (Key, error) {
 	var k Key
 	err := c.call(ctx, http.MethodGet, keyPath(id), nil, nil, &k)
 	return k, err
 }
 
-// ListKeys returns up to limit keys (1–100; 0 = the server's choice) of a workspace
+// List returns up to limit keys (1–100; 0 = the server's choice) of a workspace
 // ("" = all) after the cursor.
-func (c *Client) ListKeys(ctx context.Context, workspace, cursor string, limit int) (KeyPage, error) {
+func (c *Keys) List(ctx context.Context, workspace, cursor string, limit int) (KeyPage, error) {
 	var p KeyPage
 	err := c.call(ctx, http.MethodGet, keysPath, pageQuery(limit, map[string]string{"workspace_id": workspace, "cursor": cursor}), nil, &p)
 	return p, err
 }
 
-// RotateKey gives a key another secret. The one before goes on for overlap, at most
+// Rotate gives a key another secret. The one before goes on for overlap, at most
 // a week; whole seconds count.
-func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (KeySecret, error) {
+func (c *Keys) Rotate(ctx context.Context, id string, overlap time.Duration) (KeySecret, error) {
 	var made KeySecret
 	body := map[string]int64{"overlap": int64(overlap / time.Second)}
 	err := c.call(ctx, http.MethodPost, keyPath(id)+"/rotate", nil, body, &made)
 	return made, err
 }
 
-// RevokeKey ends a key for good, and with it the shares that it made.
-func (c *Client) RevokeKey(ctx context.Context, id string) error {
+// Revoke ends a key for good, and with it the shares that it made.
+func (c *Keys) Revoke(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, keyPath(id), nil, nil, nil)
 }
 
-// RevokeKeyOnly ends a key for good; the shares that it made go on.
-func (c *Client) RevokeKeyOnly(ctx context.Context, id string) error {
+// RevokeOnly ends a key for good; the shares that it made go on.
+func (c *Keys) RevokeOnly(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, keyPath(id), url.Values{"keep_shares": {"true"}}, nil, nil)
 }
 
 func keyPath(id string) string { return keysPath + "/" + url.PathEscape(id) }
+
+// Self is what the caller may do.
+type Self struct {
+	KeyID       string        `json:"key_id"` // empty without a key
+	Name        string        `json:"name"`   // of the key; empty for the admin key
+	WorkspaceID string        `json:"workspace_id"`
+	Plan        string        `json:"plan"`
+	Scopes      []string      `json:"scopes"` // admin is all of them
+	ExpiresAt   *time.Time    `json:"expires_at"`
+	Limits      []CreateLimit `json:"limits"`  // all of them hold; empty = none
+	Domains     []string      `json:"domains"` // that a link may be on, the default domain first
+}
+
+// CreateLimit bounds how many links are made in a time, and at once.
+type CreateLimit struct {
+	Links   int   `json:"links"`
+	Seconds int64 `json:"seconds"`
+}
+
+// Self returns what the key of the client may do, or a caller without one.
+func (c *Client) Self(ctx context.Context) (Self, error) {
+	var s Self
+	err := c.call(ctx, http.MethodGet, keysPath+"/self", nil, nil, &s)
+	return s, err
+}

@@ -23,7 +23,7 @@ type JournalEntry struct {
 	At       time.Time `json:"at"`
 	Entity   Entity    `json:"entity"`
 	LinkID   string    `json:"link_id"`
-	Action   string    `json:"action"` // decide, ban, lift, answer or erase
+	Action   string    `json:"action"` // decide, ban, lift, answer, erase, list or unlist
 	Safety   string    `json:"safety"`
 	Score    int       `json:"score"`
 	Actor    string    `json:"actor"`
@@ -116,7 +116,7 @@ const (
 
 // Safety returns what moderation says of a link. It takes the scope admin, as all calls
 // of moderation do.
-func (c *Client) Safety(ctx context.Context, code string, options ...LinkOption) (LinkSafety, error) {
+func (c *Moderation) Safety(ctx context.Context, code string, options ...LinkOption) (LinkSafety, error) {
 	var s LinkSafety
 	err := c.below(ctx, http.MethodGet, code, "/safety", options, nil, &s)
 	return s, err
@@ -124,21 +124,21 @@ func (c *Client) Safety(ctx context.Context, code string, options ...LinkOption)
 
 // Decide gives a link a safety: clean, warn, quarantined, blocked or legal. When it
 // returns, this server answers accordingly.
-func (c *Client) Decide(ctx context.Context, code, safety, reason string, options ...LinkOption) (LinkSafety, error) {
+func (c *Moderation) Decide(ctx context.Context, code, safety, reason string, options ...LinkOption) (LinkSafety, error) {
 	var s LinkSafety
 	err := c.below(ctx, http.MethodPut, code, "/safety", options, map[string]string{"safety": safety, "reason": reason}, &s)
 	return s, err
 }
 
 // Ban bans from now on. Links that are there already are looked for behind the answer.
-func (c *Client) Ban(ctx context.Context, b NewBan) (Ban, error) {
+func (c *Moderation) Ban(ctx context.Context, b NewBan) (Ban, error) {
 	var made Ban
 	err := c.call(ctx, http.MethodPost, bansPath, nil, b, &made)
 	return made, err
 }
 
 // PreviewBan counts the links that a ban would mean, and bans nothing.
-func (c *Client) PreviewBan(ctx context.Context, e Entity) (BanPreview, error) {
+func (c *Moderation) PreviewBan(ctx context.Context, e Entity) (BanPreview, error) {
 	var p BanPreview
 	err := c.call(ctx, http.MethodPost, bansPath+"/preview", nil, e, &p)
 	return p, err
@@ -146,19 +146,19 @@ func (c *Client) PreviewBan(ctx context.Context, e Entity) (BanPreview, error) {
 
 // Bans returns up to limit bans (1–100; 0 = the server's choice), newest first; entity
 // "kind:name" asks for the one that it has.
-func (c *Client) Bans(ctx context.Context, entity, cursor string, limit int) (BanPage, error) {
+func (c *Moderation) Bans(ctx context.Context, entity, cursor string, limit int) (BanPage, error) {
 	var p BanPage
 	err := c.call(ctx, http.MethodGet, bansPath, pageQuery(limit, map[string]string{"entity": entity, "cursor": cursor}), nil, &p)
 	return p, err
 }
 
 // LiftBan ends a ban.
-func (c *Client) LiftBan(ctx context.Context, sequence uint64, reason string) error {
+func (c *Moderation) LiftBan(ctx context.Context, sequence uint64, reason string) error {
 	return c.call(ctx, http.MethodDelete, bansPath+"/"+strconv.FormatUint(sequence, 10), pageQuery(0, map[string]string{"reason": reason}), nil, nil)
 }
 
 // Journal returns a page of the journal, newest first.
-func (c *Client) Journal(ctx context.Context, q JournalQuery) (JournalPage, error) {
+func (c *Moderation) Journal(ctx context.Context, q JournalQuery) (JournalPage, error) {
 	since := ""
 	if !q.Since.IsZero() {
 		since = q.Since.Format(time.RFC3339Nano)
@@ -170,7 +170,7 @@ func (c *Client) Journal(ctx context.Context, q JournalQuery) (JournalPage, erro
 }
 
 // EraseEntry erases the texts of an entry for good, and returns the entry that says so.
-func (c *Client) EraseEntry(ctx context.Context, sequence uint64, reason string) (JournalEntry, error) {
+func (c *Moderation) EraseEntry(ctx context.Context, sequence uint64, reason string) (JournalEntry, error) {
 	var e JournalEntry
 	path := journalPath + "/" + strconv.FormatUint(sequence, 10) + "/erase"
 	err := c.call(ctx, http.MethodPost, path, nil, map[string]string{"reason": reason}, &e)
@@ -180,7 +180,7 @@ func (c *Client) EraseEntry(ctx context.Context, sequence uint64, reason string)
 // RebuildSafety lets the server look at every link and give it the safety that the
 // journal says, behind the answer. A journal that was changed behind the server's back is
 // refused, unless force is set.
-func (c *Client) RebuildSafety(ctx context.Context, force bool) error {
+func (c *Moderation) RebuildSafety(ctx context.Context, force bool) error {
 	q := url.Values{}
 	if force {
 		q.Set("force", "true")

@@ -29,7 +29,7 @@ func (c *Client) AliasQR(ctx context.Context, alias string, query QRQuery) ([]by
 	return c.picture(ctx, "/api/v1/aliases/"+url.PathEscape(alias)+"/qr", query)
 }
 
-func (c *Client) picture(ctx context.Context, path string, query QRQuery) ([]byte, error) {
+func (c *transport) picture(ctx context.Context, path string, query QRQuery) ([]byte, error) {
 	q := url.Values{}
 	setTexts(q, map[string]string{
 		"domain": query.Domain, "format": query.Format, "level": query.Level, "fg": query.Foreground, "bg": query.Background,
@@ -57,5 +57,5 @@ func (c *Client) QRText(ctx context.Context, code, domain string) (string, error
 	return l.ShortURL + "?qr=1", nil
 }
 
-// raw is an answer that is not JSON.
+// raw is a body that is not JSON.
 type raw []byte

@@ -29,7 +29,8 @@ type NewAppeal struct {
 	ShortURL string `json:"short_url,omitempty"`
 	Code     string `json:"code,omitempty"`
 	Domain   string `json:"domain,omitempty"`
-	Reason   string `json:"reason"` // at most 1,000 bytes
+	Case     string `json:"case,omitempty"` // of a refused create, instead of a link
+	Reason   string `json:"reason"`         // at most 1,000 bytes
 }
 
 // AppealMade is where the answer to an appeal will be read.
@@ -41,6 +42,7 @@ type AppealMade struct {
 // Appeal is an appeal as its maker sees it.
 type Appeal struct {
 	ShortURL   string     `json:"short_url"`
+	Case       string     `json:"case"`  // of a refused create; "" = it is for a link
 	State      string     `json:"state"` // open or answered
 	CreatedAt  time.Time  `json:"created_at"`
 	AnsweredAt *time.Time `json:"answered_at"`
@@ -54,21 +56,21 @@ const appealsPath = "/api/v1/appeals"
 
 // Appeal appeals for a link that visitors are warned of or kept from, once for each
 // decision.
-func (c *Client) Appeal(ctx context.Context, a NewAppeal) (AppealMade, error) {
+func (c *Moderation) Appeal(ctx context.Context, a NewAppeal) (AppealMade, error) {
 	var made AppealMade
 	err := c.call(ctx, http.MethodPost, appealsPath, nil, a, &made)
 	return made, err
 }
 
 // GetAppeal returns the appeal of a token.
-func (c *Client) GetAppeal(ctx context.Context, token string) (Appeal, error) {
+func (c *Moderation) GetAppeal(ctx context.Context, token string) (Appeal, error) {
 	var a Appeal
 	err := c.call(ctx, http.MethodGet, appealsPath+"/"+url.PathEscape(token), nil, nil, &a)
 	return a, err
 }
 
 // LinkAppeal returns the newest appeal for a link.
-func (c *Client) LinkAppeal(ctx context.Context, code string, options ...LinkOption) (Appeal, error) {
+func (c *Moderation) LinkAppeal(ctx context.Context, code string, options ...LinkOption) (Appeal, error) {
 	var a Appeal
 	err := c.below(ctx, http.MethodGet, code, "/appeal", options, nil, &a)
 	return a, err

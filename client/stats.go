@@ -44,6 +44,10 @@ type Counted struct {
 	Top           map[string][]Value `json:"top"`
 	LastUpdatedAt *time.Time         `json:"last_updated_at"`
 	CompleteUntil *time.Time         `json:"complete_until"`
+	// Stale says that statistics were unavailable or slow, and that these are the last known ones,
+	// read at AsOf.
+	Stale bool       `json:"stale"`
+	AsOf  *time.Time `json:"as_of"`
 	// FilteredFrom is set with Only and Bot: all numbers are of the clicks that pass, from
 	// here on.
 	FilteredFrom *time.Time `json:"filtered_from"`

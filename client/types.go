@@ -6,31 +6,31 @@ import "time"
 
 // NewLink asks for a link. Only LongURL is needed; zero fields are not sent.
 type NewLink struct {
-	// Where the link leads: http or https, without control characters.
+	// The destination URL: http or https, without control characters.
 	LongURL string `json:"long_url"`
-	// A CDN may answer for 60 s; what it answers is not counted. Default: false.
+	// Allow a CDN to cache the redirect for 60 s; cached clicks are not counted. Default: false.
 	Cacheable bool `json:"cacheable,omitempty"`
-	// The code to have; without it one is made.
+	// The code of the link. Default: generated.
 	CustomAlias string `json:"custom_alias,omitempty"`
-	// Answer 200 with the oldest link of the workspace that answers visitors exactly as the new one would, if there is one: same domain, long_url, redirect_status, starts_at, expires_at, fallback_url, forward_query, noindex and cacheable; active, clean, not expired, and without max_clicks. Title and tags do not matter. With custom_alias only the link of that alias can stand in. Default: false; true on a server that makes codes of URLs (CURT_CODES=hash), for callers with a key and without custom_alias.
+	// Return the workspace's oldest equivalent link with 200, if there is one: same domain, long_url, redirect_status, starts_at, expires_at, fallback_url, forward_query, noindex and cacheable; active, clean, not expired, and without max_clicks. Title and tags are ignored. With custom_alias only the link with that alias is considered. Default: false; true on a server that derives codes from URLs (CURT_CODES=hash), for callers with a key and without custom_alias.
 	Dedupe *bool `json:"dedupe,omitempty"`
-	// The domain to have it on; without it the default domain.
+	// The domain of the link. Default: the default domain.
 	Domain string `json:"domain,omitempty"`
-	// From this millisecond on the link is dead. Not together with expires_in.
+	// When the link expires. Mutually exclusive with expires_in.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	// Seconds from now until the link is dead.
+	// Seconds from now until the link expires.
 	ExpiresIn int64 `json:"expires_in,omitempty"`
-	// Where an expired or exhausted link leads.
+	// The destination once the link has expired or is exhausted.
 	FallbackURL string `json:"fallback_url,omitempty"`
-	// The visitor's query is added to long_url. Default: false.
+	// Append the visitor's query parameters to long_url. Default: false.
 	ForwardQuery bool `json:"forward_query,omitempty"`
-	// After so many clicks the link is exhausted. HEAD, prefetches and known bots do not spend one.
+	// Click limit, after which the link is exhausted. HEAD requests, prefetches and known bots do not count.
 	MaxClicks uint64 `json:"max_clicks,omitempty"`
-	// Search engines are asked not to list the link. Default: true.
+	// Ask search engines not to index the link. Default: true.
 	NoIndex *bool `json:"noindex,omitempty"`
-	// What visitors are redirected with. Default: 302.
+	// The HTTP status of the redirect. Default: 302.
 	RedirectStatus int `json:"redirect_status,omitempty"`
-	// Before it the link is unknown to visitors.
+	// When the link becomes active. Until then visitors get 404.
 	StartsAt *time.Time `json:"starts_at,omitempty"`
 	Tags     []string   `json:"tags,omitempty"`
 	// At most 512 bytes, without control characters.
@@ -39,26 +39,26 @@ type NewLink struct {
 
 // Link is a link as the server describes it.
 type Link struct {
-	// A UUIDv7, for good.
+	// A permanent UUIDv7.
 	ID string `json:"id"`
-	// The host that serves the link.
+	// The host of the link.
 	Domain    string `json:"domain"`
 	ShortCode string `json:"short_code"`
 	ShortURL  string `json:"short_url"`
-	// Where the link leads, in normal form.
+	// The destination URL in normal form.
 	LongURL string `json:"long_url"`
-	// long_url for people to read.
+	// long_url in readable form.
 	DisplayURL  string   `json:"display_url"`
 	Title       string   `json:"title"`
 	Tags        []string `json:"tags"`
 	WorkspaceID string   `json:"workspace_id"`
-	// The id of the key that made the link; null: nobody's.
+	// The id of the key that created the link; null: created without a key.
 	CreatedBy string `json:"created_by"`
-	// The owner's will.
+	// Set by the owner.
 	Status string `json:"status"`
-	// Moderation's will.
+	// Set by moderation.
 	Safety string `json:"safety"`
-	// What visitors meet now.
+	// What visitors see now.
 	State          string     `json:"state"`
 	RedirectStatus int        `json:"redirect_status"`
 	StartsAt       *time.Time `json:"starts_at"`
@@ -69,10 +69,10 @@ type Link struct {
 	ForwardQuery   bool       `json:"forward_query"`
 	NoIndex        bool       `json:"noindex"`
 	Cacheable      bool       `json:"cacheable"`
-	// Redirects answered, by the statistics; null while they cannot be asked.
+	// Number of redirects; null while the statistics are unavailable.
 	Clicks    *uint64   `json:"clicks"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// Counts the changes; the ETag is this in quotes.
+	// Increases with each change; the ETag is this number in quotes.
 	Version uint64 `json:"version"`
 }

@@ -1,19 +1,33 @@
 package internal_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// pages are the documents that promise to name only what is there.
-func pages() []string {
-	return []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/operations.md", "docs/privacy.md", "docs/backends.md", "docs/capacity.md", "docs/configuration.md", "docs/cli.md", "docs/clients.md"}
+// pages are the documents that name only what is there.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/internals/*.md"} {
+		found, err := fs.Glob(os.DirFS(".."), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no documents %s: %v", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
 }
 
 // A code span such as `internal/link/store.go:Store.Create` names a file and what
@@ -24,7 +38,7 @@ func codeSpan() *regexp.Regexp {
 
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	var files, names int
-	for _, page := range pages() {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(filepath.Join("..", page))
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +122,11 @@ func members(found map[string]bool, ts *ast.TypeSpec) {
 
 func TestLinksBetweenDocumentsLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range pages() {
+	decisions, err := fs.Glob(os.DirFS(".."), "docs/decisions/*.md")
+	if err != nil || len(decisions) < 50 {
+		t.Fatalf("%d decisions: %v", len(decisions), err)
+	}
+	for _, page := range append(pages(t), decisions...) {
 		text, err := os.ReadFile(filepath.Join("..", page))
 		if err != nil {
 			t.Fatal(err)
@@ -146,4 +164,80 @@ func hasHeading(text, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// shownAs is how ARCHITECTURE.md names a package: those below one folder together.
+func shownAs(p string) string {
+	name := strings.TrimPrefix(p, "internal/")
+	folder, below, nested := strings.Cut(name, "/")
+	switch {
+	case folder == "backend" && slices.Contains([]string{"countries/pack", "coldsql", "coldsql/coldjobs", "coldsql/coldreviews", "sqlite/sqlitedb", "sqlite/snapshot", "postgres/pgdb", "clickhouse/clickdb"}, below):
+		return name // above or below the drivers
+	case nested && strings.HasPrefix(p, "internal/") && folder != "licenses":
+		return folder + "/*"
+	}
+	return name
+}
+
+// TestArchitectureHasTheLayers compares the layers that a reader sees with those that are enforced.
+func TestArchitectureHasTheLayers(t *testing.T) {
+	text, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > 1500 {
+		t.Errorf("ARCHITECTURE.md has %d words, and 1,500 are what a reader has time for", words)
+	}
+	_, after, _ := strings.Cut(string(text), "## Layers\n")
+	_, after, _ = strings.Cut(after, "```\n")
+	table, _, _ := strings.Cut(after, "```")
+	var want []string
+	for _, layer := range layers() {
+		var names []string
+		for _, p := range layer {
+			name := shownAs(p)
+			if _, err := os.Stat("../" + p); err == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		want = append(want, strings.Join(names, ", "))
+	}
+	want = slices.Compact(want) // layers within one folder
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(table), "\n"), want); diff != "" {
+		t.Errorf("the layers of ARCHITECTURE.md (-) are not those of layers_test.go (+):\n%s", diff)
+	}
+}
+
+// TestDecisionsHaveTheirForm looks at each decision for its title, status, date and sections, and
+// for its line in the index.
+func TestDecisionsHaveTheirForm(t *testing.T) {
+	folder := os.DirFS("../docs/decisions")
+	index, err := fs.ReadFile(folder, "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.Glob(folder, "0*.md")
+	if err != nil || len(names) < 50 {
+		t.Fatalf("%d decisions: %v", len(names), err)
+	}
+	head := regexp.MustCompile(`^# (\d{4}): (.+)\n\n- Status: (Accepted|Superseded).*\n- Date: \d{4}-\d\d-\d\d\n\n`)
+	for _, name := range names {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := head.FindStringSubmatch(string(text))
+		if found == nil || !strings.HasPrefix(name, found[1]+"-") {
+			t.Errorf("%s begins neither with its number and title nor with status and date", name)
+			continue
+		}
+		for _, section := range []string{"Context", "Decision", "Consequences"} {
+			if !strings.Contains(string(text), "\n## "+section+"\n") {
+				t.Errorf("%s has no section %s", name, section)
+			}
+		}
+		if line := fmt.Sprintf("| [%s](%s) | %s |", found[1], name, found[2]); !strings.Contains(string(index), line) {
+			t.Errorf("the index of decisions lacks %q", line)
+		}
+	}
 }

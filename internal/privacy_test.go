@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
 )
 
 // TestEveryStoredFieldIsOnThePage compares docs/privacy.md with what is stored.
@@ -31,19 +32,23 @@ func TestEveryStoredFieldIsOnThePage(t *testing.T) {
 	for field := range reflect.TypeFor[clicks.EventID]().Fields() {
 		want("a click", field.Name)
 	}
-	for field := range reflect.TypeFor[clicks.Event]().Fields() {
+	for field := range reflect.TypeFor[clicklog.Event]().Fields() {
 		if field.Name != "ID" {
 			want("a click", field.Name)
 		}
 	}
-	proto, err := os.ReadFile("../api/clicks.proto")
-	if err != nil {
-		t.Fatal(err)
+	var proto []byte
+	for _, name := range []string{"../api/clicks.proto", "../api/links.proto"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proto = append(proto, text...)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  (?:fixed64|uint64|int64|bool|string|bytes|Outcome) (\w+) = \d+;`).FindAllStringSubmatch(string(proto), -1) {
 		want("a record of Kafka", m[1])
 	}
-	for _, pattern := range []string{"backend/sqlite/migrations/*/*.sql", "backend/clickhouse/migrations/*.sql"} {
+	for _, pattern := range []string{"backend/sqlite/migrations/*/*.sql", "backend/sqlite/*/migrations/*/*.sql", "backend/clickhouse/*/migrations/*.sql"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v %v", pattern, files, err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"curt.example/client"
+	"curt/internal/cli"
+	"curt/internal/shorten/create"
 )
 
 // bulkServer answers /bulk with a link for each; refuse may answer instead.
@@ -46,7 +48,9 @@ func TestCtrlCSaysHowFarItCame(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var errs bytes.Buffer
 	code := make(chan int, 1)
-	go func() { code <- run(ctx, []string{"shorten", "--server=" + s.URL}, terminal{in, out, &errs}) }()
+	go func() {
+		code <- run(ctx, []string{"shorten", "--server=" + s.URL}, cli.Terminal{In: in, Out: out, Err: &errs})
+	}()
 	if _, err := io.WriteString(typing, "http://a\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func TestCtrlCSaysHowFarItCame(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	interrupt()
-	if got := <-code; got != 130 || errs.String() != "curt: stopped after line 1: 1 made, 0 failed: interrupted\n" {
+	if got := <-code; got != 130 || errs.String() != "curt: stopped after line 1: 1 created, 0 failed: interrupted\n" {
 		t.Errorf("exit %d, %q", got, errs.String())
 	}
 }
@@ -83,7 +87,7 @@ func TestALimitMakesSmallerRequests(t *testing.T) {
 		_, _ = fmt.Fprintf(&want, "short of http://%d\n", i)
 	}
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"shorten", "--server=" + s.URL, "-"}, terminal{strings.NewReader(input.String()), &out, &errs})
+	code := run(t.Context(), []string{"shorten", "--server=" + s.URL, "-"}, cli.Terminal{In: strings.NewReader(input.String()), Out: &out, Err: &errs})
 	if code != 0 || out.String() != want.String() || errs.Len() > 0 {
 		t.Errorf("exit %d, %q\n%s", code, errs.String(), out.String())
 	}
@@ -102,23 +106,12 @@ func TestABrokenConnectionIsNotASuccess(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	var out, errs bytes.Buffer
-	in := strings.NewReader(strings.Repeat("http://a\n", 3*maxRows))
-	code := run(t.Context(), []string{"shorten", "--server=" + s.URL}, terminal{in, &out, &errs})
+	in := strings.NewReader(strings.Repeat("http://a\n", 3*create.MaxMany))
+	code := run(t.Context(), []string{"shorten", "--server=" + s.URL}, cli.Terminal{In: in, Out: &out, Err: &errs})
 	made := strings.Count(out.String(), "\n")
-	want := fmt.Sprintf("curt: stopped after line %d: %d made, 0 failed; of the next lines some may have been made: ", made, made)
-	if code != exitUnavailable || !strings.HasPrefix(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+	want := fmt.Sprintf("curt: stopped after line %d: %d created, 0 failed; some of the next lines may have been created: ", made, made)
+	if code != cli.ExitUnavailable || !strings.HasPrefix(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit %d after %d lines, %q", code, made, errs.String())
-	}
-}
-
-func TestSparklineOfALongSeriesFits(t *testing.T) {
-	points := make([]client.Point, 1000)
-	points[999].Clicks = 3
-	if got := []rune(sparkline(points)); len(got) != sparklineWidth || got[sparklineWidth-1] != '█' || got[0] != '.' {
-		t.Errorf("%s", string(got))
-	}
-	if got := sparkline(nil); got != "" {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -126,21 +119,7 @@ func TestAnInterruptedCallIsOneWord(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, out, errs := curt(ctx, "links", "list", "--server=http://127.0.0.1:1")
-	if code != exitInterrupted || out != "" || errs != "curt: interrupted\n" {
+	if code != cli.ExitInterrupted || out != "" || errs != "curt: interrupted\n" {
 		t.Errorf("exit %d, %q, %q", code, out, errs)
-	}
-}
-
-// Only a file for spreadsheets gets apostrophes, and no text loses its own.
-func TestApostrophesAreForSpreadsheets(t *testing.T) {
-	for title, cell := range map[string]string{"=1+1": "'=1+1", "'tis": "'tis"} {
-		l := client.Link{Title: title}
-		var shown, file bytes.Buffer
-		if err := printLink(terminal{out: &shown}, false, &l); err != nil || !strings.Contains(shown.String(), "  "+title+"\n") {
-			t.Errorf("%v: %s", err, shown.String())
-		}
-		if err := newSheet(terminal{out: &file}, format{CSV: true}, linkColumns()).print([]client.Link{l}); err != nil || !strings.Contains(file.String(), ","+cell+",") {
-			t.Errorf("%v: %s", err, file.String())
-		}
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"curt/internal/cli"
 )
 
 // What the scripts offer is tried in each shell by test/cli.
@@ -18,7 +20,7 @@ func TestCompletionIsForThreeShells(t *testing.T) {
 			}
 		}
 	}
-	if code, _, _ := curt(t.Context(), "completion", "tcsh"); code != exitUsage {
+	if code, _, _ := curt(t.Context(), "completion", "tcsh"); code != cli.ExitUsage {
 		t.Errorf("an unknown shell: exit %d", code)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"curt/internal/cli"
 	"curt/internal/telemetry/telemetrytest"
 	"curt/internal/testkit"
 )
@@ -52,8 +53,8 @@ func TestCheckOfARunningServer(t *testing.T) {
 	address, folder := serving(t)
 	host := strings.TrimPrefix(address, "http://")
 	code, out, errs := curt(t.Context(), "config", "check", "--listen="+host, "--admin-listen=", "--data="+folder)
-	if code != 0 || strings.Count(out, "ok    ") != strings.Count(out, "\n") || !strings.Contains(out, "held by a running server") ||
-		!strings.Contains(out, "CURT_LISTEN="+host+": taken") || !strings.Contains(out, filepath.Join(folder, "admin.key")) {
+	if code != 0 || strings.Count(out, "ok    ") != strings.Count(out, "\n") || !strings.Contains(out, "locked by a running server") ||
+		!strings.Contains(out, "CURT_LISTEN="+host+": in use") || !strings.Contains(out, filepath.Join(folder, "admin.key")) {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	// The address is a stranger's when nobody holds the folder.
@@ -76,7 +77,7 @@ func TestCheckTellsEverythingThatIsWrong(t *testing.T) {
 			t.Errorf("%s is not told once", setting)
 		}
 	}
-	if code != 78 || errs != "curt: wrong settings: 7\n" || !strings.Contains(out, "ok    CURT_LISTEN=127.0.0.1:0: free\n") {
+	if code != 78 || errs != "curt: invalid settings: 7\n" || !strings.Contains(out, "ok    CURT_LISTEN=127.0.0.1:0: free\n") {
 		t.Errorf("exit %d, %q\n%s", code, errs, out)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -106,12 +107,12 @@ func TestCheckTriesTheBaseURLAndTheReceiverOfTraces(t *testing.T) {
 		code         int
 		says         string
 	}{
-		"both answer":                     {address, receiver.URL, 0, "ok    OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces takes them\nok    " + address + " is answered by a curt\n"},
+		"both answer":                     {address, receiver.URL, 0, "ok    OTEL_EXPORTER_OTLP_ENDPOINT: the trace receiver accepts traces\nok    " + address + " is served by curt\n"},
 		"a name that is nobody's":         {"https://curt.invalid", "", 78, "wrong CURT_BASE_URL=https://curt.invalid: "},
-		"another server":                  {stranger.URL, "", 0, "warn  " + stranger.URL + "/healthz is answered 404, and not by a curt: "},
+		"another server":                  {stranger.URL, "", 0, "warn  " + stranger.URL + "/healthz returns 404, and not from curt: "},
 		"no server":                       {closed, "", 0, "warn  Get "},
 		"a receiver that takes none":      {address, stranger.URL, 78, "wrong OTEL_EXPORTER_OTLP_ENDPOINT=***: refused: 404 Not Found (body: 404 page not found)\n"},
-		"a receiver that does not answer": {address, closed, 0, "warn  OTEL_EXPORTER_OTLP_ENDPOINT: the receiver of traces does not answer: "},
+		"a receiver that does not answer": {address, closed, 0, "warn  OTEL_EXPORTER_OTLP_ENDPOINT: the trace receiver is unavailable: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.traces)
@@ -141,7 +142,7 @@ func TestTheLogNamesEveryAddress(t *testing.T) {
 	defer stop()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--listen=127.0.0.1:0", "--api-listen=127.0.0.2:0", "--admin-listen=127.0.0.3:0", "--data=" + t.TempDir()}, terminal{strings.NewReader(""), log, log})
+		done <- run(ctx, []string{"serve", "--listen=127.0.0.1:0", "--api-listen=127.0.0.2:0", "--admin-listen=127.0.0.3:0", "--data=" + t.TempDir()}, cli.Terminal{In: strings.NewReader(""), Out: log, Err: log})
 	}()
 	select {
 	case <-log.listening:

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"curt/internal/cli"
 )
 
 // finding is a line of doctor --json.
@@ -120,40 +122,40 @@ func damages() []damage {
 		{"no database at all", "curt.db", "failure", "", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "curt.db"), 0, "this is no database")
 		}},
-		{"curt.db gone", "curt.db", "failure", "not there", nil, gone("curt.db")},
+		{"curt.db gone", "curt.db", "failure", "missing", nil, gone("curt.db")},
 		{"a state file of something else", "curt.db.state", "warning", "damaged", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "curt.db.state"), 0, strings.Repeat("nothing\n", 1024))
 		}},
 		{"leases of before", "leases", "warning", "older", nil, curtDB("UPDATE leases SET next = next - 1")},
-		{"a folder on which no server starts", "settings", "failure", "its links are gone", nil, gone("curt.db")},
+		{"a folder on which no server starts", "settings", "failure", "its links are missing", nil, gone("curt.db")},
 		{"an index that lacks rows", "curt.db", "failure", "index", []string{"--all"}, curtDB("PRAGMA writable_schema = 1",
 			"UPDATE sqlite_schema SET sql = replace(sql, 'WHERE expires <> 0 AND', 'WHERE') WHERE name = 'links_by_expiry'")},
 		{"a changed row", "links", "failure", "damaged", nil, curtDB("UPDATE links SET destination = 'https://evil.example/' WHERE code = 'alias-3'")},
 		{"another time of creation", "links", "failure", "damaged", nil, curtDB("UPDATE links SET created = created + 1 WHERE code = 'alias-3'")},
 		{"another id", "links", "failure", "damaged", nil, curtDB("UPDATE links SET id = randomblob(16) WHERE code = 'alias-3'")},
-		{"an alias gone", "links", "failure", "not found", nil, curtDB("DELETE FROM aliases WHERE code = 'alias-3'")},
+		{"an alias gone", "links", "failure", "cannot be found", nil, curtDB("DELETE FROM aliases WHERE code = 'alias-3'")},
 		{"a changed entry", "decisions", "failure", "hash of entry 1", nil, curtDB("UPDATE journal SET safety = 1 WHERE sequence = 1")},
 		{"an entry gone", "decisions", "failure", "number of entry 1", nil, curtDB("DELETE FROM journal WHERE sequence = 1")},
 		{"another reason", "decisions", "failure", "reason of entry 2", nil, curtDB("UPDATE journal SET reason = 'none' WHERE sequence = 2")},
-		{"the journal gone", "decisions", "failure", "2 links are stopped", nil, curtDB("DELETE FROM journal", "DELETE FROM journal_progress")},
-		{"the journal emptied", "decisions", "failure", "entries 1 to 2 took effect and are gone", nil, curtDB("DELETE FROM journal")},
-		{"the journal's end cut off", "decisions", "failure", "entries 2 to 2 took effect and are gone", nil, curtDB("DELETE FROM journal WHERE sequence = 2")},
+		{"the journal gone", "decisions", "failure", "2 links are blocked or flagged", nil, curtDB("DELETE FROM journal", "DELETE FROM journal_progress")},
+		{"the journal emptied", "decisions", "failure", "applied entries 1 to 2 are missing", nil, curtDB("DELETE FROM journal")},
+		{"the journal's end cut off", "decisions", "failure", "applied entries 2 to 2 are missing", nil, curtDB("DELETE FROM journal WHERE sequence = 2")},
 		{"a reason taken away", "decisions", "failure", "texts of entry 1", nil, curtDB("UPDATE journal SET reason = '', reason_salt = x'' WHERE sequence = 1")},
-		{"a journal of a later time", "decisions", "warning", "not yet", nil, curtDB("DELETE FROM journal WHERE sequence = 2", "UPDATE journal_progress SET progress = '{}'")},
+		{"a journal of a later time", "decisions", "warning", "do not match the journal yet", nil, curtDB("DELETE FROM journal WHERE sequence = 2", "UPDATE journal_progress SET progress = '{}'")},
 		{"leases of a backup", "leases", "failure", "length 7", nil, curtDB("UPDATE leases SET next = 0")},
-		{"a key of tomorrow", "visitor keys", "failure", "to come", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day+year))},
-		{"a key of last year", "visitor keys", "warning", "still there", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day-year))},
+		{"a key of tomorrow", "visitor keys", "failure", "in the future", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day+year))},
+		{"a key of last year", "visitor keys", "warning", "was not deleted", nil, curtDB(fmt.Sprintf("INSERT INTO day_keys VALUES (%d, x'00')", day-year))},
 		{"a link of tomorrow", "clock", "failure", "a link was recorded", nil, curtDB(fmt.Sprintf("UPDATE links SET updated = %d", (day+year)*86_400_000))},
 
 		{"clicks.db is no database", "clicks.db", "failure", "", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "clicks.db"), 0, "this is no database")
 		}},
-		{"clicks.db gone", "clicks.db", "failure", "not there", nil, gone("clicks.db")},
+		{"clicks.db gone", "clicks.db", "failure", "missing", nil, gone("clicks.db")},
 		{"a click too many", "statistics", "failure", "differ", nil, clicksDB("UPDATE rollups SET clicks = clicks + 1 WHERE id & 127 = 0 AND clicks > 4")},
 		{"a day gone", "statistics", "failure", "differ", nil, clicksDB("DELETE FROM rollups WHERE id & 127 = 0 AND clicks > 4")},
 		{"counted twice", "statistics", "failure", "differ", nil, clicksDB("UPDATE state SET segment = 0, place = 0")},
 		{"a wrong total", "totals", "failure", "sum", []string{"--all"}, clicksDB("UPDATE links SET clicks = clicks + 1 WHERE code = 'alias-3'")},
-		{"ahead of the log", "click log", "failure", "not of one time", nil, clicksDB("UPDATE state SET place = place + 10000")},
+		{"ahead of the log", "click log", "failure", "from different times", nil, clicksDB("UPDATE state SET place = place + 10000")},
 
 		{"a flipped byte", "click log", "failure", "checksum", nil, func(t *testing.T, dir string) {
 			text, err := os.ReadFile(segment(t, dir))
@@ -170,7 +172,7 @@ func damages() []damage {
 			}
 			overwrite(t, segment(t, dir), int64(len(text)-1), string([]byte{text[len(text)-1] ^ 1}))
 		}},
-		{"a log that lost its end", "click log", "failure", "cut off", nil, func(t *testing.T, dir string) {
+		{"a log that lost its end", "click log", "failure", "truncated", nil, func(t *testing.T, dir string) {
 			text, err := os.ReadFile(segment(t, dir))
 			if err == nil {
 				err = os.WriteFile(segment(t, dir), text[:len(text)-1], 0o600)
@@ -179,10 +181,10 @@ func damages() []damage {
 				t.Fatal(err)
 			}
 		}},
-		{"zeros at its beginning", "click log", "failure", "no block begins", nil, func(t *testing.T, dir string) {
+		{"zeros at its beginning", "click log", "failure", "not the start of a block", nil, func(t *testing.T, dir string) {
 			overwrite(t, segment(t, dir), 0, strings.Repeat("\x00", 64))
 		}},
-		{"a log of zeros", "click log", "failure", "nothing", nil, func(t *testing.T, dir string) {
+		{"a log of zeros", "click log", "failure", "unreadable", nil, func(t *testing.T, dir string) {
 			text, err := os.ReadFile(segment(t, dir))
 			if err == nil {
 				err = os.WriteFile(segment(t, dir), make([]byte, len(text)), 0o600)
@@ -201,7 +203,7 @@ func damages() []damage {
 				t.Fatal(err)
 			}
 		}},
-		{"the log gone", "click log", "warning", "gone", nil, func(t *testing.T, dir string) {
+		{"the log gone", "click log", "warning", "missing", nil, func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, "clicks")); err != nil {
 				t.Fatal(err)
 			}
@@ -210,14 +212,14 @@ func damages() []damage {
 			overwrite(t, filepath.Join(dir, "search.db"), 0, "this is no database")
 		}},
 
-		{"no key", "admin key", "warning", "the next start makes a key", nil, gone("admin.key")},
+		{"no key", "admin key", "warning", "the next start generates a key", nil, gone("admin.key")},
 		{"an open key", "permissions", "failure", "admin.key", nil, mode("admin.key", 0o644)},
 		{"an open database", "permissions", "warning", "curt.db", nil, mode("curt.db", 0o640)},
 		{"an open folder", "permissions", "failure", "0777", nil, mode(".", 0o777)},
 		{"a damaged key", "settings", "failure", "admin key", nil, func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, "admin.key"), 0, "nonsense ")
 		}},
-		{"a name that is nobody's", "addresses", "failure", "cannot be found", []string{"--base-url=https://curt.invalid"}, nil},
+		{"a name that is nobody's", "addresses", "failure", "does not resolve", []string{"--base-url=https://curt.invalid"}, nil},
 	}
 }
 
@@ -233,7 +235,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	healthy := inhabited(t)
 	t.Run("healthy", func(t *testing.T) {
 		_, found := examine(t, healthy, "--all")
-		if !has(found, "curt.db.state", "warning", "is a copy") { // which it is
+		if !has(found, "curt.db.state", "warning", "was copied") { // which it is
 			t.Errorf("a copy is not noticed: %+v", found)
 		}
 		for _, f := range found {
@@ -242,8 +244,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			}
 		}
 		for check, words := range map[string]string{
-			"curt.db": "whole", "links": "5, deleted", "leases": "again", "visitor keys": "past", "decisions": "every link is", "clicks.db": "whole", "totals": "sum",
-			"click log": "31 clicks", "statistics": "6 days of links", "search.db": "whole", "permissions": "alone", "data folder": "no server", "write-ahead log": "nothing that was confirmed",
+			"curt.db": "intact", "links": "5 including deleted", "leases": "again", "visitor keys": "past", "decisions": "all links match", "clicks.db": "intact", "totals": "sum",
+			"click log": "31 clicks", "statistics": "6 days of links", "search.db": "intact", "permissions": "private", "data folder": "no server", "write-ahead log": "no confirmed transaction",
 		} {
 			if !has(found, check, "ok", words) {
 				t.Errorf("%s is not said to be well: %+v", check, found)
@@ -272,7 +274,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 func TestDoctorFindsListedLinksAndBadLists(t *testing.T) {
 	dir, list := inhabited(t), filepath.Join(t.TempDir(), "bad.txt")
 	for text, want := range map[string]finding{
-		"host-1.example\n": {Check: "blocklists", Level: "warning", Text: "1 links lead"},
+		"host-1.example\n": {Check: "blocklists", Level: "warning", Text: "1 links point"},
 		"none.example\n":   {Check: "blocklists", Level: "ok", Text: "no link"},
 		"<html>\n":         {Check: "settings", Level: "failure", Text: "CURT_BLOCKLISTS"},
 	} {
@@ -305,9 +307,9 @@ func TestDoctorBesideAServer(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler()) // with a certificate that nobody trusts
 	defer secure.Close()
 	for base, want := range map[string]finding{
-		address:    {Level: "ok", Text: "answered by a curt"},
-		other.URL:  {Level: "warning", Text: "not by a curt"},
-		secure.URL: {Level: "failure", Text: "browsers refuse"},
+		address:    {Level: "ok", Text: "served by curt"},
+		other.URL:  {Level: "warning", Text: "not from curt"},
+		secure.URL: {Level: "failure", Text: "browsers reject"},
 	} {
 		_, found := examine(t, folder, "--base-url="+base)
 		if !has(found, "addresses", want.Level, want.Text) {
@@ -326,7 +328,7 @@ func TestDoctorAboutMissingFilesOfAServer(t *testing.T) {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
-		if _, found := examine(t, folder); !has(found, name, "failure", "the server that runs") {
+		if _, found := examine(t, folder); !has(found, name, "failure", "the running server") {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -339,7 +341,7 @@ func TestDoctorAboutMissingFilesOfAServer(t *testing.T) {
 func TestDoctorStopsWhenAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, _ := curt(ctx, "doctor", "--data="+t.TempDir()); code != exitInterrupted {
+	if code, _, _ := curt(ctx, "doctor", "--data="+t.TempDir()); code != cli.ExitInterrupted {
 		t.Errorf("exit %d", code)
 	}
 }

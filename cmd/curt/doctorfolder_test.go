@@ -96,10 +96,10 @@ func live(t *testing.T, address, folder string) {
 			logged(t, folder) // so that the log has a second block
 		}
 	}
-	if _, err := api.Decide(t.Context(), "alias-3", "warn", "test"); err != nil {
+	if _, err := api.Moderation.Decide(t.Context(), "alias-3", "warn", "test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "link", Name: "alias-4"}, Reason: "test"}); err != nil {
+	if _, err := api.Moderation.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "link", Name: "alias-4"}, Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err := visit.Get(address + "/nobody"); err == nil {

@@ -14,12 +14,12 @@ func schemas() (all []damage) {
 			return func(t *testing.T, dir string) { change(t, filepath.Join(dir, file), statement) }
 		}
 		all = append(all,
-			damage{file + " of a later release", file, "warning", "a later release's", nil, state("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")},
+			damage{file + " of a later release", file, "warning", "of a later release", nil, state("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")},
 			damage{file + " for later releases only", file, "failure", "does not start", nil, state("PRAGMA user_version = 99")},
 			damage{file + " of no schema", file, "failure", "schema", nil, state("DROP TABLE goose_db_version")},
 		)
 		if file != "clicks.db" {
-			all = append(all, damage{file + " of an earlier release", file, "warning", "and this release's is", nil, state("DELETE FROM goose_db_version WHERE version_id > 1")})
+			all = append(all, damage{file + " of an earlier release", file, "warning", "this release uses", nil, state("DELETE FROM goose_db_version WHERE version_id > 1")})
 		}
 	}
 	return all

@@ -60,7 +60,7 @@ func TestDoctorFindsVisitorsThatAreNotToldApart(t *testing.T) {
 		other          bool
 		warned         string // of what the advice speaks
 	}{
-		"a proxy that nobody knows of": {nil, 15, 120, false, "name its addresses in CURT_TRUSTED_PROXIES"},
+		"a proxy that nobody knows of": {nil, 15, 120, false, "add its addresses to CURT_TRUSTED_PROXIES"},
 		"another proxy is trusted":     {trust("198.51.100.7/32"), 15, 120, false, "X-Forwarded-For"},
 		"a proxy that is trusted":      {trust("127.0.0.0/8"), 15, 120, false, ""},
 		"not all by way of it":         {nil, 15, 120, true, ""},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"curt/internal/cli"
 )
 
 // What takes long ends in time, says how far it came, and how to have the rest read.
@@ -21,13 +23,13 @@ func TestDoctorSaysHowFarItCame(t *testing.T) {
 		if (f.Check == "links" || f.Check == "decisions") && f.Level == "warning" && !strings.Contains(f.Advice, "--within 0") {
 			t.Errorf("%+v does not say how to go on", f)
 		}
-		if strings.Contains(f.Text, "every link is") || strings.Contains(f.Text, "no link leads") {
+		if strings.Contains(f.Text, "all links match") || strings.Contains(f.Text, "no link points") {
 			t.Errorf("%+v is said of what was not read", f)
 		}
 	}
 	for _, whole := range [][]string{{"--within=0"}, {"--within=1ns", "--all"}} {
 		_, found = examine(t, dir, append(whole, "--blocklists="+list)...)
-		if !has(found, "decisions", "ok", "every link is") || !has(found, "links", "ok", "5, deleted") || !has(found, "blocklists", "warning", "1 links lead") {
+		if !has(found, "decisions", "ok", "all links match") || !has(found, "links", "ok", "5 including deleted") || !has(found, "blocklists", "warning", "1 links point") {
 			t.Errorf("%v: %+v", whole, found)
 		}
 		for _, f := range found {
@@ -36,7 +38,7 @@ func TestDoctorSaysHowFarItCame(t *testing.T) {
 			}
 		}
 	}
-	if code, _, errs := curt(t.Context(), "doctor", "--within=-1s", "--data="+dir); code != exitUsage || !strings.Contains(errs, "--within") {
+	if code, _, errs := curt(t.Context(), "doctor", "--within=-1s", "--data="+dir); code != cli.ExitUsage || !strings.Contains(errs, "--within") {
 		t.Errorf("a negative time: exit %d, %s", code, errs)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"curt/internal/cli"
 	"curt/internal/redirect"
 )
 
 // TestAServerWithoutAnAPI: whoever asks a server that only follows links is told that, and
 // whoever asks for a link that is not there is not.
 func TestAServerWithoutAnAPI(t *testing.T) {
-	for title, want := range map[string]bool{redirect.NotFound.Title(): true, "There is no such link": false} {
+	for title, want := range map[string]bool{redirect.NotFound.Title(): true, "No such link": false} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
@@ -21,8 +22,8 @@ func TestAServerWithoutAnAPI(t *testing.T) {
 		}))
 		for _, args := range [][]string{{"shorten", "https://example.com/"}, {"stats", "code"}} {
 			var out, wrong bytes.Buffer
-			code := run(t.Context(), append(args, "--server", s.URL), terminal{strings.NewReader(""), &out, &wrong})
-			if code != exitFailed || strings.Contains(wrong.String(), "it has no API") != want || strings.Count(wrong.String(), "\n") != 1 {
+			code := run(t.Context(), append(args, "--server", s.URL), cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &wrong})
+			if code != cli.ExitFailed || strings.Contains(wrong.String(), "but no API") != want || strings.Count(wrong.String(), "\n") != 1 {
 				t.Errorf("%s, %v: %d %q", title, args, code, wrong.String())
 			}
 		}
@@ -40,9 +41,9 @@ func TestARedirectIsTold(t *testing.T) {
 	defer s.Close()
 	for _, args := range [][]string{{"shorten", "https://example.com/"}, {"stats", "code"}} {
 		var out, wrong bytes.Buffer
-		code := run(t.Context(), append(args, "--server", s.URL), terminal{strings.NewReader(""), &out, &wrong})
+		code := run(t.Context(), append(args, "--server", s.URL), cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &wrong})
 		told := wrong.String()
-		if code != exitConfig || !strings.Contains(told, elsewhere.URL) || !strings.Contains(told, "CURT_SERVER") || strings.Count(told, "\n") != 1 {
+		if code != cli.ExitConfig || !strings.Contains(told, elsewhere.URL) || !strings.Contains(told, "CURT_SERVER") || strings.Count(told, "\n") != 1 {
 			t.Errorf("%v: %d %q", args, code, told)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/cli"
+	"curt/internal/cli/movedata"
 	"curt/internal/link"
 	"curt/internal/moderation"
 )
@@ -35,20 +37,20 @@ func (f *fuse) Err() error {
 // An export that is interrupted leaves no file of its name, and goes on where it was: the
 // file is the same as one that was written at once.
 func TestExportGoesOn(t *testing.T) {
-	data := manyLinks(t, 2*exportRows+100)
+	data := manyLinks(t, 2*movedata.ExportRows+100)
 	var whole, said bytes.Buffer
-	if code := run(t.Context(), []string{"export", "--data", data}, terminal{nil, &whole, &said}); code != 0 {
+	if code := run(t.Context(), []string{"export", "--data", data}, cli.Terminal{Out: &whole, Err: &said}); code != 0 {
 		t.Fatal(said.String())
 	}
-	if n := strings.Count(whole.String(), "\n"); n != 2*exportRows+100 {
+	if n := strings.Count(whole.String(), "\n"); n != 2*movedata.ExportRows+100 {
 		t.Fatalf("exported %d links", n)
 	}
 	name := filepath.Join(t.TempDir(), "links.jsonl")
 	export := func(ctx context.Context, flags ...string) int {
 		said.Reset()
-		return run(ctx, append([]string{"export", "--data", data, "-o", name}, flags...), terminal{nil, &said, &said})
+		return run(ctx, append([]string{"export", "--data", data, "-o", name}, flags...), cli.Terminal{Out: &said, Err: &said})
 	}
-	if code := export(&fuse{t.Context(), 2}); code != exitInterrupted || !strings.Contains(said.String(), "--resume") {
+	if code := export(&fuse{t.Context(), 2}); code != cli.ExitInterrupted || !strings.Contains(said.String(), "--resume") {
 		t.Fatalf("exit %d: %s", code, said.String())
 	}
 	if _, err := os.Stat(name); err == nil {
@@ -62,7 +64,7 @@ func TestExportGoesOn(t *testing.T) {
 	if _, err := partial.WriteString(`{"id":"half of a l`); err != nil || partial.Close() != nil {
 		t.Fatal(err)
 	}
-	if code := export(t.Context(), "--resume"); code != exitDone {
+	if code := export(t.Context(), "--resume"); code != cli.ExitDone {
 		t.Fatalf("exit %d: %s", code, said.String())
 	}
 	text, err := os.ReadFile(name)
@@ -72,7 +74,7 @@ func TestExportGoesOn(t *testing.T) {
 	if left, err := filepath.Glob(name + ".*"); len(left) > 0 || err != nil {
 		t.Errorf("left: %v %v", left, err)
 	}
-	if code := export(t.Context(), "--resume"); code != exitFailed {
+	if code := export(t.Context(), "--resume"); code != cli.ExitFailed {
 		t.Errorf("exit %d when there is a file: %s", code, said.String())
 	}
 }
@@ -116,7 +118,7 @@ func TestExportLeavesDamagedRowsOut(t *testing.T) {
 		t.Fatal(err, "nothing was changed")
 	}
 	code, out, said := curt(t.Context(), "export", "--data", data)
-	if code != exitFailed || strings.Count(out, "\n") != 19 || !strings.Contains(said, `link "/code-7"`) || !strings.Contains(said, "1 damaged rows were left out, 19 links are whole") {
+	if code != cli.ExitFailed || strings.Count(out, "\n") != 19 || !strings.Contains(said, `link "/code-7"`) || !strings.Contains(said, "1 damaged rows were left out, 19 links are whole") {
 		t.Errorf("exit %d, %d links: %s", code, strings.Count(out, "\n"), said)
 	}
 }
@@ -132,16 +134,16 @@ func TestExportBeginsAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != exitFailed || !strings.Contains(said, "shorter than") {
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != cli.ExitFailed || !strings.Contains(said, "shorter than") {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if code, _, said := curt(&fuse{t.Context(), 0}, "export", "--data", data, "-o", name); code != exitInterrupted {
+	if code, _, said := curt(&fuse{t.Context(), 0}, "export", "--data", data, "-o", name); code != cli.ExitInterrupted {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != exitFailed || !strings.Contains(said, "without --resume it begins") {
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name, "--resume"); code != cli.ExitFailed || !strings.Contains(said, "run without --resume to start") {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name); code != exitDone || !strings.Contains(said, "20 links in") {
+	if code, _, said := curt(t.Context(), "export", "--data", data, "-o", name); code != cli.ExitDone || !strings.Contains(said, "20 links in") {
 		t.Errorf("exit %d: %s", code, said)
 	}
 }
@@ -169,7 +171,7 @@ func TestTombstonesAreExported(t *testing.T) {
 			t.Errorf("%v: exported\n%s%s", format, rows, said)
 		}
 		other := t.TempDir()
-		if code, out, said := curt(t.Context(), "import", "--data", other, tempFile(t, "rows.export", rows)); code != exitDone {
+		if code, out, said := curt(t.Context(), "import", "--data", other, tempFile(t, "rows.export", rows)); code != cli.ExitDone {
 			t.Fatalf("%v: exit %d: %s %s", format, code, out, said)
 		}
 		if _, again, said := curt(t.Context(), append([]string{"export", "--data", other}, format...)...); again != rows {

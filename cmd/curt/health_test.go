@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"curt/internal/cli"
 )
 
 // TestHealth: 0 and silence when the server wants traffic, 69 and one line otherwise.
@@ -27,7 +29,7 @@ func TestHealth(t *testing.T) {
 		}
 		for _, address := range []string{s.Listener.Addr().String(), ":" + port, "0.0.0.0:" + port} {
 			var out, wrong bytes.Buffer
-			code := run(t.Context(), []string{"health", "--admin-listen", address}, terminal{strings.NewReader(""), &out, &wrong})
+			code := run(t.Context(), []string{"health", "--admin-listen", address}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &wrong})
 			if code != c.code || wrong.String() != c.says || out.Len() > 0 {
 				t.Errorf("%s with %d: code %d, %q, %q", address, c.status, code, out.String(), wrong.String())
 			}
@@ -48,7 +50,7 @@ func TestHealthOfNobody(t *testing.T) {
 		78: {"health", "--admin-listen=", "--tls-cert=c", "--tls-key=k"},
 	} {
 		var out, wrong bytes.Buffer
-		code := run(t.Context(), args, terminal{strings.NewReader(""), &out, &wrong})
+		code := run(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &wrong})
 		if code != want || strings.Count(wrong.String(), "\n") != 1 {
 			t.Errorf("%v: code %d, %q", args, code, wrong.String())
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/cli"
 	"curt/internal/link"
 	"curt/internal/moderation"
 )
@@ -19,7 +20,7 @@ func TestImportKeepsDecisions(t *testing.T) {
 	}
 	data := t.TempDir()
 	for range 2 {
-		if code, out, said := curt(t.Context(), "import", "--data="+data, tempFile(t, "rows.jsonl", rows)); code != exitDone {
+		if code, out, said := curt(t.Context(), "import", "--data="+data, tempFile(t, "rows.jsonl", rows)); code != cli.ExitDone {
 			t.Fatalf("exit %d: %s %s", code, out, said)
 		}
 	}

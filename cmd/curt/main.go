@@ -1,6 +1,6 @@
-// Command curt is a URL shortener: the server and the command line that talks to
-// it. `curt serve` is the composition root's only caller; every other command is
-// a client of the HTTP API. What it prints and how it ends is in exit.go and sheet.go.
+// Command curt is a URL shortener: the server, and the command line that is its client. This
+// package is main and the tree of commands; each command is a type below internal/cli, whose
+// method Run is the command.
 package main
 
 import (
@@ -13,36 +13,121 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"curt/internal/cli"
+	"curt/internal/cli/fleet"
+	"curt/internal/cli/keys"
+	"curt/internal/cli/links"
+	"curt/internal/cli/moderate"
+	"curt/internal/cli/movedata"
+	"curt/internal/cli/operate"
 )
 
 // version is set when the binary is linked.
 var version = "unknown"
 
-// cli is the command line; each command has its file.
-type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the server."`
-	Health  healthCmd  `cmd:"" help:"Say by the exit code whether the server of these settings wants traffic."`
-	Config  configCmd  `cmd:"" help:"Show or check the settings of the server."`
-	Shorten shortenCmd `cmd:"" help:"Make short links, also of many lines of standard input."`
-	Links   linksCmd   `cmd:"" help:"List, show, change and delete links."`
-	Stats   statsCmd   `cmd:"" help:"Show the statistics of a link."`
-	Clicks  clicksCmd  `cmd:"" help:"Show the clicks of a link one by one, or compare statistics with them."`
-	Keys    keysCmd    `cmd:"" help:"Make, list, revoke and rotate API keys."`
-	Ban     banCmd     `cmd:"" help:"Ban links, hosts, keys and networks, and undo that."`
-	Journal journalCmd `cmd:"" help:"Read the journal of moderation."`
-	Review  reviewCmd  `cmd:"" help:"Look at reported and suspicious links, decide about them, answer appeals."`
-	QR      qrCmd      `cmd:"" name:"qr" help:"Draw the QR code of a link."`
-	Import  importCmd  `cmd:"" help:"Make links from CSV or JSON Lines, also of other shorteners."`
-	Export  exportCmd  `cmd:"" help:"Write all links, or their statistics, as JSON Lines or CSV."`
-	Backup  backupCmd  `cmd:"" help:"Copy the data folder while the server works on it."`
-	Restore restoreCmd `cmd:"" help:"Put a backup in the place of the data folder."`
-	Migrate migrateCmd `cmd:"" help:"Make the topic and the tables that clicks go through Kafka to."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+// commands is the tree of commands. Its types are in packages below internal/cli.
+type commands struct {
+	Serve   operate.Serve    `cmd:"" help:"Run the server."`
+	Health  operate.Health   `cmd:"" help:"Exit 0 if the server is ready."`
+	Config  configTree       `cmd:"" help:"Show or check the server's settings."`
+	Shorten links.Shorten    `cmd:"" help:"Create short links, also from lines of standard input."`
+	Links   linksTree        `cmd:"" help:"List, show, update and delete links."`
+	Stats   links.Stats      `cmd:"" help:"Show the statistics of a link."`
+	Clicks  clicksTree       `cmd:"" help:"List the clicks of a link, or compare statistics with raw clicks."`
+	Keys    keysTree         `cmd:"" help:"Create, list, revoke and rotate API keys."`
+	Ban     banTree          `cmd:"" help:"Ban links, hosts, keys and networks, or lift bans."`
+	Lists   listsTree        `cmd:"" help:"Refuse aliases, block and allow destinations."`
+	Journal journalTree      `cmd:"" help:"Read the moderation journal."`
+	Review  reviewTree       `cmd:"" help:"Review reported and suspicious links, decide on them, answer appeals."`
+	GeoIP   geoipTree        `cmd:"" name:"geoip" help:"Update the GeoIP database."`
+	QR      links.QR         `cmd:"" name:"qr" help:"Generate the QR code of a link."`
+	Import  movedata.Import  `cmd:"" help:"Import links from CSV or JSON Lines, also from other URL shorteners."`
+	Export  movedata.Export  `cmd:"" help:"Export all links, or their statistics, as JSON Lines or CSV."`
+	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
+	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
+	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
+	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
+	Version operate.Version  `cmd:"" help:"Print the version."`
 
-	Licenses licensesCmd `cmd:"" help:"Print the licences of curt and of everything that is compiled into it."`
+	Licenses operate.Licenses `cmd:"" help:"Print the licences of curt and its dependencies."`
 
-	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong with an installation, and say what to do."`
-	Completion completionCmd `cmd:"" help:"Print a script that lets a shell complete commands."`
+	Doctor     operate.Doctor `cmd:"" help:"Diagnose an installation and suggest fixes."`
+	Completion cli.Completion `cmd:"" help:"Print a shell completion script."`
+}
+
+type fleetTree struct {
+	Status fleet.Status `cmd:"" help:"Show each store and server of a fleet with its version, its lag and its problems. Exit 1 if there are warnings, 2 if there are failures."`
+}
+
+type geoipTree struct {
+	Update operate.GeoIPUpdate `cmd:"" help:"Download CURT_GEOIP from CURT_GEOIP_URL, check it, and replace the file if it is newer; a running server loads it within a minute."`
+}
+
+type configTree struct {
+	Print operate.PrintConfig `cmd:"" help:"Print the effective settings and where each is set, as a file for --config."`
+	Check operate.CheckConfig `cmd:"" help:"Validate every setting, and test each file, secret and address."`
+}
+
+type linksTree struct {
+	List    links.List      `cmd:"" help:"List links, newest first."`
+	Get     links.Get       `cmd:"" help:"Show a link."`
+	Update  links.Update    `cmd:"" help:"Update a link; an empty value clears a field."`
+	Disable links.Disable   `cmd:"" help:"Disable links, also all links to one host."`
+	Enable  links.Enable    `cmd:"" help:"Enable links."`
+	Delete  links.Delete    `cmd:"" help:"Delete links permanently."`
+	Safety  moderate.Safety `cmd:"" help:"Show or set the safety of a link."`
+	Share   links.Share     `cmd:"" help:"Create a share link to the statistics of a link."`
+}
+
+type clicksTree struct {
+	Show    links.Clicks          `cmd:"" default:"withargs" help:"List the clicks of a link, newest first."`
+	Verify  operate.VerifyClicks  `cmd:"" help:"Compare the statistics in ClickHouse with its raw clicks, and those with Kafka."`
+	Rebuild operate.RebuildClicks `cmd:"" help:"Rebuild the statistics in ClickHouse from its raw clicks."`
+	Replay  operate.ReplayClicks  `cmd:"" help:"Replay clicks missing in ClickHouse from Kafka."`
+	Servers operate.ListSenders   `cmd:"" help:"List the servers that may hold clicks, which statistics wait for."`
+	Forget  operate.ForgetSender  `cmd:"" help:"Stop waiting for clicks of a server that will not return."`
+}
+
+type keysTree struct {
+	Create keys.Create `cmd:"" help:"Create an API key and print its secret once."`
+	List   keys.List   `cmd:"" help:"List API keys."`
+	Revoke keys.Revoke `cmd:"" help:"Revoke an API key permanently."`
+	Rotate keys.Rotate `cmd:"" help:"Rotate the secret of an API key and print it once."`
+}
+
+type banTree struct {
+	Add     moderate.AddBan     `cmd:"" help:"Ban a link, a workspace, a key, a host, a domain or a network."`
+	List    moderate.ListBans   `cmd:"" help:"List active bans, newest first."`
+	Lift    moderate.LiftBan    `cmd:"" help:"Lift a ban and restore its links."`
+	Preview moderate.PreviewBan `cmd:"" help:"Preview the effect of a ban."`
+}
+
+type listsTree struct {
+	List   moderate.ListLists   `cmd:"" help:"Show the lists, or print the entries of one."`
+	Add    moderate.AddLine     `cmd:"" help:"Add an entry to a list, or disable a built-in one."`
+	Remove moderate.RemoveLine  `cmd:"" help:"Remove an entry from a list."`
+	Import moderate.ImportLines `cmd:"" help:"Add the lines of a file to a list."`
+	Export moderate.ExportLines `cmd:"" help:"Print a list as text."`
+}
+
+type journalTree struct {
+	List    moderate.ListEntries `cmd:"" help:"List journal entries, newest first."`
+	Erase   moderate.EraseEntry  `cmd:"" help:"Permanently erase the texts of an entry."`
+	Rebuild moderate.Rebuild     `cmd:"" help:"Rebuild the safety of all links from the journal."`
+}
+
+type reviewTree struct {
+	List   moderate.ListReviews  `cmd:"" help:"List the review queue, open appeals first."`
+	Show   moderate.ShowReview   `cmd:"" help:"Show the review of a link."`
+	Decide moderate.Decide       `cmd:"" help:"Decide on links, also from lines of standard input."`
+	Case   moderate.ShowCase     `cmd:"" help:"Show the case of a refused create."`
+	Allow  moderate.AllowCase    `cmd:"" help:"Allow the destination of a refused create."`
+	Refuse moderate.RefuseCase   `cmd:"" help:"Refuse the destination of a refused create permanently."`
+	Answer moderate.AnswerAppeal `cmd:"" help:"Answer the appeal for a link."`
+	Erase  moderate.EraseReports `cmd:"" help:"Erase the reports and appeals of a link."`
+
+	EraseCase moderate.EraseCase `cmd:"" help:"Permanently erase the case of a refused create."`
 }
 
 func main() {
@@ -51,30 +136,30 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		signal.Stop(signals) // a second signal ends the process at once, as soon as anybody sees that it stops
+		signal.Stop(signals) // a second signal ends the process at once
 		cancel()
 	}()
-	os.Exit(run(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], cli.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, t terminal) int {
-	parser, err := kong.New(&cli{}, kong.Name("curt"), kong.Description("A URL shortener that loses nothing."),
-		kong.Writers(t.out, t.err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
+func run(ctx context.Context, args []string, t cli.Terminal) int {
+	parser, err := kong.New(&commands{}, kong.Name("curt"), kong.Description("A URL shortener that never loses a link."),
+		kong.Writers(t.Out, t.Err), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t, cli.Version(version)))
 	if err != nil {
-		return fail(t, err)
+		return cli.Exit(t, err)
 	}
-	if slices.Equal(args, []string{"--version"}) { // which everybody tries, and no help needs to list
+	if slices.Equal(args, []string{"--version"}) { // a common guess that the help does not list
 		args = []string{"version"}
 	}
 	for i, text := range args {
-		if !utf8.ValidString(text) { // which the parser would replace by another text
-			return fail(t, usageError(fmt.Sprintf("argument %d: want text in UTF-8", i+1)))
+		if !utf8.ValidString(text) { // the parser would replace it
+			return cli.Exit(t, cli.UsageError(fmt.Sprintf("argument %d: expected text in UTF-8", i+1)))
 		}
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return fail(t, misuse(err))
+		return cli.Exit(t, cli.Misuse(err))
 	}
-	return fail(t, command.Run())
+	return cli.Exit(t, command.Run())
 }

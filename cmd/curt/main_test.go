@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"curt.example/client"
+	"curt/internal/cli"
 )
 
 // curt runs one command and returns its exit code and what it wrote.
 func curt(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = run(ctx, args, terminal{strings.NewReader(""), &o, &e})
+	code = run(ctx, args, cli.Terminal{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 
@@ -31,7 +32,7 @@ func serving(t *testing.T, args ...string) (address, folder string) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	all := append([]string{"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--data=" + folder}, args...)
-	go func() { done <- run(ctx, all, terminal{strings.NewReader(""), log, log}) }()
+	go func() { done <- run(ctx, all, cli.Terminal{In: strings.NewReader(""), Out: log, Err: log}) }()
 	t.Cleanup(func() {
 		stop()
 		if code := <-done; code != 0 {
@@ -145,7 +146,7 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 	}{
 		{2, "expected one of", nil},
 		{2, "unexpected argument", []string{"fly"}},
-		{2, "--alias: expected string value, and there is none", []string{"shorten", "https://example.com", "--alias"}},
+		{2, "--alias: expected string value, but none is given", []string{"shorten", "https://example.com", "--alias"}},
 		{2, "one URL", []string{"shorten", "--alias=abc", "https://a.example", "https://b.example"}},
 		{2, "whole seconds", []string{"shorten", "--expires-in=1500ms", "https://a.example"}},
 		{69, "connection refused; is the server running?", []string{"shorten", "https://a.example"}},
@@ -153,22 +154,23 @@ func TestErrorsAreOneLineWithTheirExitCode(t *testing.T) {
 		{2, "neither a code nor a short URL", []string{"stats", ""}},
 		{2, "neither a code nor a short URL", []string{"stats", "http://localhost/a/b"}},
 		{2, "nothing to change", []string{"links", "update", "abc"}},
-		{2, "is no whole number", []string{"links", "update", "--max-clicks=few", "abc"}},
-		{2, "is no date", []string{"stats", "--from=yesterday", "abc"}},
-		{2, "say --yes", []string{"links", "delete", "abc"}},
-		{2, "say --yes", []string{"keys", "revoke", "abc"}},
+		{2, "is not a whole number", []string{"links", "update", "--max-clicks=few", "abc"}},
+		{2, "is not a date", []string{"stats", "--from=yesterday", "abc"}},
+		{2, "use --yes", []string{"links", "delete", "abc"}},
+		{2, "use --yes", []string{"keys", "revoke", "abc"}},
 		{2, "--limit", []string{"links", "list", "--limit=0"}},
 		{2, "can't be used together", []string{"links", "list", "--json", "--csv"}},
 		{78, "CURT_SERVER", []string{"stats", "--server=nowhere", "abc"}},
 		{78, "CURT_CODE_LENGTH=3", []string{"serve", "--code-length=3"}},
 		{78, "CURT_CACHE=redis://x", []string{"serve", "--cache=redis://x"}},
 		{78, "listn", []string{"serve", "--config=" + file}},
-		{78, `CURT_LIMITS=gold=1/m: "gold" is no plan`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--limits=gold=1/m"}},
-		{78, `CURT_UNKNOWN_LIMIT=often: "often": want a count`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--unknown-limit=often"}},
-		{78, `CURT_WEIGHTS=login=20: "login" is no signal`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--weights=login=20"}},
+		{78, `CURT_LIMITS=gold=1/m: unknown plan "gold"`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--limits=gold=1/m"}},
+		{78, `CURT_REDIRECT_LIMIT=host=1/s: expected network=LIMIT`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--redirect-limit=host=1/s"}},
+		{78, `CURT_UNKNOWN_LIMIT=often: "often": expected a count`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--unknown-limit=often"}},
+		{78, `CURT_WEIGHTS=login=20: unknown signal "login"`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--weights=login=20"}},
 		{78, `CURT_THRESHOLDS=block=10: thresholds 100, 60, 10`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--thresholds=block=10"}},
-		{78, `CURT_SHORTENERS=block: want allow or warn or refuse`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--shorteners=block"}},
-		{78, `CURT_PRIVATE_TARGETS=no: want allow or warn or refuse`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--private-targets=no"}},
+		{78, `CURT_SHORTENERS=block: expected allow or warn or refuse`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--shorteners=block"}},
+		{78, `CURT_PRIVATE_TARGETS=no: expected allow or warn or refuse`, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--private-targets=no"}},
 		{78, `CURT_BRANDS=/nowhere/brands.txt: read the brands: `, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--brands=/nowhere/brands.txt"}},
 		{78, `CURT_SHORTENERS_FILE=/dev/null: read the shorteners: `, []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--shorteners-file=/dev/null"}},
 		{78, "CURT_ADMIN_KEY", []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data=" + folder, "--admin-key=short"}},
@@ -210,7 +212,7 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 func TestSecondServerOnAFolderIsRefused(t *testing.T) {
 	_, folder := serving(t)
 	code, _, errs := curt(t.Context(), "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--data="+folder)
-	if code != 1 || !strings.Contains(errs, "another curt uses this folder") || strings.Count(errs, "\n") != 1 {
+	if code != 1 || !strings.Contains(errs, "another curt is using this folder") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("exit %d, %q", code, errs)
 	}
 }
@@ -218,11 +220,5 @@ func TestSecondServerOnAFolderIsRefused(t *testing.T) {
 func TestVersion(t *testing.T) {
 	if code, out, _ := curt(t.Context(), "version"); code != 0 || !strings.HasPrefix(out, "curt ") {
 		t.Errorf("exit %d, %q", code, out)
-	}
-}
-
-func TestSparkline(t *testing.T) {
-	if got := sparkline([]client.Point{{Clicks: 0}, {Clicks: 1}, {Clicks: 4}, {Clicks: 8}}); got != ".▁▄█" {
-		t.Errorf("got %q", got)
 	}
 }

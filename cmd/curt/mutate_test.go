@@ -55,14 +55,15 @@ func mutations(dir string) []mutation {
 		of("fold_interval", "1ms", "11m", "0s"),
 		of("click_log_max", "1MiB", "64 apples", "-1GiB", "99999TiB"),
 		of("raw_retention", "0d", "-1d", "30", "99999d"),
-		of("geoip", missing, dir),
+		of("geoip", missing, dir), of("geoip_url", "places.mmdb", "ftp://places.example/x", "https://places.example/without-a-file"),
+		of("countries", "yes", "ON", ""), of("country_header", "CF-IPCountry", "CF IPCountry", "CF-IPCountry:"),
 		of("blocklists", missing, dir), of("allowlists", missing, dir), of("reserved_words", missing, dir), of("refused_words", missing, dir),
 		of("cache_size", "12", "2TiB", "1e9"),
 		of("log_level", "loud", "INFO"),
 		of("links", "dynamodb://table", ""),
 		of("accounts", "dynamodb://table", "sqlite"),
 		of("cache", "redis://x"), of("events", "kafka://x"), of("analytics", "clickhouse://x"), of("archive", "s3://b"), of("ids", "zookeeper://x"),
-		of("writes", "queued"), of("codes", "snowflake", "pool"),
+		of("writes", "queued"), of("codes", "sequence", "pool"),
 		of("sqlite_synchronous", "OFF"),
 	} {
 		all = append(all, ms...)

@@ -20,7 +20,7 @@ func TestAFolderThatNoServerWouldTakeIsNotFilled(t *testing.T) {
 	folder = filepath.Join(t.TempDir(), "new")
 	for _, args := range [][]string{{"import", "--data=" + folder, exported}, {"restore", "--data=" + folder, taken}, {"restore", "--force", "--data=" + folder, taken}} {
 		code, out, errs := curt(t.Context(), args...)
-		if code != 78 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "are in a database, as CURT_LINKS says") || strings.Contains(errs, "hunter2") {
+		if code != 78 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "CURT_LINKS is a database") || strings.Contains(errs, "hunter2") {
 			t.Errorf("%v: %d %q %q", args, code, out, errs)
 		}
 		for _, made := range []string{folder, exported + ".results.jsonl"} {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"curt.example/client"
+	"curt/internal/cli"
+	"curt/internal/cli/links"
 	"curt/internal/qr"
 )
 
@@ -44,7 +46,7 @@ func TestQRIsWrittenAsItIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := new(qrCmd).show(t.Context(), terminal{out: &b}, c, "abc", ""); err != nil {
+	if err := new(links.QR).Draw(t.Context(), cli.Terminal{Out: &b}, c, "abc", ""); err != nil {
 		t.Fatal(err)
 	}
 	says, err := c.QRText(t.Context(), "abc", "")
@@ -65,12 +67,12 @@ func TestQRFailsInOneLineAndWritesNothing(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "code.svg")
 	for want, args := range map[string][]string{
-		"no such link": {"none", "-o", file},
-		"size: want":   {"abc", "-o", file, "--size=1"},
-		"format: want": {"abc", "-o", file + ".gif"},
-		"contrast":     {"abc", "-o", file, "--fg=dddddd"},
-		"no such file": {"abc", "-o", filepath.Join(file, "x.svg")},
-		"neither":      {"a/b", "-o", file},
+		"no such link":     {"none", "-o", file},
+		"size: expected":   {"abc", "-o", file, "--size=1"},
+		"format: expected": {"abc", "-o", file + ".gif"},
+		"contrast":         {"abc", "-o", file, "--fg=dddddd"},
+		"no such file":     {"abc", "-o", filepath.Join(file, "x.svg")},
+		"neither":          {"a/b", "-o", file},
 	} {
 		code, out, errs := curt(t.Context(), append([]string{"qr"}, args...)...)
 		if code == 0 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
@@ -78,7 +80,7 @@ func TestQRFailsInOneLineAndWritesNothing(t *testing.T) {
 		}
 	}
 	code, _, errs := curt(t.Context(), "qr", "abc", "-o", file, "--format=png")
-	if code != exitUsage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "is called .svg") {
+	if code != cli.ExitUsage || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "with the extension .svg") {
 		t.Errorf("a name and a format that disagree: %d %q", code, errs)
 	}
 	if _, err := os.Stat(file); err == nil {

@@ -57,6 +57,29 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// No moderator can allow what a list or a rule of the operator blocks.
+func TestTheFloorIsWhatTheScoreDoesNotSay(t *testing.T) {
+	refusing, err := abuse.DefaultPolicy().WithRule(abuse.Private, "refuse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		found []abuse.Finding
+		floor link.Safety
+	}{
+		"nothing":             {nil, link.Clean},
+		"by the score":        {found(abuse.LookAlike, abuse.YoungDomain), link.Clean},
+		"a shortener":         {found(abuse.LookAlike, abuse.YoungDomain, abuse.Shortener), link.Warn},
+		"listed":              {found(abuse.Listed, abuse.LookAlike), link.Blocked},
+		"refused by a rule":   {found(abuse.Private), link.Blocked},
+		"listed, but allowed": {found(abuse.Listed, abuse.Allowed), link.Clean},
+	} {
+		if got := abuse.Decide(refusing, c.found); got.Floor != c.floor || got.Safety < got.Floor {
+			t.Errorf("%s: %v, safety %v; want %v", name, got.Floor, got.Safety, c.floor)
+		}
+	}
+}
+
 func TestPoliciesThatNobodyMeans(t *testing.T) {
 	for name, spoil := range map[string]func(*abuse.Policy){
 		"weight below 0":               func(p *abuse.Policy) { p.Weights[abuse.Listed] = -1 },

@@ -26,7 +26,7 @@ type member struct {
 func NewPanel(reg prometheus.Registerer, signals ...Signal) *Panel {
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "curt", Name: "signal_failures_total",
-		Help: "Questions that a signal could not answer: nothing is known of those links in that respect.",
+		Help: "Evaluations of a signal that failed; those links were scored without it.",
 	}, []string{"signal"})
 	if reg != nil {
 		reg.MustRegister(failures)
@@ -38,33 +38,33 @@ func NewPanel(reg prometheus.Registerer, signals ...Signal) *Panel {
 	return p
 }
 
-// Look returns what the signals find, without points: Decide fills them in. There is no
+// Inspect returns what the signals find, without points: Decide fills them in. There is no
 // allocation when they find nothing. A signal that fails finds nothing and is counted:
 // that nobody knows is no reason to stop a link, and none to keep quiet. The evidence is
 // fit to be shown and stored: UTF-8, one line, at most MaxEvidence bytes.
 //
-// Look is asked once for each URL of a link that is made or changed, because some
+// Inspect is asked once for each URL of a link that is made or changed, because some
 // signals count what they are asked. The Facts belong to the caller again when it
 // returns.
-func (p *Panel) Look(ctx context.Context, now time.Time, f *Facts) []Finding {
+func (p *Panel) Inspect(ctx context.Context, now time.Time, f *Facts) []Finding {
 	var all []Finding
 	for i := range p.members {
-		found, err := p.members[i].signal.Look(ctx, now, f)
+		found, err := p.members[i].signal.Inspect(ctx, now, f)
 		if err != nil {
 			p.members[i].failed.Inc()
 			continue
 		}
 		for _, finding := range found {
-			finding.Evidence = clean(finding.Evidence)
+			finding.Evidence = Clean(finding.Evidence)
 			all = append(all, finding)
 		}
 	}
 	return all
 }
 
-// clean makes evidence out of text that strangers chose parts of. What cannot be seen,
+// Clean makes evidence out of text that strangers chose parts of. What cannot be seen,
 // or turns the direction of what follows, becomes U+FFFD.
-func clean(s string) string {
+func Clean(s string) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unseen) {
 		s = strings.Map(func(r rune) rune {
 			if unseen(r) {
@@ -86,7 +86,7 @@ func clean(s string) string {
 
 func unseen(r rune) bool { return !unicode.IsPrint(r) }
 
-// one returns a single finding.
-func one(name Name, evidence string) []Finding {
+// Found returns a single finding.
+func Found(name Name, evidence string) []Finding {
 	return []Finding{{Signal: name, Evidence: evidence}}
 }

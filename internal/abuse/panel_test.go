@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"curt/internal/abuse"
+	"curt/internal/abuse/abusetest"
 )
 
 // says is a signal that finds what it was told to.
@@ -22,7 +23,7 @@ type says struct {
 
 func (s says) Name() abuse.Name { return s.name }
 
-func (s says) Look(context.Context, time.Time, *abuse.Facts) ([]abuse.Finding, error) {
+func (s says) Inspect(context.Context, time.Time, *abuse.Facts) ([]abuse.Finding, error) {
 	return s.found, s.err
 }
 
@@ -35,7 +36,7 @@ func TestAPanelAsksAll(t *testing.T) {
 		says{name: abuse.LookAlike, found: []abuse.Finding{{Signal: abuse.LookAlike, Evidence: "three"}}},
 	)
 	var all []string
-	for _, f := range p.Look(t.Context(), morning(), facts(t, "https://a.example/")) {
+	for _, f := range p.Inspect(t.Context(), abusetest.Morning(), abusetest.Facts(t, "https://a.example/")) {
 		all = append(all, string(f.Signal)+"="+f.Evidence)
 	}
 	if got := strings.Join(all, " "); got != "blocklist=one allowlist=two look_alike=three" {
@@ -65,45 +66,9 @@ func TestEvidenceIsFitToBeShown(t *testing.T) {
 		strings.Repeat("ä", 151):           strings.Repeat("ä", 148) + "…",
 	} {
 		p := abuse.NewPanel(nil, says{name: abuse.Listed, found: []abuse.Finding{{Signal: abuse.Listed, Evidence: raw}}})
-		got := p.Look(t.Context(), morning(), facts(t, "https://a.example/"))[0].Evidence
+		got := p.Inspect(t.Context(), abusetest.Morning(), abusetest.Facts(t, "https://a.example/"))[0].Evidence
 		if got != want || len(got) > abuse.MaxEvidence || !utf8.ValidString(got) {
 			t.Errorf("%.40q: %q, want %q", raw, got, want)
-		}
-	}
-}
-
-// signals are all of this package that are no lists.
-func signals(tb testing.TB) []abuse.Signal {
-	tb.Helper()
-	return []abuse.Signal{
-		must[*abuse.LoginWords](tb)(abuse.NewLoginWords()), must[*abuse.LookAlikes](tb)(abuse.NewLookAlikes("")),
-		must[*abuse.Rate](tb)(abuse.NewRate()), must[*abuse.Origin](tb)(abuse.NewOrigin()),
-		must[*abuse.Shorteners](tb)(abuse.NewShorteners("")),
-		abuse.IPLiteral{},
-		abuse.PrivateAddress{},
-		must[*abuse.Ages](tb)(abuse.NewAges(abuse.AgesConfig{})),
-	}
-}
-
-func everything(tb testing.TB) *abuse.Panel {
-	tb.Helper()
-	return abuse.NewPanel(nil, signals(tb)...)
-}
-
-func TestACleanURLCostsNoAllocation(t *testing.T) {
-	for _, raw := range []string{
-		"https://www.example.com/2026/03/a-long-way-home.html?page=2", "https://shop.example.co.uk/products/red-shoes-42", "https://example.org/",
-		"https://some-blog.pages.dev/posts/how-to-paint-a-wall/",
-	} {
-		f := facts(t, raw)
-		for _, s := range signals(t) { // few enough runs for velocity to find nothing
-			if n := testing.AllocsPerRun(40, func() { _, _ = s.Look(t.Context(), morning(), f) }); n != 0 {
-				t.Errorf("%s: %s makes %v allocations", raw, s.Name(), n)
-			}
-		}
-		p := everything(t)
-		if n := testing.AllocsPerRun(40, func() { p.Look(t.Context(), morning(), f) }); n != 0 {
-			t.Errorf("%s: %v allocations", raw, n)
 		}
 	}
 }

@@ -36,16 +36,16 @@ func TestAnOperatorWeighs(t *testing.T) {
 
 func TestWhatAnOperatorMistypes(t *testing.T) {
 	for text, want := range map[string]string{
-		"login": `"login": want a name and points`, "login=20": `"login" is no signal; want blocklist, `, "login_words=": "want a name and points", "login_words=x": "from 0 to 100",
-		"login_words=101": "from 0 to 100", "login_words=-1": "from 0 to 100", "velocity=1,velocity=2": "velocity is given twice", "velocity=1,": `"": want a name`,
-		"allowlist=1": `"allowlist" is no signal`, " velocity=1": `" velocity" is no signal`,
+		"login": `"login": expected a name and points`, "login=20": `unknown signal "login"; expected blocklist, `, "login_words=": "expected a name and points", "login_words=x": "from 0 to 100",
+		"login_words=101": "from 0 to 100", "login_words=-1": "from 0 to 100", "velocity=1,velocity=2": "velocity is set twice", "velocity=1,": `"": expected a name`,
+		"allowlist=1": `unknown signal "allowlist"`, " velocity=1": `unknown signal " velocity"`,
 	} {
 		if _, err := abuse.DefaultPolicy().With(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"60": "want a name and points", "quarantined=60": "is no threshold; want warn, quarantine, block", "quarantine=90": "want warn ≤ quarantine ≤ block", "block=101": "from 0 to 100",
+		"60": "expected a name and points", "quarantined=60": "unknown threshold \"quarantined\"; expected warn, quarantine, block", "quarantine=90": "expected warn ≤ quarantine ≤ block", "block=101": "from 0 to 100",
 	} {
 		if _, err := abuse.DefaultPolicy().WithThresholds(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

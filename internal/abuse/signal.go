@@ -14,7 +14,7 @@ import (
 type Facts struct {
 	URL       weburl.URL       // where the link leads
 	Workspace link.WorkspaceID // of the link
-	Maker     string           // id of the caller's key; "" = anonymous
+	Creator   string           // id of the caller's key; "" = anonymous
 	Network   netip.Prefix     // of the caller: the address, or its /64 under IPv6. Never stored
 	Country   string           // of the caller, ISO 3166-1 alpha-2 in capitals; "" = unknown
 	Change    bool             // an existing link is changed: it is no new one in any count
@@ -63,7 +63,7 @@ type Signal interface {
 	// or Listed.
 	Name() Name
 
-	// Look returns what it sees, usually nothing: a nil slice and no allocation. An
+	// Inspect returns what it sees, usually nothing: a nil slice and no allocation. An
 	// error means that nothing is known, and never that nothing is wrong.
-	Look(ctx context.Context, now time.Time, f *Facts) ([]Finding, error)
+	Inspect(ctx context.Context, now time.Time, f *Facts) ([]Finding, error)
 }

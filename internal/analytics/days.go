@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 )
 
 // days are what the digests of a link's days know of their visitors.
@@ -27,17 +27,17 @@ func (v *view) walkDays(ctx context.Context, r span, f func(at time.Time, clicks
 			f(at, clicks, humans)
 		}
 	}
-	stored, err := v.store.Read(ctx, v.key, 0, clicks.Span{
-		Granularity: clicks.Day, First: clicks.BucketAt(clicks.Day, r.from).Ordinal, Last: clicks.BucketAt(clicks.Day, r.to.Add(-quarter)).Ordinal,
+	stored, err := v.store.Read(ctx, v.key, 0, rollup.Span{
+		Granularity: rollup.Day, First: rollup.BucketAt(rollup.Day, r.from).Ordinal, Last: rollup.BucketAt(rollup.Day, r.to.Add(-quarter)).Ordinal,
 	})
 	if err != nil {
 		return found, unavailable(ctx, err)
 	}
-	var broken []clicks.Span
+	var broken []rollup.Span
 	for _, row := range stored.Rows {
 		day := row.Bucket.Ordinal
 		if !row.Digest.Adds(row.Rollup.Counts) {
-			broken = append(broken, clicks.Span{Granularity: clicks.Quarter, First: day * 96, Last: day*96 + 95})
+			broken = append(broken, rollup.Span{Granularity: rollup.Quarter, First: day * 96, Last: day*96 + 95})
 			found.open = append(found.open, day)
 			continue
 		}
@@ -51,11 +51,11 @@ func (v *view) walkDays(ctx context.Context, r span, f func(at time.Time, clicks
 			continue
 		}
 		for _, row := range p.Rows {
-			if row.Bucket.Granularity != clicks.Quarter {
+			if row.Bucket.Granularity != rollup.Quarter {
 				continue
 			}
 			day := row.Bucket.Ordinal / 96
-			if slices.ContainsFunc(broken, func(s clicks.Span) bool { return s.First == day*96 }) {
+			if slices.ContainsFunc(broken, func(s rollup.Span) bool { return s.First == day*96 }) {
 				continue // read below, with what is pending
 			}
 			delete(found.visitors, day)
@@ -66,7 +66,7 @@ func (v *view) walkDays(ctx context.Context, r span, f func(at time.Time, clicks
 		}
 	}
 	if len(broken) > 0 {
-		_, err = v.read(ctx, 0, broken, func(row clicks.BucketDelta) {
+		_, err = v.read(ctx, 0, broken, func(row rollup.BucketDelta) {
 			within(row.Bucket.Start(), row.Rollup.Clicks, row.Rollup.Humans)
 		})
 	}
@@ -75,24 +75,24 @@ func (v *view) walkDays(ctx context.Context, r span, f func(at time.Time, clicks
 
 // count adds the visitors of the open days that are wanted to the others.
 func (d *days) count(ctx context.Context, v *view, wanted func(day uint32) bool) error {
-	var spans []clicks.Span
+	var spans []rollup.Span
 	for _, day := range d.open {
 		if wanted(day) {
-			spans = append(spans, clicks.Span{Granularity: clicks.Day, First: day, Last: day})
+			spans = append(spans, rollup.Span{Granularity: rollup.Day, First: day, Last: day})
 		}
 	}
 	if len(spans) == 0 {
 		return nil
 	}
-	sets := map[uint32]*clicks.Visitors{}
-	_, err := v.read(ctx, clicks.WantVisitors, spans, func(row clicks.BucketDelta) {
+	sets := map[uint32]*rollup.Visitors{}
+	_, err := v.read(ctx, rollup.WantVisitors, spans, func(row rollup.BucketDelta) {
 		if sets[row.Bucket.Ordinal] == nil {
-			sets[row.Bucket.Ordinal] = new(clicks.Visitors)
+			sets[row.Bucket.Ordinal] = new(rollup.Visitors)
 		}
 		sets[row.Bucket.Ordinal].Merge(row.Rollup.Visitors)
 	})
 	if err != nil {
-		return fmt.Errorf("visitors of days: %w", err)
+		return fmt.Errorf("daily visitors: %w", err)
 	}
 	for day, set := range sets {
 		d.visitors[day] = set.Count()
@@ -133,13 +133,13 @@ func (s *series) count(ctx context.Context, v *view, r span) error {
 	whole := map[uint32]int{} // steps that are UTC days, by day
 	var fine []int
 	var total uint64
-	var spans []clicks.Span
+	var spans []rollup.Span
 	for i := range s.points {
 		if s.points[i].Humans == 0 {
 			continue
 		}
 		cover := buckets(clip(r, s.starts[i], s.starts[i+1]))
-		if len(cover) == 1 && cover[0].Granularity == clicks.Day && cover[0].First == cover[0].Last {
+		if len(cover) == 1 && cover[0].Granularity == rollup.Day && cover[0].First == cover[0].Last {
 			whole[cover[0].First] = i
 			continue
 		}
@@ -161,7 +161,7 @@ func (s *series) count(ctx context.Context, v *view, r span) error {
 	if len(spans) == 0 {
 		return nil
 	}
-	_, err = v.read(ctx, clicks.WantVisitors, spans, func(row clicks.BucketDelta) {
+	_, err = v.read(ctx, rollup.WantVisitors, spans, func(row rollup.BucketDelta) {
 		if i := s.at(row.Bucket.Start()); i >= 0 {
 			s.visitors[i].Merge(row.Rollup.Visitors)
 		}

@@ -10,19 +10,21 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/fold"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 )
 
 // Embedded is the Reader over stored roll-ups and what Fold holds in memory.
 type Embedded struct {
-	store clicks.RollupStore
-	fold  *clicks.Fold
+	store rollup.Store
+	fold  *fold.Fold
 }
 
 var _ Reader = (*Embedded)(nil)
 
 // NewEmbedded returns a Reader over a store and the Fold that writes to it.
-func NewEmbedded(store clicks.RollupStore, fold *clicks.Fold) *Embedded {
+func NewEmbedded(store rollup.Store, fold *fold.Fold) *Embedded {
 	return &Embedded{store: store, fold: fold}
 }
 
@@ -31,10 +33,10 @@ func NewEmbedded(store clicks.RollupStore, fold *clicks.Fold) *Embedded {
 // neither; each stored answer says which batches it includes, and the pending
 // counts of those are left out. So nothing is locked while the store is asked.
 type view struct {
-	store     clicks.RollupStore
+	store     rollup.Store
 	key       link.Key
-	pending   []clicks.Pending
-	freshness clicks.Freshness
+	pending   []fold.Pending
+	freshness rollup.Freshness
 }
 
 func (e *Embedded) view(k link.Key) view {
@@ -44,10 +46,10 @@ func (e *Embedded) view(k link.Key) view {
 
 // read calls f with every row of the spans; a bucket may come in several rows. It
 // returns the link's total.
-func (v *view) read(ctx context.Context, want clicks.Want, spans []clicks.Span, f func(clicks.BucketDelta)) (clicks.Total, error) {
+func (v *view) read(ctx context.Context, want rollup.Want, spans []rollup.Span, f func(rollup.BucketDelta)) (rollup.Total, error) {
 	stored, err := v.store.Read(ctx, v.key, want, spans...)
 	if err != nil {
-		return clicks.Total{}, unavailable(ctx, err)
+		return rollup.Total{}, unavailable(ctx, err)
 	}
 	for _, row := range stored.Rows {
 		f(row)
@@ -58,7 +60,7 @@ func (v *view) read(ctx context.Context, want clicks.Want, spans []clicks.Span, 
 		}
 		stored.Total.Add(p.Total)
 		for _, row := range p.Rows {
-			if slices.ContainsFunc(spans, func(s clicks.Span) bool { return holds(s, row.Bucket) }) {
+			if slices.ContainsFunc(spans, func(s rollup.Span) bool { return holds(s, row.Bucket) }) {
 				f(row)
 			}
 		}
@@ -67,7 +69,7 @@ func (v *view) read(ctx context.Context, want clicks.Want, spans []clicks.Span, 
 }
 
 // sum adds the dimensions of every row of the spans to the sums.
-func (v *view) sum(ctx context.Context, into *clicks.Sums, spans []clicks.Span) error {
+func (v *view) sum(ctx context.Context, into *rollup.Sums, spans []rollup.Span) error {
 	generation, err := v.store.Sum(ctx, v.key, into, spans...)
 	if err != nil {
 		return unavailable(ctx, err)
@@ -77,7 +79,7 @@ func (v *view) sum(ctx context.Context, into *clicks.Sums, spans []clicks.Span) 
 			continue
 		}
 		for _, row := range p.Rows {
-			if slices.ContainsFunc(spans, func(s clicks.Span) bool { return holds(s, row.Bucket) }) {
+			if slices.ContainsFunc(spans, func(s rollup.Span) bool { return holds(s, row.Bucket) }) {
 				into.Add(row.Rollup)
 			}
 		}
@@ -85,7 +87,7 @@ func (v *view) sum(ctx context.Context, into *clicks.Sums, spans []clicks.Span) 
 	return nil
 }
 
-func holds(s clicks.Span, b clicks.Bucket) bool {
+func holds(s rollup.Span, b rollup.Bucket) bool {
 	return s.Granularity == b.Granularity && s.First <= b.Ordinal && b.Ordinal <= s.Last
 }
 
@@ -97,7 +99,7 @@ func unavailable(ctx context.Context, err error) error {
 }
 
 // none is for reading a total only.
-func none(clicks.BucketDelta) {}
+func none(rollup.BucketDelta) {}
 
 // Totals implements Reader.
 func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, error) {
@@ -107,7 +109,7 @@ func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, 
 	// must not be less than this part of it.
 	var err error
 	if sums.Clicks24h, err = v.lastDay(ctx, now); err != nil {
-		return Totals{}, fmt.Errorf("clicks of 24 hours: %w", err)
+		return Totals{}, fmt.Errorf("clicks of the last 24 hours: %w", err)
 	}
 	life, err := v.read(ctx, 0, nil, none)
 	if err != nil {
@@ -130,12 +132,12 @@ func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, 
 	if err != nil {
 		return Totals{}, err
 	}
-	perDay := map[uint32]*clicks.Visitors{}
-	_, err = v.read(ctx, clicks.WantVisitors, buckets(r), func(row clicks.BucketDelta) {
+	perDay := map[uint32]*rollup.Visitors{}
+	_, err = v.read(ctx, rollup.WantVisitors, buckets(r), func(row rollup.BucketDelta) {
 		sums.Add(row.Rollup.Counts)
-		d := clicks.BucketAt(clicks.Day, row.Bucket.Start()).Ordinal
+		d := rollup.BucketAt(rollup.Day, row.Bucket.Start()).Ordinal
 		if perDay[d] == nil {
-			perDay[d] = new(clicks.Visitors)
+			perDay[d] = new(rollup.Visitors)
 		}
 		perDay[d].Merge(row.Rollup.Visitors)
 	})
@@ -151,9 +153,9 @@ func (e *Embedded) Totals(ctx context.Context, s Scope, now time.Time) (Totals, 
 // lastDay returns the clicks since the minute 24 hours ago.
 func (v *view) lastDay(ctx context.Context, now time.Time) (n uint64, err error) {
 	since := now.UTC().Add(-day).Truncate(time.Minute)
-	last := clicks.BucketAt(clicks.Quarter, now)
-	spans := []clicks.Span{{Granularity: clicks.Quarter, First: clicks.BucketAt(clicks.Quarter, since).Ordinal, Last: last.Ordinal}}
-	_, err = v.read(ctx, 0, spans, func(row clicks.BucketDelta) {
+	last := rollup.BucketAt(rollup.Quarter, now)
+	spans := []rollup.Span{{Granularity: rollup.Quarter, First: rollup.BucketAt(rollup.Quarter, since).Ordinal, Last: last.Ordinal}}
+	_, err = v.read(ctx, 0, spans, func(row rollup.BucketDelta) {
 		start := row.Bucket.Start()
 		if !start.Before(since) {
 			n += row.Rollup.Clicks
@@ -209,13 +211,13 @@ func (e *Embedded) Series(ctx context.Context, s Scope, step Step, now time.Time
 type series struct {
 	starts   []time.Time // and the end of the last
 	points   []Point
-	visitors []clicks.Visitors
+	visitors []rollup.Visitors
 	last     int // step that was asked for last: rows come by time, mostly
 }
 
 func newSeries(p Plan, complete time.Time) *series {
 	points := p.Points(complete)
-	return &series{starts: p.Starts, points: points, visitors: make([]clicks.Visitors, len(points))}
+	return &series{starts: p.Starts, points: points, visitors: make([]rollup.Visitors, len(points))}
 }
 
 // at returns the step that holds t, or -1.
@@ -231,7 +233,7 @@ func (s *series) at(t time.Time) int {
 	return i
 }
 
-func (s *series) addMinutes(row clicks.BucketDelta) {
+func (s *series) addMinutes(row rollup.BucketDelta) {
 	for _, m := range row.Rollup.Minutes {
 		if i := s.at(row.Bucket.Start().Add(time.Duration(m.Index) * time.Minute)); i >= 0 {
 			s.points[i].Clicks += m.Clicks
@@ -251,7 +253,7 @@ func (e *Embedded) Top(ctx context.Context, s Scope, n int, now time.Time, dimen
 	if err != nil {
 		return nil, err
 	}
-	sums := clicks.NewSums(dimensions...)
+	sums := rollup.NewSums(dimensions...)
 	if err := v.sum(ctx, sums, buckets(r)); err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
@@ -262,7 +264,7 @@ func (e *Embedded) Top(ctx context.Context, s Scope, n int, now time.Time, dimen
 	return top, nil
 }
 
-func mostClicked(sums []clicks.Value, n int) []Row {
+func mostClicked(sums []rollup.Value, n int) []Row {
 	rows := make([]Row, 0, len(sums))
 	for _, v := range sums {
 		rows = append(rows, Row(v))
@@ -287,7 +289,7 @@ func (e *Embedded) Clicks(ctx context.Context, keys []link.Key) ([]uint64, error
 		clicks     uint64
 	}
 	var pending []part
-	e.fold.PendingTotals(keys, func(i int, generation uint64, t clicks.Total) {
+	e.fold.PendingTotals(keys, func(i int, generation uint64, t rollup.Total) {
 		pending = append(pending, part{i, generation, t.Clicks})
 	})
 	stored, generation, err := e.store.Totals(ctx, keys)

@@ -12,9 +12,13 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/analytics/analyticstest"
-	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
 	"curt/internal/clicks"
-	"curt/internal/clicks/clickstest"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/fold"
+	"curt/internal/clicks/rollup"
+	"curt/internal/clicks/rollup/rolluptest"
 	"curt/internal/link"
 )
 
@@ -27,23 +31,23 @@ func (dayKeys) DayKey(_ context.Context, day time.Time) (key [16]byte, err error
 
 // system is the embedded shape over a store.
 type system struct {
-	ring *clicks.Ring
-	log  *clicks.Log
-	fold *clicks.Fold
+	ring *capture.Ring
+	log  *clicklog.Log
+	fold *fold.Fold
 	*analytics.Embedded
 }
 
-func open(t *testing.T, store clicks.RollupStore, every time.Duration) *system {
+func open(t *testing.T, store rollup.Store, every time.Duration) *system {
 	t.Helper()
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: t.TempDir()})
+	log, err := clicklog.Open(clicklog.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{ring: clicks.NewRing(clicks.RingConfig{Bytes: 4 << 20}), log: log}
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: s.ring, Log: log, Keys: dayKeys{}, Geo: analyticstest.Places{}})
-	s.fold = clicks.NewFold(clicks.FoldConfig{Log: log, Store: store, Every: every})
+	s := &system{ring: capture.NewRing(capture.RingConfig{Bytes: 4 << 20}), log: log}
+	capturer := capture.New(capture.Config{Ring: s.ring, Log: log, Keys: dayKeys{}, Geo: analyticstest.Places{}})
+	s.fold = fold.New(fold.Config{Log: log, Store: store, Every: every})
 	s.Embedded = analytics.NewEmbedded(store, s.fold)
-	for _, run := range []func(context.Context) error{s.fold.Run, capture.Run} { // stopped in the other order
+	for _, run := range []func(context.Context) error{s.fold.Run, capturer.Run} { // stopped in the other order
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- run(ctx) }()
@@ -85,9 +89,9 @@ func (s *system) await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func rollups(t *testing.T) *sqlite.Rollups {
+func rollups(t *testing.T) *counts.Rollups {
 	t.Helper()
-	store, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: filepath.Join(t.TempDir(), "clicks.db")})
+	store, err := counts.Open(t.Context(), counts.Config{Path: filepath.Join(t.TempDir(), "clicks.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func TestScripts(t *testing.T) {
 	}
 	t.Run("without digests", func(t *testing.T) {
 		analyticstest.Run(t, "analyticstest/testdata", func(t *testing.T) analyticstest.System {
-			s := open(t, new(clickstest.Memory), 50*time.Millisecond)
+			s := open(t, new(rolluptest.Memory), 50*time.Millisecond)
 			return analyticstest.System{Reader: s, Load: s.load}
 		})
 	})
@@ -123,7 +127,7 @@ func TestVisitorsThatAreTooManyAreNotCounted(t *testing.T) {
 	store := rollups(t)
 	first := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	fillYear(t, store, first, 30, 1500)
-	r := analytics.NewEmbedded(store, clicks.NewFold(clicks.FoldConfig{}))
+	r := analytics.NewEmbedded(store, fold.New(fold.Config{}))
 	zone, err := analytics.ParseZone("Asia/Kolkata")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +156,7 @@ func TestVisitorsThatAreTooManyAreNotCounted(t *testing.T) {
 // what was counted before the question and what was recorded after it, and must
 // never shrink.
 func TestAnswersAreOneViewWhileBatchesAreWritten(t *testing.T) {
-	for name, store := range map[string]clicks.RollupStore{"memory": new(clickstest.Memory), "sqlite": rollups(t)} {
+	for name, store := range map[string]rollup.Store{"memory": new(rolluptest.Memory), "sqlite": rollups(t)} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, store, time.Millisecond)
 			now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -204,7 +208,7 @@ func TestAnswersAreOneViewWhileBatchesAreWritten(t *testing.T) {
 }
 
 func TestPointsAreCompleteUntilTheWatermark(t *testing.T) {
-	s := open(t, new(clickstest.Memory), time.Hour)
+	s := open(t, new(rolluptest.Memory), time.Hour)
 	now := time.Now().UTC()
 	s.load(t, []clicks.Raw{{Time: now.UnixMilli(), Code: []byte("c1"), Outcome: clicks.Redirected}})
 	// The watermark passes the clicks after they are counted, when the log's end is reached.
@@ -227,7 +231,7 @@ func TestPointsAreCompleteUntilTheWatermark(t *testing.T) {
 }
 
 func TestRangesThatCannotBeAnswered(t *testing.T) {
-	s := open(t, new(clickstest.Memory), time.Hour)
+	s := open(t, new(rolluptest.Memory), time.Hour)
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		from, to time.Time
@@ -263,12 +267,12 @@ func TestAStoreThatIsAwayIsUnavailable(t *testing.T) {
 }
 
 func BenchmarkTotals(b *testing.B) {
-	store, err := sqlite.OpenRollups(b.Context(), sqlite.RollupsConfig{Path: filepath.Join(b.TempDir(), "clicks.db")})
+	store, err := counts.Open(b.Context(), counts.Config{Path: filepath.Join(b.TempDir(), "clicks.db")})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	fold := clicks.NewFold(clicks.FoldConfig{})
+	fold := fold.New(fold.Config{})
 	r := analytics.NewEmbedded(store, fold)
 	keys := make([]link.Key, 50)
 	for i := range keys {

@@ -12,9 +12,9 @@ import (
 // The errors of Live, tested with errors.Is.
 var (
 	// ErrWatched: as many watch as may, in all or of this caller.
-	ErrWatched = errors.New("too many watch already")
+	ErrWatched = errors.New("too many live streams")
 	// ErrLiveEnded: Close was called; the process is about to end.
-	ErrLiveEnded = errors.New("nobody is told any more")
+	ErrLiveEnded = errors.New("live counts have ended")
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 )
 
 // Plan is the time of a question, cut up as the counts are that answer it.
@@ -43,7 +43,7 @@ func (p Plan) span() span { return span{p.From, p.To} }
 // Buckets returns what covers the plan exactly: whole UTC days where they fit, quarter
 // hours at the edges. From and To MUST be whole quarter hours, which they are unless the
 // step is a minute.
-func (p Plan) Buckets() []clicks.Span { return buckets(p.span()) }
+func (p Plan) Buckets() []rollup.Span { return buckets(p.span()) }
 
 // Points returns the points of the series, with nothing counted yet. complete is the time
 // before which every click is counted.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"curt/internal/analytics/analyticstest"
-	"curt/internal/backend/postgres"
+	"curt/internal/backend/postgres/counts"
 	"curt/internal/clicks"
 	"curt/internal/testkit"
 )
@@ -19,7 +19,7 @@ func TestScriptsOnTwoServers(t *testing.T) {
 		url := server.Database(t)
 		var both [2]*system
 		for i := range both {
-			store, err := postgres.OpenRollups(t.Context(), postgres.RollupsConfig{URL: url, Instance: fmt.Sprint(i)})
+			store, err := counts.Open(t.Context(), counts.Config{URL: url, Instance: fmt.Sprint(i)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/history"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 )
 
@@ -13,7 +15,7 @@ import (
 var (
 	// ErrRange: the range is empty, has more than MaxPoints steps, or asks for
 	// minutes that are no longer kept.
-	ErrRange = errors.New("range cannot be answered")
+	ErrRange = errors.New("invalid range")
 	// ErrUnavailable: the counts cannot be read now. It is never zeros instead.
 	ErrUnavailable = errors.New("statistics are unavailable")
 )
@@ -49,10 +51,10 @@ type Reader interface {
 	Clicks(ctx context.Context, keys []link.Key) ([]uint64, error)
 }
 
-// History shows the clicks of one link or group one by one: see clicks.HistoryPage for the
+// History shows the clicks of one link or group one by one: see history.Page for the
 // order and for pages that are short. Errors are the disk's or the context's.
 type History interface {
-	Page(ctx context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error)
+	Page(ctx context.Context, q history.Query) (history.Page, error)
 
 	// Since returns when the oldest of the clicks was taken; zero = there are none.
 	Since() time.Time
@@ -71,7 +73,7 @@ type Scope struct {
 
 // Totals are sums over a scope.
 type Totals struct {
-	clicks.Counts
+	rollup.Counts
 	// VisitorDays sums up the different visitors of each UTC day: whoever comes on
 	// two days counts twice, because nobody is recognised the day after.
 	VisitorDays uint64

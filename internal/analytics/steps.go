@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 )
 
 const (
@@ -92,7 +92,7 @@ func (s Step) after(t time.Time) time.Time {
 
 // buckets returns the stored buckets that cover r exactly: whole UTC days where
 // they fit, quarter hours at the edges. r is made of whole quarter hours.
-func buckets(r span) []clicks.Span {
+func buckets(r span) []rollup.Span {
 	first, last := r.from.Truncate(day), r.to.Truncate(day) // UTC midnights
 	if first.Before(r.from) {
 		first = first.Add(day)
@@ -101,22 +101,22 @@ func buckets(r span) []clicks.Span {
 		return quarters(nil, r)
 	}
 	spans := quarters(nil, span{r.from, first})
-	spans = append(spans, clicks.Span{
-		Granularity: clicks.Day,
-		First:       clicks.BucketAt(clicks.Day, first).Ordinal,
-		Last:        clicks.BucketAt(clicks.Day, last.Add(-day)).Ordinal,
+	spans = append(spans, rollup.Span{
+		Granularity: rollup.Day,
+		First:       rollup.BucketAt(rollup.Day, first).Ordinal,
+		Last:        rollup.BucketAt(rollup.Day, last.Add(-day)).Ordinal,
 	})
 	return quarters(spans, span{last, r.to})
 }
 
-func quarters(spans []clicks.Span, r span) []clicks.Span {
+func quarters(spans []rollup.Span, r span) []rollup.Span {
 	if !r.from.Before(r.to) {
 		return spans
 	}
-	return append(spans, clicks.Span{
-		Granularity: clicks.Quarter,
-		First:       clicks.BucketAt(clicks.Quarter, r.from).Ordinal,
-		Last:        clicks.BucketAt(clicks.Quarter, r.to.Add(-quarter)).Ordinal,
+	return append(spans, rollup.Span{
+		Granularity: rollup.Quarter,
+		First:       rollup.BucketAt(rollup.Quarter, r.from).Ordinal,
+		Last:        rollup.BucketAt(rollup.Quarter, r.to.Add(-quarter)).Ordinal,
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrZone means that a text names no time zone.
-var ErrZone = errors.New("want a time zone of the IANA database, such as Europe/Berlin")
+var ErrZone = errors.New("expected an IANA time zone, such as Europe/Berlin")
 
 // maxZone bounds a zone's name; the longest is 32 bytes.
 const maxZone = 64

@@ -46,7 +46,7 @@ const (
 // The errors of keys, tested with errors.Is.
 var (
 	// ErrNoKey: there is no such key, or not any more.
-	ErrNoKey = errors.New("there is no such key")
+	ErrNoKey = errors.New("no such key")
 	// ErrKeyExpired: the key has expired, and a new secret would not work either.
 	ErrKeyExpired = errors.New("the key has expired")
 )
@@ -73,20 +73,20 @@ func Scopes() []Scope { return []Scope{LinksRead, LinksWrite, StatsRead, Admin} 
 func (k Key) Validate() error {
 	switch {
 	case strings.TrimSpace(k.Name) == "":
-		return invalid("name", "is required: say what the key is for")
+		return invalid("name", "is required")
 	case len(k.Name) > maxName:
-		return invalid("name", "may have at most %d bytes", maxName)
+		return invalid("name", "must not exceed %d bytes", maxName)
 	case !utf8.ValidString(k.Name) || strings.ContainsFunc(k.Name, func(r rune) bool { return r < ' ' || 0x7f <= r && r < 0xa0 }):
-		return invalid("name", "may hold no control characters")
+		return invalid("name", "must not contain control characters")
 	case len(k.Scopes) == 0:
-		return invalid("scopes", "want at least one of %v", Scopes())
+		return invalid("scopes", "expected at least one of %v", Scopes())
 	}
 	for i, s := range k.Scopes {
 		switch {
 		case !slices.Contains(Scopes(), s):
-			return invalid("scopes", "want some of %v", Scopes())
+			return invalid("scopes", "expected some of %v", Scopes())
 		case slices.Contains(k.Scopes[:i], s):
-			return invalid("scopes", "%s is given twice", s)
+			return invalid("scopes", "%s is set twice", s)
 		}
 	}
 	if err := checkWorkspace(k.Workspace); err != nil {
@@ -95,7 +95,7 @@ func (k Key) Validate() error {
 	// An admin is one of the whole instance. A key that says so belongs to the
 	// operator's workspace, so that nobody takes it for the admin of a customer's.
 	if slices.Contains(k.Scopes, Admin) && k.Workspace != link.WorkspaceDefault {
-		return invalid("scopes", "admin is for keys of the workspace %s", link.WorkspaceDefault)
+		return invalid("scopes", "admin is only for keys of the workspace %s", link.WorkspaceDefault)
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func checkWorkspace(w link.WorkspaceID) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
 	switch {
 	case w == "" || len(w) > link.MaxName || strings.ContainsFunc(string(w), bad):
-		return invalid("workspace_id", "want 1 to %d of a-z 0-9 - _", link.MaxName)
+		return invalid("workspace_id", "expected 1 to %d characters of a-z 0-9 - _", link.MaxName)
 	case w == link.WorkspaceAnonymous:
-		return invalid("workspace_id", "holds the links that were made without a key, and has none")
+		return invalid("workspace_id", "is the workspace of links created without a key and cannot have keys")
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"curt/internal/statefile"
 )
 
 // keyBytes is the strength of a key that we make: 160 bits, which base32 writes
@@ -46,7 +47,7 @@ func LoadOrCreateAdminKey(path string, random io.Reader) (key string, made bool,
 	if key, err = NewKey(random); err != nil {
 		return "", false, err
 	}
-	if err := writeSecret(path, key+"\n"); err != nil {
+	if err := statefile.Replace(path, []byte(key+"\n")); err != nil {
 		return "", false, fmt.Errorf("write the admin key: %w", err)
 	}
 	return key, true, nil
@@ -57,40 +58,7 @@ func LoadOrCreateAdminKey(path string, random io.Reader) (key string, made bool,
 func KeyFileExposed(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return false, fmt.Errorf("look at the admin key: %w", err)
+		return false, fmt.Errorf("check the admin key: %w", err)
 	}
 	return info.Mode().Perm()&0o077 != 0, nil
-}
-
-// writeSecret writes a file that is either absent or whole and durable.
-func writeSecret(path, text string) (err error) {
-	folder := filepath.Dir(path)
-	temp, err := os.CreateTemp(folder, filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	_, err = temp.WriteString(text)
-	// CreateTemp asks for 0600, but a umask may take the owner's own right away.
-	if err = errors.Join(err, temp.Chmod(0o600), temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(temp.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(folder)
-}
-
-// syncFolder makes the entries of a folder durable: without it a power cut may
-// undo the rename.
-func syncFolder(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

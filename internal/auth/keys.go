@@ -72,7 +72,7 @@ func NewKeys(cfg KeysConfig) (*Keys, error) {
 		return nil, fmt.Errorf("admin key: %w", err)
 	}
 	if cfg.Store == nil {
-		return nil, errors.New("keys: a store is missing")
+		return nil, errors.New("keys: missing a store")
 	}
 	k := &Keys{
 		admin: SumOf(cfg.AdminKey), anonymous: slices.Clone(cfg.Anonymous),
@@ -128,7 +128,7 @@ func (k *Keys) Recall(ctx context.Context, sum Sum, now time.Time) (Principal, e
 // so that the time taken says nothing about how close one came.
 func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Principal, error) {
 	if subtle.ConstantTimeCompare(sum[:], k.admin[:]) == 1 {
-		return Principal{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Plan: PlanDefault, Scopes: []Scope{Admin}}, nil
+		return adminCaller(), nil
 	}
 	found, fresh, err := k.finder.find(ctx, sum, now)
 	switch {
@@ -147,6 +147,11 @@ func (k *Keys) identify(ctx context.Context, sum Sum, now time.Time) (Principal,
 		k.uses.note(&found.Key, now)
 	}
 	return found.Key.caller(), nil
+}
+
+// adminCaller is who shows the admin key.
+func adminCaller() Principal {
+	return Principal{KeyID: AdminKeyID, Workspace: link.WorkspaceDefault, Plan: PlanDefault, Scopes: []Scope{Admin}}
 }
 
 // bearer returns the token of a Bearer header value. RFC 9110, section 11.1:

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"curt/internal/link"
@@ -37,10 +39,10 @@ func (k *Keys) Create(ctx context.Context, now time.Time, who Principal, req New
 		return Key{}, "", err
 	}
 	if req.Plan != "" && !req.Plan.Valid() {
-		return Key{}, "", invalid("plan", "want one of %v", Plans()[1:])
+		return Key{}, "", invalid("plan", "expected one of %v", Plans()[1:])
 	}
 	if !key.alive(now) {
-		return Key{}, "", invalid("expires_at", "is in the past")
+		return Key{}, "", invalid("expires_at", "must be in the future")
 	}
 	if key.ID, err = link.NewID(now, k.random); err != nil {
 		return Key{}, "", err
@@ -71,6 +73,26 @@ func (k *Keys) Own(ctx context.Context, who Principal) (Key, error) {
 		return Key{}, ErrNoKey
 	}
 	return k.finder.store.Get(ctx, id)
+}
+
+// Holder returns the caller of a key by its ID, for work that goes on without the key itself. A key
+// that was revoked or has expired is ErrUnauthenticated.
+func (k *Keys) Holder(ctx context.Context, keyID string, now time.Time) (Principal, error) {
+	if keyID == AdminKeyID {
+		return adminCaller(), nil
+	}
+	id, err := link.ParseID(keyID)
+	if err != nil {
+		return Principal{}, ErrUnauthenticated
+	}
+	key, err := k.finder.store.Get(ctx, id)
+	switch {
+	case errors.Is(err, ErrNoKey) || err == nil && !key.alive(now):
+		return Principal{}, fmt.Errorf("%w: the key was revoked or has expired", ErrUnauthenticated)
+	case err != nil:
+		return Principal{}, err
+	}
+	return key.caller(), nil
 }
 
 // List returns a page of keys, newest first; more says whether others follow.
@@ -105,7 +127,7 @@ func (k *Keys) Rotate(ctx context.Context, now time.Time, who Principal, id link
 		return Key{}, "", err
 	}
 	if overlap < 0 || overlap > MaxOverlap {
-		return Key{}, "", invalid("overlap", "want 0 to %d seconds", int(MaxOverlap.Seconds()))
+		return Key{}, "", invalid("overlap", "expected 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
 	if key, err = k.finder.store.Get(ctx, id); err != nil {
 		return Key{}, "", err

@@ -12,13 +12,14 @@ type Action uint8
 
 // The actions.
 const (
-	Ask        Action = iota // what everybody may: report a link, see one's own rights
-	CreateLink               // and ask which aliases are free
-	ReadLink                 // its fields, and lists of links
-	ChangeLink               // its fields, delete it, and appeal for it
+	Unrestricted Action = iota // what everybody may: report a link, see one's own rights
+	CreateLink                 // and ask which aliases are free
+	ReadLink                   // its fields, and lists of links
+	ChangeLink                 // its fields, delete it, and appeal for it
 	ReadStats
 	ShareStats // hand out an address that shows statistics
 	EndShare   // end what was shared
+	UseJob     // long work; what a job does is another action
 	ManageKeys
 	Moderate // decide about links, bans, reports and appeals, and read what was decided
 	Operate  // see the health of the server
@@ -28,7 +29,7 @@ const (
 // Admin stands for each.
 func (a Action) Scopes() []Scope {
 	switch a {
-	case Ask:
+	case Unrestricted:
 		return nil
 	case CreateLink, ChangeLink:
 		return []Scope{LinksWrite}
@@ -36,6 +37,8 @@ func (a Action) Scopes() []Scope {
 		return []Scope{LinksRead}
 	case ReadStats, ShareStats:
 		return []Scope{StatsRead}
+	case UseJob:
+		return []Scope{LinksRead, LinksWrite}
 	case EndShare:
 		return []Scope{StatsRead, LinksWrite}
 	case ManageKeys, Moderate, Operate:
@@ -61,7 +64,7 @@ func Everywhere() Resource { return Resource{all: true} }
 // ErrUnauthenticated where a key is the way out; or ErrForbidden, with the scope that is missing.
 func May(p Principal, a Action, r Resource) error {
 	if r.workspace != "" && !p.sees(r.workspace) {
-		return fmt.Errorf("of another workspace: %w", link.ErrNotFound)
+		return fmt.Errorf("belongs to another workspace: %w", link.ErrNotFound)
 	}
 	needed := a.Scopes()
 	switch {

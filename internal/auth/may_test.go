@@ -25,16 +25,17 @@ func TestMay(t *testing.T) {
 	}
 	// Who may do it, to what is not anybody's yet.
 	allowed := map[auth.Action][]string{
-		auth.Ask:        {"anonymous", "anonymous who may", "a key without scope", "links:read", "links:write", "stats:read", "admin"},
-		auth.CreateLink: {"anonymous who may", "links:write", "admin"},
-		auth.ReadLink:   {"links:read", "admin"},
-		auth.ChangeLink: {"anonymous who may", "links:write", "admin"},
-		auth.ReadStats:  {"stats:read", "admin"},
-		auth.ShareStats: {"stats:read", "admin"},
-		auth.EndShare:   {"anonymous who may", "stats:read", "links:write", "admin"},
-		auth.ManageKeys: {"admin"},
-		auth.Moderate:   {"admin"},
-		auth.Operate:    {"admin"},
+		auth.Unrestricted: {"anonymous", "anonymous who may", "a key without scope", "links:read", "links:write", "stats:read", "admin"},
+		auth.CreateLink:   {"anonymous who may", "links:write", "admin"},
+		auth.ReadLink:     {"links:read", "admin"},
+		auth.ChangeLink:   {"anonymous who may", "links:write", "admin"},
+		auth.ReadStats:    {"stats:read", "admin"},
+		auth.ShareStats:   {"stats:read", "admin"},
+		auth.EndShare:     {"anonymous who may", "stats:read", "links:write", "admin"},
+		auth.UseJob:       {"anonymous who may", "links:read", "links:write", "admin"},
+		auth.ManageKeys:   {"admin"},
+		auth.Moderate:     {"admin"},
+		auth.Operate:      {"admin"},
 	}
 	for action, names := range allowed {
 		may := map[string]bool{}
@@ -81,5 +82,5 @@ func TestMay(t *testing.T) {
 func may(p auth.Principal, a auth.Action) bool { return auth.May(p, a, auth.Resource{}) == nil }
 
 func sees(p auth.Principal, w link.WorkspaceID) bool {
-	return auth.May(p, auth.Ask, auth.In(w)) == nil
+	return auth.May(p, auth.Unrestricted, auth.In(w)) == nil
 }

@@ -3,7 +3,7 @@ package auth
 import "slices"
 
 // Plan names the limits of a workspace. What the limits are is data of the write
-// path (shorten.Plans), which an operator may change.
+// path (create.Plans), which an operator may change.
 type Plan string
 
 // The plans.

@@ -25,7 +25,7 @@ var (
 	// ErrUnauthenticated: no key, or not one that we know.
 	ErrUnauthenticated = errors.New("a valid API key is required")
 	// ErrForbidden: a known caller without the right.
-	ErrForbidden = errors.New("this key may not do that")
+	ErrForbidden = errors.New("permission denied")
 )
 
 // Principal is who asks: by which key, of which workspace. May says what it may do; the zero

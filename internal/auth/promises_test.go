@@ -98,7 +98,7 @@ func TestAFailureOfLastUsesIsLoggedOnceAndSoIsItsEnd(t *testing.T) {
 		cancel()
 		running.Wait()
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 2 || !strings.Contains(lines[0], "is not stored") || !strings.Contains(lines[1], "is stored again") {
+		if len(lines) != 2 || !strings.Contains(lines[0], "last use of keys failed, retrying") || !strings.Contains(lines[1], "last use of keys recovered") {
 			t.Errorf("the log says\n%s", log.String())
 		}
 	})

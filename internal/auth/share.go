@@ -34,7 +34,7 @@ const (
 const shareID = "share"
 
 // ErrNoShare means that nothing of the link is shared.
-var ErrNoShare = errors.New("nothing of this link is shared")
+var ErrNoShare = errors.New("this link is not shared")
 
 // ShareSecret is what the shares of one link are signed with.
 type ShareSecret struct {
@@ -50,8 +50,8 @@ type ShareStore interface {
 	// Secret returns the secret of a link; ErrNoShare when it has none.
 	Secret(ctx context.Context, k link.Key) (ShareSecret, error)
 
-	// Keep stores a secret unless the link has one, and returns the one that it has.
-	Keep(ctx context.Context, k link.Key, s ShareSecret) (ShareSecret, error)
+	// StoreOnce stores a secret unless the link has one, and returns the one that it has.
+	StoreOnce(ctx context.Context, k link.Key, s ShareSecret) (ShareSecret, error)
 
 	// Drop forgets the secret. A link that has none stays as it is.
 	Drop(ctx context.Context, k link.Key) error
@@ -73,21 +73,21 @@ func NewShares(store ShareStore, keys Store, random io.Reader) *Shares {
 	return &Shares{store, keys, random}
 }
 
-// Make returns a token for k that ends with the second of its end, or before it with who
+// Issue returns a token for k that ends with the second of its end, or before it with who
 // asks. The caller has made sure that who asks may share the link, which belongs to the
 // workspace.
-func (s *Shares) Make(ctx context.Context, now time.Time, who Principal, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
+func (s *Shares) Issue(ctx context.Context, now time.Time, who Principal, k link.Key, w link.WorkspaceID, lasts time.Duration) (token string, ends time.Time, err error) {
 	if lasts < time.Second || lasts > MaxShare {
-		return "", ends, invalid("expires_in", "want 1 to %d seconds", int(MaxShare.Seconds()))
+		return "", ends, invalid("expires_in", "expected 1 to %d seconds", int(MaxShare.Seconds()))
 	}
 	secret := ShareSecret{Workspace: w}
 	if _, err := io.ReadFull(s.random, secret.Secret[:]); err != nil {
 		return "", ends, fmt.Errorf("read random bits of a share: %w", err)
 	}
-	stands, err := s.store.Keep(ctx, k, secret)
+	stands, err := s.store.StoreOnce(ctx, k, secret)
 	if err == nil && stands.Workspace != w { // what its workspace of before has shared ends with the move
 		if err = s.store.Drop(ctx, k); err == nil {
-			stands, err = s.store.Keep(ctx, k, secret)
+			stands, err = s.store.StoreOnce(ctx, k, secret)
 		}
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Shares) Open(ctx context.Context, now time.Time, k link.Key, token stri
 	if copy(maker[:], b[shareEnd:said]); !maker.IsZero() {
 		switch stands, err := s.keys.Vouches(ctx, maker); {
 		case err != nil:
-			return Principal{}, fmt.Errorf("ask who shared %s: %w", k, err)
+			return Principal{}, fmt.Errorf("find the key that shared %s: %w", k, err)
 		case !stands:
 			return Principal{}, refused
 		}

@@ -19,7 +19,7 @@ func TestSharesOfTheModel(t *testing.T) {
 func TestAShareReadsTheStatisticsOfOneLinkUntilItEnds(t *testing.T) {
 	now, ctx := time.Date(2026, 6, 1, 12, 0, 0, 999e6, time.UTC), t.Context()
 	s, k := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader), link.Key{Domain: "go.example", Code: "abc"}
-	token, ends, err := s.Make(ctx, now, theAdmin(), k, "acme", time.Hour)
+	token, ends, err := s.Issue(ctx, now, theAdmin(), k, "acme", time.Hour)
 	if err != nil || !ends.Equal(now.Truncate(time.Second).Add(time.Hour)) {
 		t.Fatalf("ends %v, %v", ends, err)
 	}
@@ -57,7 +57,7 @@ func TestAShareReadsTheStatisticsOfOneLinkUntilItEnds(t *testing.T) {
 		refuse("a token of another shape", now, k, bad)
 	}
 
-	again, _, err := s.Make(ctx, now, theAdmin(), k, "acme", time.Minute)
+	again, _, err := s.Issue(ctx, now, theAdmin(), k, "acme", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestAShareReadsTheStatisticsOfOneLinkUntilItEnds(t *testing.T) {
 	}
 	refuse("after the end of all", now, k, token)
 	refuse("after the end of all", now, k, again)
-	if _, _, err := s.Make(ctx, now, theAdmin(), k, "acme", time.Minute); err != nil {
+	if _, _, err := s.Issue(ctx, now, theAdmin(), k, "acme", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	refuse("after a new beginning", now, k, token)
@@ -78,7 +78,7 @@ func TestAShareReadsTheStatisticsOfOneLinkUntilItEnds(t *testing.T) {
 func TestAShareLastsWithinBounds(t *testing.T) {
 	s := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader)
 	for _, lasts := range []time.Duration{0, -time.Second, time.Second - 1, auth.MaxShare + 1} {
-		_, _, err := s.Make(t.Context(), time.Now(), theAdmin(), link.Key{Code: "abc"}, "acme", lasts)
+		_, _, err := s.Issue(t.Context(), time.Now(), theAdmin(), link.Key{Code: "abc"}, "acme", lasts)
 		if wrong, ok := errors.AsType[*auth.InvalidError](err); !ok || wrong.Field != "expires_in" {
 			t.Errorf("%v: %v", lasts, err)
 		}
@@ -98,7 +98,7 @@ func TestAShareEndsWithTheKeyThatMadeIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := s.Make(ctx, now, auth.Principal{KeyID: made.ID.String()}, k, "acme", 24*time.Hour)
+		token, _, err := s.Issue(ctx, now, auth.Principal{KeyID: made.ID.String()}, k, "acme", 24*time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestAShareEndsWithTheKeyThatMadeIt(t *testing.T) {
 	kept, keptToken := made(time.Time{})
 	rotated, rotatedToken := made(time.Time{})
 	_, expiredToken := made(now.Add(time.Minute))
-	byAdmin, _, err := s.Make(ctx, now, theAdmin(), k, "acme", 24*time.Hour)
+	byAdmin, _, err := s.Issue(ctx, now, theAdmin(), k, "acme", 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestTheMakerOfAShareCannotBeTakenOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, k := auth.NewShares(authtest.NewMemoryShares(), store, rand.Reader), link.Key{Code: "abc"}
-	token, _, err := s.Make(ctx, now, auth.Principal{KeyID: made.ID.String()}, k, "acme", time.Hour)
+	token, _, err := s.Issue(ctx, now, auth.Principal{KeyID: made.ID.String()}, k, "acme", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,11 +171,11 @@ func TestTheMakerOfAShareCannotBeTakenOut(t *testing.T) {
 func TestSharesEndWhenTheirLinkMoves(t *testing.T) {
 	now, ctx := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), t.Context()
 	s, k := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), rand.Reader), link.Key{Code: "abc"}
-	before, _, err := s.Make(ctx, now, theAdmin(), k, "from", time.Hour)
+	before, _, err := s.Issue(ctx, now, theAdmin(), k, "from", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := s.Make(ctx, now, theAdmin(), k, "to", time.Hour)
+	token, _, err := s.Issue(ctx, now, theAdmin(), k, "to", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

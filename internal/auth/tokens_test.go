@@ -15,7 +15,7 @@ import (
 // A token of a known secret: those that were given away go on after an upgrade.
 func TestTokensOfSharesStay(t *testing.T) {
 	s, k := auth.NewShares(authtest.NewMemoryShares(), authtest.NewMemory(), bytes.NewReader(bytes.Repeat([]byte{7}, 32))), link.Key{Domain: "go.example", Code: "abc"}
-	token, _, err := s.Make(t.Context(), noon(), theAdmin(), k, "acme", time.Hour)
+	token, _, err := s.Issue(t.Context(), noon(), theAdmin(), k, "acme", time.Hour)
 	if err != nil || token != knownToken {
 		t.Errorf("token %s, %v", token, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/background"
 	"curt/internal/link"
 )
 
@@ -56,31 +57,23 @@ func (u *uses) flush(ctx context.Context, s Store) error {
 	defer u.mu.Unlock()
 	maps.Copy(taken, u.pending) // the newer ones win
 	u.pending = taken
-	return fmt.Errorf("write when keys were used: %w", err)
+	return fmt.Errorf("store last use of keys: %w", err)
 }
 
 // Run writes when keys were used, every few seconds until ctx ends and once more
 // then. A failure is logged: nobody is refused because of it.
 func (k *Keys) Run(ctx context.Context) error {
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			k.flush(context.WithoutCancel(ctx))
-			return nil
-		}
+	for range background.Ticks(ctx, flushEvery) {
 		k.flush(ctx)
 	}
+	k.flush(context.WithoutCancel(ctx))
+	return nil
 }
 
 func (k *Keys) flush(ctx context.Context) {
-	if err := k.uses.flush(ctx, k.finder.store); err != nil {
-		if again, due := k.unstored.Met(time.Now()); due {
-			k.log.LogAttrs(ctx, slog.LevelWarn, "last use of keys is not stored", slog.Any("err", err), again)
-		}
-	} else if sum, due := k.unstored.Over(time.Now()); due {
-		k.log.LogAttrs(ctx, slog.LevelInfo, "last use of keys is stored again", sum)
+	if err := k.uses.flush(ctx, k.finder.store); err == nil {
+		k.unstored.LogRecovery(ctx, time.Now(), k.log, "storing last use of keys recovered")
+	} else if ctx.Err() == nil {
+		k.unstored.Log(ctx, time.Now(), k.log, slog.LevelWarn, "storing last use of keys failed, retrying", err)
 	}
 }

@@ -27,7 +27,7 @@ func silent(string, int64, int64) {}
 func take(t *testing.T, data string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "backup")
-	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Version: "test", Told: silent}); err != nil {
+	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Version: "test", Progress: silent}); err != nil {
 		t.Fatal(err)
 	}
 	return to
@@ -35,7 +35,7 @@ func take(t *testing.T, data string) string {
 
 func restore(t *testing.T, from, data string, force bool) (backup.Restored, error) {
 	t.Helper()
-	return backup.Restore(t.Context(), backup.RestoreConfig{From: from, Data: data, Force: force, Now: time.Now(), Told: silent})
+	return backup.Restore(t.Context(), backup.RestoreConfig{From: from, Data: data, Force: force, Now: time.Now(), Progress: silent})
 }
 
 // tree returns the files of a folder with their content.
@@ -230,7 +230,7 @@ func TestRestoreReplacesOnlyByForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aside := tree(t, r.Aside)
+	aside := tree(t, r.MovedTo)
 	aside["of-somebody-else"] = ""
 	if d := cmp.Diff(before, aside, cmp.Comparer(func(a, b string) bool { return len(a) == len(b) })); d != "" {
 		t.Errorf("what was put aside is not what was there:\n%s", d)
@@ -243,7 +243,7 @@ func TestRestoreReplacesOnlyByForce(t *testing.T) {
 // A backup is made where none is, of what is a data folder, and not by two at once.
 func TestTakeRefuses(t *testing.T) {
 	live, folder := newFolder(t), t.TempDir()
-	config := backup.TakeConfig{Data: live.data, To: folder, Told: silent}
+	config := backup.TakeConfig{Data: live.data, To: folder, Progress: silent}
 	if _, err := backup.Take(t.Context(), config); err == nil {
 		t.Error("a backup replaced a folder")
 	}
@@ -252,13 +252,13 @@ func TestTakeRefuses(t *testing.T) {
 		t.Errorf("backup of an empty folder: %v", err)
 	}
 	config.Data = live.data
-	config.Told = func(string, int64, int64) {
-		config.Told = silent
+	config.Progress = func(string, int64, int64) {
+		config.Progress = silent
 		if _, err := backup.Take(t.Context(), config); err == nil || !strings.Contains(err.Error(), "another backup") {
 			t.Errorf("a second backup to the same name: %v", err)
 		}
 	}
-	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: config.Data, To: config.To, Told: func(a string, b, c int64) { config.Told(a, b, c) }}); err != nil {
+	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: config.Data, To: config.To, Progress: func(a string, b, c int64) { config.Progress(a, b, c) }}); err != nil {
 		t.Error(err)
 	}
 }
@@ -268,15 +268,15 @@ func TestInterruptedLeavesNothing(t *testing.T) {
 	live := newFolder(t)
 	from, data, to := take(t, live.data), newFolder(t).close(t), t.TempDir()
 	before := tree(t, data)
-	interrupted(t, func(ctx context.Context, told backup.Told) error {
-		_, err := backup.Take(ctx, backup.TakeConfig{Data: live.data, To: filepath.Join(to, "backup"), Told: told})
+	interrupted(t, func(ctx context.Context, told backup.ProgressFunc) error {
+		_, err := backup.Take(ctx, backup.TakeConfig{Data: live.data, To: filepath.Join(to, "backup"), Progress: told})
 		if left := tree(t, to); err != nil && len(left) > 0 {
 			t.Fatalf("%d files of a backup were left", len(left))
 		}
 		return err
 	})
-	interrupted(t, func(ctx context.Context, told backup.Told) error {
-		_, err := backup.Restore(ctx, backup.RestoreConfig{From: from, Data: data, Force: true, Now: time.Now(), Told: told})
+	interrupted(t, func(ctx context.Context, told backup.ProgressFunc) error {
+		_, err := backup.Restore(ctx, backup.RestoreConfig{From: from, Data: data, Force: true, Now: time.Now(), Progress: told})
 		if err != nil && !maps.Equal(before, tree(t, data)) {
 			t.Fatal("the data folder has changed")
 		}
@@ -286,7 +286,7 @@ func TestInterruptedLeavesNothing(t *testing.T) {
 
 // interrupted runs work again and again, each time interrupted one step later, until it
 // is done.
-func interrupted(t *testing.T, work func(context.Context, backup.Told) error) {
+func interrupted(t *testing.T, work func(context.Context, backup.ProgressFunc) error) {
 	t.Helper()
 	for stop := 1; ; stop++ {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -332,7 +332,7 @@ func TestRottenLinkIsNotWhole(t *testing.T) {
 	raw[at+len("https://e")] ^= 1
 	put(t, name, raw)
 	to := filepath.Join(t.TempDir(), "backup")
-	_, err = backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Told: silent})
+	_, err = backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Progress: silent})
 	if !errors.Is(err, backup.ErrRows) || !strings.Contains(err.Error(), "row ") || !strings.Contains(err.Error(), "link ") {
 		t.Fatalf("backup of a rotten row: %v", err)
 	}
@@ -355,7 +355,7 @@ func TestOneInTheOtherIsRefused(t *testing.T) {
 	}
 	before := tree(t, from)
 	for _, into := range []string{from, other, filepath.Join(from, "clicks"), filepath.Join(other, "not/there"), filepath.Dir(from)} {
-		if _, err := restore(t, from, into, true); err == nil || !strings.Contains(err.Error(), "must not lie in each other") {
+		if _, err := restore(t, from, into, true); err == nil || !strings.Contains(err.Error(), "must not contain each other") {
 			t.Errorf("restore into %s: %v", into, err)
 		}
 	}
@@ -363,7 +363,7 @@ func TestOneInTheOtherIsRefused(t *testing.T) {
 		t.Error("the backup has changed")
 	}
 	to := filepath.Join(data, "inner")
-	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Told: silent}); err == nil || !strings.Contains(err.Error(), "must not lie") {
+	if _, err := backup.Take(t.Context(), backup.TakeConfig{Data: data, To: to, Progress: silent}); err == nil || !strings.Contains(err.Error(), "must not contain") {
 		t.Errorf("backup into the data folder: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func apart(data, backup string) error {
 		return err
 	}
 	if within(a, b) || within(b, a) {
-		return fmt.Errorf("the backup %s and the data folder %s must not lie in each other", backup, data)
+		return fmt.Errorf("the backup %s and the data folder %s must not contain each other", backup, data)
 	}
 	return nil
 }
@@ -74,16 +74,4 @@ func resolved(name string) (string, error) {
 	}
 	parent, err := resolved(filepath.Dir(name))
 	return filepath.Join(parent, filepath.Base(name)), err
-}
-
-// syncFolder sees to it that the names in a folder are on the disk.
-func syncFolder(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("sync: %w", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", name, err)
-	}
-	return nil
 }

@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/fold"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
@@ -18,8 +22,8 @@ import (
 type folder struct {
 	data    string
 	links   *sqlite.Links
-	rollups *sqlite.Rollups
-	log     *clicks.Log
+	rollups *counts.Rollups
+	log     *clicklog.Log
 	codes   *codegen.Range
 
 	made    map[link.Key]link.Link
@@ -33,10 +37,10 @@ func openFolder(t *testing.T, data string) *folder {
 	if f.links, err = sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(data, "curt.db")}); err != nil {
 		t.Fatal(err)
 	}
-	if f.rollups, err = sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: filepath.Join(data, "clicks.db")}); err != nil {
+	if f.rollups, err = counts.Open(t.Context(), counts.Config{Path: filepath.Join(data, "clicks.db")}); err != nil {
 		t.Fatal(err)
 	}
-	if f.log, err = clicks.OpenLog(clicks.LogConfig{Dir: filepath.Join(data, "clicks"), SegmentBytes: 4096}); err != nil {
+	if f.log, err = clicklog.Open(clicklog.Config{Dir: filepath.Join(data, "clicks"), SegmentBytes: 4096}); err != nil {
 		t.Fatal(err)
 	}
 	key, err := f.links.CodeKey(t.Context())
@@ -123,14 +127,14 @@ func ended(t *testing.T) context.Context {
 // click brings n clicks into the log.
 func (f *folder) click(t *testing.T, n int) {
 	t.Helper()
-	ring := clicks.NewRing(clicks.RingConfig{})
+	ring := capture.NewRing(capture.RingConfig{})
 	for range n {
 		if !ring.Record(&clicks.Raw{Time: time.Now().UnixMilli(), Code: []byte("an-alias"), Outcome: clicks.Redirected, UserAgent: []byte("Mozilla/5.0 Firefox/140.0")}) {
 			t.Fatal("the ring is full")
 		}
 	}
 	f.clicked += uint64(n)
-	if err := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: f.log, Keys: f.links}).Run(ended(t)); err != nil {
+	if err := capture.New(capture.Config{Ring: ring, Log: f.log, Keys: f.links}).Run(ended(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +142,7 @@ func (f *folder) click(t *testing.T, n int) {
 // fold counts the log to its end.
 func (f *folder) fold(t *testing.T) {
 	t.Helper()
-	fold := clicks.NewFold(clicks.FoldConfig{Log: f.log, Store: f.rollups})
+	fold := fold.New(fold.Config{Log: f.log, Store: f.rollups})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- fold.Run(ctx) }()

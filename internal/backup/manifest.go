@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite"
-	"curt/internal/clicks"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/clicks/clicklog"
 )
 
 // Names of a backup's files.
@@ -35,7 +36,7 @@ const format = 1
 const maxManifest = 32 << 20
 
 // ErrDamaged means that a backup is not what was written, or not a backup.
-var ErrDamaged = errors.New("no whole backup")
+var ErrDamaged = errors.New("incomplete backup")
 
 // ErrRows means that rows of the links are damaged, in the data folder as in its copy.
 var ErrRows = errors.New("damaged rows of links")
@@ -112,7 +113,7 @@ func readSmall(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxManifest {
-		return nil, fmt.Errorf("%s is no file of a backup", filepath.Base(name))
+		return nil, fmt.Errorf("%s is not part of a backup", filepath.Base(name))
 	}
 	return os.ReadFile(name)
 }
@@ -155,17 +156,18 @@ func parseManifest(listed, text []byte) (m Manifest, err error) {
 // allowed keeps a manifest from naming a file outside of the folders.
 func allowed(name string) bool {
 	segment, inLog := strings.CutPrefix(name, logFolder+"/")
-	return name == linksFile || name == clicksFile || name == keyFile || inLog && clicks.IsSegment(segment)
+	return name == linksFile || name == clicksFile || name == keyFile || inLog && clicklog.IsSegment(segment)
 }
 
 // check refuses what this program cannot read.
 func (m *Manifest) check(folder string) error {
-	links, rollups, err := sqlite.Schemas()
-	switch {
+	links, err := sqlite.Schema()
+	rollups, failed := counts.Schema()
+	switch err = errors.Join(err, failed); {
 	case err != nil:
 		return err
 	case m.Format != format, m.Schemas[linksFile] > links, m.Schemas[clicksFile] > rollups:
-		return fmt.Errorf("%s was made by a newer curt, %s: restore it with that one", folder, m.Curt)
+		return fmt.Errorf("%s was created by a newer curt, %s: restore it with that version", folder, m.Curt)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 const noteFile = "last-backup.json"
 
 // ErrUnnoted means that a backup is whole, and that the data folder could not note it.
-var ErrUnnoted = errors.New("it is whole, but the data folder could not note it")
+var ErrUnnoted = errors.New("the backup is complete, but could not be recorded in the data folder")
 
 // Note is what a data folder says of its last backup.
 type Note struct {

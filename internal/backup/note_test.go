@@ -18,7 +18,7 @@ func TestTheLastBackupIsNoted(t *testing.T) {
 	}
 	var want backup.Note
 	for _, to := range []string{"one", "two"} {
-		m, err := backup.Take(t.Context(), backup.TakeConfig{Data: live.data, To: filepath.Join(t.TempDir(), to), Told: silent})
+		m, err := backup.Take(t.Context(), backup.TakeConfig{Data: live.data, To: filepath.Join(t.TempDir(), to), Progress: silent})
 		if err != nil {
 			t.Fatal(err)
 		}

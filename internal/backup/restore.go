@@ -11,17 +11,19 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/snapshot"
 	"curt/internal/codegen"
 	"curt/internal/link"
+	"curt/internal/statefile"
 )
 
 // RestoreConfig says what is restored, and where.
 type RestoreConfig struct {
-	From  string // the backup's folder
-	Data  string // the data folder; the caller holds its lock
-	Force bool   // put what is there aside
-	Now   time.Time
-	Told  Told
+	From     string // the backup's folder
+	Data     string // the data folder; the caller holds its lock
+	Force    bool   // put what is there aside
+	Now      time.Time
+	Progress ProgressFunc
 }
 
 // Check reads what the backup says of itself, and returns the error that Restore would
@@ -38,7 +40,7 @@ func (c RestoreConfig) Check() (Manifest, error) {
 type Restored struct {
 	Manifest Manifest
 	Links    uint64 // tombstones included
-	Aside    string // where what was there has gone; "" = there was nothing
+	MovedTo  string // where what was there has gone; "" = there was nothing
 	Finished bool   // the files of an earlier restore, which was interrupted, were moved in
 }
 
@@ -55,14 +57,14 @@ const (
 // is there may be half of the old and half of the new.
 func Unfinished(data string) error {
 	for name, advice := range map[string]string{
-		partialFolder: "run it again, or delete " + filepath.Join(data, partialFolder) + " to go on with what was there",
+		partialFolder: "run it again, or delete " + filepath.Join(data, partialFolder) + " to continue with the previous data",
 		readyFolder:   "run it again",
 	} {
 		_, err := os.Lstat(filepath.Join(data, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return fmt.Errorf("look for an unfinished restore: %w", err)
+			return fmt.Errorf("check for an unfinished restore: %w", err)
 		default:
 			return fmt.Errorf("a restore into %s did not finish: %s", data, advice)
 		}
@@ -73,7 +75,7 @@ func Unfinished(data string) error {
 // Verify reads a whole backup and returns what it says of itself. ErrDamaged means that
 // a byte of it is not what was written, or that files are missing; ErrRows, that what was
 // copied was damaged already. Restore takes what Verify has nothing to say of.
-func Verify(ctx context.Context, from string, told Told) (Manifest, error) {
+func Verify(ctx context.Context, from string, told ProgressFunc) (Manifest, error) {
 	m, err := Read(from)
 	if err != nil {
 		return Manifest{}, err
@@ -88,7 +90,7 @@ func Verify(ctx context.Context, from string, told Told) (Manifest, error) {
 	}
 	for _, name := range []string{clicksFile, linksFile} {
 		told("check "+name, 0, 0)
-		if err := sqlite.Check(ctx, filepath.Join(from, name)); err != nil {
+		if err := snapshot.Check(ctx, filepath.Join(from, name)); err != nil {
 			return Manifest{}, err
 		}
 	}
@@ -109,7 +111,7 @@ func checkLinks(ctx context.Context, name string) error {
 	case len(rows.Damaged) > 0:
 		return fmt.Errorf("%w, %d or more: %w", ErrRows, len(rows.Damaged), rows.Damaged[0])
 	case rows.Hidden > 0:
-		return fmt.Errorf("%w: %d are not found by their code", ErrRows, rows.Hidden)
+		return fmt.Errorf("%w: %d cannot be found by their code", ErrRows, rows.Hidden)
 	}
 	return nil
 }
@@ -141,12 +143,12 @@ func Prepare(data string) error {
 	}
 	making := data + ".restoring"
 	if err := os.MkdirAll(filepath.Join(making, partialFolder), 0o750); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
 	if err := os.Rename(making, data); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
-	return syncFolder(filepath.Dir(data))
+	return statefile.SyncFolder(filepath.Dir(data))
 }
 
 // emptied makes a folder, or takes away what it holds. The folder itself stays throughout.
@@ -185,7 +187,7 @@ func Restore(ctx context.Context, c RestoreConfig) (r Restored, err error) {
 	if r.Links, err = fill(ctx, c, r.Manifest, partial); err != nil {
 		return r, errors.Join(err, os.RemoveAll(partial))
 	}
-	r.Aside, err = swap(c.Data, old, c.Now)
+	r.MovedTo, err = swap(c.Data, old, c.Now)
 	return r, err
 }
 
@@ -200,30 +202,30 @@ func fill(ctx context.Context, c RestoreConfig, m Manifest, folder string) (link
 		if err != nil {
 			return 0, err
 		}
-		err = readFile(ctx, c.From, f, to, func(n int64) { c.Told("copy "+f.Name, done+n, m.Bytes()) })
+		err = readFile(ctx, c.From, f, to, func(n int64) { c.Progress("copy "+f.Name, done+n, m.Bytes()) })
 		if err = errors.Join(err, to.close()); err != nil {
 			return 0, err
 		}
 		done += f.Size
 	}
-	c.Told("check "+clicksFile, 0, 0)
-	if err := sqlite.Check(ctx, filepath.Join(folder, clicksFile)); err != nil {
+	c.Progress("check "+clicksFile, 0, 0)
+	if err := snapshot.Check(ctx, filepath.Join(folder, clicksFile)); err != nil {
 		return 0, err
 	}
-	if links, err = settle(ctx, c, m, filepath.Join(folder, linksFile)); err != nil {
+	if links, err = skipIssued(ctx, c, m, filepath.Join(folder, linksFile)); err != nil {
 		return 0, err
 	}
 	if err := keepManifest(folder, m); err != nil {
 		return 0, err
 	}
-	return links, errors.Join(syncFolder(filepath.Join(folder, logFolder)), syncFolder(folder))
+	return links, errors.Join(statefile.SyncFolder(filepath.Join(folder, logFolder)), statefile.SyncFolder(folder))
 }
 
-// settle checks the links, and skips the ids of codes that may have been given away since
+// skipIssued checks the links, and skips the ids of codes that may have been given away since
 // the backup was made.
-func settle(ctx context.Context, c RestoreConfig, m Manifest, name string) (count uint64, err error) {
-	c.Told("check "+linksFile, 0, 0)
-	if err := errors.Join(sqlite.Check(ctx, name), checkLinks(ctx, name)); err != nil {
+func skipIssued(ctx context.Context, c RestoreConfig, m Manifest, name string) (count uint64, err error) {
+	c.Progress("check "+linksFile, 0, 0)
+	if err := errors.Join(snapshot.Check(ctx, name), checkLinks(ctx, name)); err != nil {
 		return 0, err
 	}
 	links, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: name, ReaderCacheKiB: 64 << 10})

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"curt/internal/statefile"
 )
 
 // Names inside restore.ready.
@@ -55,7 +57,7 @@ func mark(folder, name string, text []byte) error {
 	if err = errors.Join(err, f.close()); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	return syncFolder(folder)
+	return statefile.SyncFolder(folder)
 }
 
 // swap puts restore.partial, which is whole, into effect.
@@ -97,17 +99,17 @@ func moveIn(data string) error {
 			return fmt.Errorf("restore: %w", err)
 		}
 	}
-	if err := syncFolder(data); err != nil {
+	if err := statefile.SyncFolder(data); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(ready); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	return syncFolder(data)
+	return statefile.SyncFolder(data)
 }
 
 func putAside(data string) error {
-	if err := syncFolder(data); err != nil { // the name restore.ready
+	if err := statefile.SyncFolder(data); err != nil { // the name restore.ready
 		return err
 	}
 	name, err := os.ReadFile(filepath.Join(data, readyFolder, asideName))
@@ -119,14 +121,14 @@ func putAside(data string) error {
 	}
 	aside := filepath.Join(data, filepath.Base(string(name)))
 	if err := os.MkdirAll(aside, 0o700); err != nil {
-		return fmt.Errorf("put the old files aside: %w", err)
+		return fmt.Errorf("move the old files aside: %w", err)
 	}
 	old, err := ours(data)
 	for _, name := range old {
 		err = errors.Join(err, os.Rename(filepath.Join(data, name), filepath.Join(aside, name)))
 	}
-	if err = errors.Join(err, syncFolder(aside), syncFolder(data)); err != nil {
-		return fmt.Errorf("put the old files aside: %w", err)
+	if err = errors.Join(err, statefile.SyncFolder(aside), statefile.SyncFolder(data)); err != nil {
+		return fmt.Errorf("move the old files aside: %w", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestInterruptedMovesAreFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(tree(t, data))
-		config := backup.RestoreConfig{From: from, Data: data, Force: true, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Told: silent}
+		config := backup.RestoreConfig{From: from, Data: data, Force: true, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Progress: silent}
 		aside := filepath.Join(data, "before-restore-20260102T030405Z")
 		obstacle := filepath.Join(aside, name, "in-the-way")
 		if err := os.MkdirAll(obstacle, 0o700); err != nil {

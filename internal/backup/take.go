@@ -15,18 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"curt/internal/backend/sqlite"
-	"curt/internal/clicks"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/snapshot"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/statefile"
 )
 
-// Told hears how far the work has come: what is done, and how many bytes of how many.
-type Told func(what string, done, total int64)
+// ProgressFunc hears how far the work has come: what is done, and how many bytes of how many.
+type ProgressFunc func(what string, done, total int64)
 
 // TakeConfig says what is backed up, and where to.
 type TakeConfig struct {
-	Data    string // the data folder; a server may run on it
-	To      string // the backup's folder, which must not be there
-	Version string // of this program
-	Told    Told
+	Data     string // the data folder; a server may run on it
+	To       string // the backup's folder, which must not be there
+	Version  string // of this program
+	Progress ProgressFunc
 }
 
 // partialSuffix ends the name of a backup that is not whole.
@@ -40,10 +44,10 @@ const partialSuffix = ".partial"
 func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 	c.To = filepath.Clean(c.To)
 	if _, err := os.Lstat(c.To); !errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, errors.Join(fmt.Errorf("%s is there already", c.To), err)
+		return Manifest{}, errors.Join(fmt.Errorf("%s already exists", c.To), err)
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, linksFile)); err != nil {
-		return Manifest{}, fmt.Errorf("%s is no data folder: %w", c.Data, err)
+		return Manifest{}, fmt.Errorf("%s is not a data folder: %w", c.Data, err)
 	}
 	if err := apart(c.Data, c.To); err != nil {
 		return Manifest{}, err
@@ -71,11 +75,11 @@ func Take(ctx context.Context, c TakeConfig) (Manifest, error) {
 // run has left in it goes.
 func claim(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the backup's folder: %w", err)
+		return nil, fmt.Errorf("create the backup folder: %w", err)
 	}
 	f, err := os.Open(folder)
 	if err != nil {
-		return nil, fmt.Errorf("make the backup's folder: %w", err)
+		return nil, fmt.Errorf("create the backup folder: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("another backup is being written to %s: %w", folder, err), f.Close())
@@ -95,7 +99,7 @@ func publish(partial, name string) error {
 	if err := os.Rename(partial, name); err != nil {
 		return fmt.Errorf("name the backup: %w", err)
 	}
-	return syncFolder(filepath.Dir(name))
+	return statefile.SyncFolder(filepath.Dir(name))
 }
 
 // taker is one run of Take.
@@ -108,7 +112,7 @@ type taker struct {
 }
 
 func (t *taker) take(ctx context.Context) (err error) {
-	log, err := clicks.PinLog(filepath.Join(t.Data, logFolder))
+	log, err := clicklog.PinDir(filepath.Join(t.Data, logFolder))
 	if err != nil {
 		return err
 	}
@@ -117,13 +121,13 @@ func (t *taker) take(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.database(ctx, rollups, clicksFile); err != nil {
+	if err := t.database(ctx, rollups.Snapshot, clicksFile); err != nil {
 		return errors.Join(err, links.Close())
 	}
-	if err := t.database(ctx, links, linksFile); err != nil {
+	if err := t.database(ctx, links.Snapshot, linksFile); err != nil {
 		return err
 	}
-	t.Told("check the links", 0, 0)
+	t.Progress("check the links", 0, 0)
 	if err := checkLinks(ctx, filepath.Join(t.folder, linksFile)); errors.Is(err, ErrRows) {
 		t.damage = err
 	} else if err != nil {
@@ -139,9 +143,9 @@ func (t *taker) take(ctx context.Context) (err error) {
 }
 
 // fix holds the state of one moment: doc.go says why in this order.
-func (t *taker) fix(ctx context.Context, log *clicks.Pins) (rollups, links *sqlite.Snapshot, err error) {
-	if rollups, err = sqlite.TakeSnapshot(ctx, filepath.Join(t.Data, clicksFile)); err != nil {
-		return nil, nil, err
+func (t *taker) fix(ctx context.Context, log *clicklog.Pins) (rollups counts.Snapshot, links *sqlite.Snapshot, err error) {
+	if rollups, err = counts.TakeSnapshot(ctx, filepath.Join(t.Data, clicksFile)); err != nil {
+		return rollups, nil, err
 	}
 	m := &t.manifest
 	*m = Manifest{Format: format, Curt: t.Version, Schemas: map[string]int64{}}
@@ -154,7 +158,7 @@ func (t *taker) fix(ctx context.Context, log *clicks.Pins) (rollups, links *sqli
 		links, err = sqlite.TakeSnapshot(ctx, filepath.Join(t.Data, linksFile))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, rollups.Close())
+		return rollups, nil, errors.Join(err, rollups.Close())
 	}
 	m.Counted, m.LogEnd = counted.Position.String(), log.End().String()
 	m.Schemas[clicksFile], err = rollups.Schema()
@@ -162,20 +166,20 @@ func (t *taker) fix(ctx context.Context, log *clicks.Pins) (rollups, links *sqli
 		m.Schemas[linksFile], err = links.Schema()
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, rollups.Close(), links.Close())
+		return rollups, nil, errors.Join(err, rollups.Close(), links.Close())
 	}
 	return rollups, links, nil
 }
 
 // database copies a snapshot, which it closes.
-func (t *taker) database(ctx context.Context, s *sqlite.Snapshot, name string) error {
+func (t *taker) database(ctx context.Context, s *snapshot.Snapshot, name string) error {
 	to := filepath.Join(t.folder, name)
-	err := s.Copy(ctx, to, func(done, total int64) { t.Told("copy "+name, done, total) })
+	err := s.Copy(ctx, to, func(done, total int64) { t.Progress("copy "+name, done, total) })
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	t.Told("check "+name, 0, 0)
-	if err := sqlite.Seal(ctx, to); err != nil {
+	t.Progress("check "+name, 0, 0)
+	if err := snapshot.Seal(ctx, to, leases.ForgetDayKeys); err != nil {
 		return fmt.Errorf("the copy of %s: %w", name, err)
 	}
 	f, err := os.Open(to)
@@ -189,7 +193,7 @@ func (t *taker) database(ctx context.Context, s *sqlite.Snapshot, name string) e
 	return t.add(ctx, name, io.Discard, f)
 }
 
-func (t *taker) segments(ctx context.Context, log *clicks.Pins) error {
+func (t *taker) segments(ctx context.Context, log *clicklog.Pins) error {
 	if err := os.Mkdir(filepath.Join(t.folder, logFolder), 0o700); err != nil {
 		return fmt.Errorf("copy the click log: %w", err)
 	}
@@ -201,7 +205,7 @@ func (t *taker) segments(ctx context.Context, log *clicks.Pins) error {
 			return err
 		}
 	}
-	return syncFolder(filepath.Join(t.folder, logFolder))
+	return statefile.SyncFolder(filepath.Join(t.folder, logFolder))
 }
 
 // key copies the admin key; an operator who set it elsewhere has none here.
@@ -232,7 +236,7 @@ func (t *taker) copy(ctx context.Context, name string, from io.Reader) error {
 
 // add copies a file's bytes and puts it into the manifest.
 func (t *taker) add(ctx context.Context, name string, to io.Writer, from io.Reader) error {
-	n, sum, err := copySum(ctx, to, from, func(done int64) { t.Told("write "+name, done, 0) })
+	n, sum, err := copySum(ctx, to, from, func(done int64) { t.Progress("write "+name, done, 0) })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -257,7 +261,7 @@ func (t *taker) sign() error {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	return syncFolder(t.folder)
+	return statefile.SyncFolder(t.folder)
 }
 
 // copySum copies and returns how many bytes there were, and their checksum.

@@ -12,10 +12,10 @@ import (
 
 // ErrFull means that there was no room for a body in time. Nothing is wrong with the body:
 // its client may send it again later.
-var ErrFull = errors.New("bodies of other requests take all the memory that there is for them")
+var ErrFull = errors.New("no memory left for request bodies")
 
 // ErrSlow means that others waited for room that this body had, and its client sent too slowly.
-var ErrSlow = errors.New("the body came slowly, and others waited for its room")
+var ErrSlow = errors.New("the body was sent too slowly while others waited")
 
 // Slow is how long the next part of a body, as large as it is by now and at most 64 KiB, may take
 // while others wait for room. Small bodies come at once, and a mobile network sends 64 KiB in less.
@@ -84,17 +84,17 @@ func New(c Config) *Budget {
 	b := &Budget{
 		config: c, small: newPool(c.SmallShare, c.Small), first: newPool(c.FirstShare, c.Small),
 		large: newPool(c.LargeShare, c.Large), work: newPool(c.WorkShare, c.Large),
-		refused: counter("bodies_refused_total", "Requests answered 503 because the bodies of others took all the memory that there is for them."),
-		stopped: counter("bodies_stopped_total", "Requests answered 408 because their body came slowly while others waited for its room."),
+		refused: counter("bodies_refused_total", "Requests answered 503 because the memory for request bodies was full."),
+		stopped: counter("bodies_stopped_total", "Requests answered 408 because their body was sent too slowly while others waited for memory."),
 	}
 	b.work.stay = true
 	if c.Metrics != nil {
 		c.Metrics.MustRegister(b.refused, b.stopped,
-			gauge("bodies_bytes", "Bytes of the memory for bodies of requests that are taken.", func() int64 {
+			gauge("bodies_bytes", "Bytes in use of the memory for request bodies.", func() int64 {
 				small, large := b.Taken()
 				return small + large
 			}),
-			gauge("bodies_waiting", "Requests whose body waits for room, or to be worked on.", b.Waiting))
+			gauge("bodies_waiting", "Requests whose body waits for memory or for processing.", b.Waiting))
 	}
 	return b
 }

@@ -8,6 +8,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
@@ -37,18 +38,18 @@ func TestAChangeOfAnUnheardCodeIsNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leased atomic.Uint64
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
-		c := newTiered(t, cache.Config{Issued: issued}, s)
+		codes := issued.New(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
+		c := newTiered(t, cache.Config{Issued: codes}, s)
 		run(t, c.Run)
 		synctest.Wait()
 		time.Sleep(time.Second)
 		s.Put(key("by-hand"), target("https://a.example/"))
-		if !issued.Never("by-hand") {
+		if !codes.Never("by-hand") {
 			t.Fatal("the code is possible already: this proves nothing")
 		}
 		c.Changed(s.Put(key("by-hand"), target("https://b.example/")))
 		wantVersion(t, c, key("by-hand"), 2)
-		if issued.Never("by-hand") {
+		if codes.Never("by-hand") {
 			t.Error("a code that exists is ruled out")
 		}
 	})

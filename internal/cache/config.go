@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"curt/internal/cache/issued"
 	"curt/internal/link"
 )
 
@@ -18,8 +19,8 @@ type Source interface {
 
 // ChangeLog is the part of a link store that Follow polls.
 type ChangeLog interface {
-	Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error)
-	Head(ctx context.Context) (link.Sequence, error)
+	Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error)
+	Head(ctx context.Context) (link.Position, error)
 }
 
 // Config of a Tiered. The zero value is usable; every zero field means its default.
@@ -56,14 +57,14 @@ type Config struct {
 	// the log alone. Follow uses it.
 	Bus Bus
 	// Issued tells codes that were never issued; nil = all are asked for.
-	Issued *Issued
+	Issued *issued.Codes
 
 	// Admit returns what of a target enters L1, once per load; nil = all of it as it
 	// is. It must be pure and must not change the version.
 	Admit func(t link.Target) link.Target
-	// Heard is called with every change that Changed is told, and with nil when changes were
+	// OnChanges is called with every change that Changed is told, and with nil when changes were
 	// missed and nobody knows which. It must not block. Nil = nobody listens.
-	Heard func([]link.Change)
+	OnChanges func([]link.Change)
 
 	// Prepare makes what an entry keeps of its answer, once, when the entry enters
 	// L1; nil = nothing. It must be pure and must not keep the target.

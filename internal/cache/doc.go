@@ -4,22 +4,32 @@
 //
 //	Lookup ─► L1 hit ──────────────────────► answer
 //	            │ due ─► refresh queue ─► Run
-//	            ├ never issued ────────────► link.ErrNotFound, no link asked for
+//	            ├ never issued ────────────► link.ErrNotFound, no read of the source
 //	            └ miss ─► flight (one per key) ─► L2 ─► source ─► L1, L2
-//	Follow ◄─ change log, bus of other processes ─► Changed
-//	Changed ─► floor under flights, L1 entry dropped, codes never issued
+//	Follow ◄─ change log, bus of other processes ─► changes
+//	changes ─► issued codes, recent, floor under flights, L1 entry dropped
 //
-// Read tiered.go for what a look-up does, flight.go for how a load meets a
-// change, held.go for how long an entry is believed, issued.go and polls.go for
-// the codes that no link has to be asked for, follow.go and bus.go for changes made by other processes,
-// shared.go for what is shared with them, and recent.go for how far that is believed.
+// One file for each part of Tiered, whose comment states the part's invariant; tiered.go
+// connects them and has the operations:
+//
+//	l1.go        entries, flights and floors; held.go has an entry and how long it is believed
+//	recent.go    how far the change log was heard, and what changed lately
+//	polls.go     when the log was read, and look-ups that wait for it
+//	changes.go   what a change does to this process
+//	l2.go        entries that processes share
+//	loader.go    loads, refreshes, answers while the source fails
+//	notes.go     the bus
+//	follower.go  the change log
+//
+// Package issued has the codes that no link has to be read for.
 //
 // # Locks
 //
-// Each key belongs to one shard. Everything that writes L1 for a key (the end of a
-// flight, Changed, the end of a failed load) holds that shard's mutex; reading L1
-// holds nothing. Order: shards in ascending order, then otter's own locks; no
-// callback of otter takes a shard's mutex. The mutex of recent is held for its own map only.
+// Each key belongs to one shard of l1. A write of an entry (finish and fail of a flight,
+// changed, created, dropAll) holds that shard's mutex; a read holds nothing. Order: shards in
+// ascending order, then otter's own locks; no callback of otter takes a shard's mutex. The
+// mutexes of recent and polls protect their own fields only: no lock is taken under
+// them, and none is held when they are taken.
 //
 // # Not obvious
 //

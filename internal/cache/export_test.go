@@ -6,28 +6,11 @@ import (
 	"curt/internal/link"
 )
 
-// Filter is the set of codes behind Issued, for its tests.
-type Filter = filter
-
-// NewFilter returns an empty filter.
-func NewFilter() *Filter { return newFilter() }
-
-// Put adds a code.
-func (f *filter) Put(code string) { f.add(link.Code(code)) }
-
-// Has reports whether the code may be in the filter.
-func (f *filter) Has(code string) bool { return f.has(link.Code(code)) }
-
-// Bytes returns the size of the tables in bytes.
-func (f *filter) Bytes() (n int) {
-	for i := range f.shards {
-		n += 4 * len(f.shards[i].slots)
-	}
-	return n
-}
-
 // LoadAfterMiss is what a look-up does that found nothing in L1 a moment ago.
 func (c *Tiered) LoadAfterMiss(ctx context.Context, k link.Key) error {
-	_, err := c.load(ctx, c.hashString(k.Domain, k.Code), k, nil, c.cfg.LoadTimeout)
+	_, err := c.loader.load(ctx, c.l1.hash.of(k.Domain, k.Code), k, nil, c.loader.limit)
 	return err
 }
+
+// DropAll is what follows when the follower lost its position.
+func (c *Tiered) DropAll() { c.changes.missed() }

@@ -99,7 +99,7 @@ func TestBehindGrowsWhileTheLogCannotBeRead(t *testing.T) {
 		wantVersion(t, c, key("a"), 1)
 		s.SetDown(errAway)
 		time.Sleep(6 * time.Second)
-		if got := c.Behind(); got < 5*time.Second {
+		if got := c.Staleness(); got < 5*time.Second {
 			t.Fatalf("behind by %v after 6 s without the log", got)
 		}
 		wantVersion(t, c, key("a"), 1) // L1 is served on
@@ -107,11 +107,11 @@ func TestBehindGrowsWhileTheLogCannotBeRead(t *testing.T) {
 		s.Put(key("a"), target("https://b.example/"))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := c.Behind(); got > 0 {
+		if got := c.Staleness(); got > 0 {
 			t.Fatalf("behind by %v after the log came back", got)
 		}
 		wantVersion(t, c, key("a"), 2)
-		if got := newTiered(t, cache.Config{}, s).Behind(); got != 0 {
+		if got := newTiered(t, cache.Config{}, s).Staleness(); got != 0 {
 			t.Fatalf("the only process of a store is behind by %v", got)
 		}
 	})
@@ -123,11 +123,11 @@ type hangingLog struct {
 	hangs int
 }
 
-func (l *hangingLog) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+func (l *hangingLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
 	if l.hangs > 0 {
 		l.hangs--
 		<-ctx.Done()
-		return nil, context.Cause(ctx)
+		return nil, "", context.Cause(ctx)
 	}
 	return l.Source.Changes(ctx, after, n)
 }
@@ -154,9 +154,9 @@ type failingLog struct {
 	down atomic.Bool
 }
 
-func (l *failingLog) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+func (l *failingLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
 	if l.down.Load() {
-		return nil, errAway
+		return nil, "", errAway
 	}
 	return l.Source.Changes(ctx, after, n)
 }

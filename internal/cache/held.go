@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"hash/maphash"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -17,9 +16,6 @@ const (
 	refreshAt = 0.8
 	// retryAfter spaces the refreshes of a key whose load failed or found no room.
 	retryAfter = time.Second
-	// deafMissing is how long "unknown" is believed while nobody is heard of those who make
-	// links.
-	deafMissing = time.Second
 	// heldBytes is what an entry costs besides its strings: the entry itself, its
 	// node and its place in the hash table and in the sketch, all rounded up by the
 	// allocator. TestBudgetIsHeld compares it with the heap.
@@ -42,41 +38,47 @@ type Held struct {
 	Target   link.Target // zero when Missing
 }
 
-// hold makes the entry of what a load found at now.
-func (c *Tiered) hold(k link.Key, found answer, now time.Time) *Held {
-	// A key may be cut from a request's target; a clone keeps only the code alive.
+// terms is how long entries are believed, and what enters L1 of an answer.
+//
+// Invariant: an entry is complete when hold returns it; but for its marks of a failed load
+// and of the next refresh it never changes.
+type terms struct {
+	clock   clock
+	fresh   time.Duration                        // Config.Fresh
+	stale   time.Duration                        // Config.Stale
+	admit   func(link.Target) link.Target        // nil = all of it
+	prepare func(link.Key, link.Target) Prepared // nil = none
+}
+
+// hold returns the entry for what a load found at now. A "not found" is believed for missing.
+func (t *terms) hold(k link.Key, found answer, now time.Time, missing time.Duration) *Held {
+	// A key may be cut from a request's target; a clone retains only the code.
 	k.Code = link.Code(strings.Clone(string(k.Code)))
-	at := int64(now.Sub(c.start))
+	at := t.clock.at(now)
 	e := &Held{Key: k, Target: found.target, Missing: found.missing}
 	if e.Missing {
-		e.fresh = at + int64(c.missingFor())
+		e.fresh = at + int64(missing)
 		e.stale = e.fresh
 		e.ask.Store(math.MaxInt64)
 		return e
 	}
-	if c.cfg.Admit != nil {
-		e.Target = c.cfg.Admit(e.Target)
+	if t.admit != nil {
+		e.Target = t.admit(e.Target)
 	}
-	fresh := c.freshness(e.Target, now)
+	fresh := t.freshness(e.Target, now)
 	e.fresh = at + fresh
-	e.stale = at + max(int64(c.cfg.Stale), fresh)
+	if e.stale = at + max(int64(t.stale), fresh); e.Target.Limited && !e.Target.Exhausted {
+		e.stale = e.fresh // its last click may be spent while the source is slow
+	}
 	e.ask.Store(at + int64(refreshAt*float64(fresh)))
-	if c.cfg.Prepare != nil {
-		e.Prepared = c.cfg.Prepare(k, e.Target)
-		// Who compares the code needs the tail next: they lie side by side.
+	if t.prepare != nil {
+		e.Prepared = t.prepare(k, e.Target)
+		// A reader that compares the code needs the tail next: they lie side by side.
 		both := string(k.Code) + e.Prepared.Tail
 		e.Key.Code, e.Prepared.Tail = link.Code(both[:len(k.Code)]), both[len(k.Code):]
 		e.Target.Destination = shared(e.Target.Destination, e.Prepared.Tail)
 	}
 	return e
-}
-
-// missingFor is how long "unknown" is believed now.
-func (c *Tiered) missingFor() time.Duration {
-	if c.Behind() > silence {
-		return min(c.cfg.Missing, deafMissing)
-	}
-	return c.cfg.Missing
 }
 
 // shared returns s as a part of whole, if it is one, so that its own bytes can go: a
@@ -92,13 +94,14 @@ func shared(s, whole string) string {
 // expiry is computed by whoever reads the target, but an owner who moved the date
 // is heard at the latest then. A link with a bound of clicks is never fresh: visitors
 // who spend one ask the store anyway, and those who do not (HEAD, prefetches, bots)
-// must not be shown where a link led once its last click is spent.
-func (c *Tiered) freshness(t link.Target, now time.Time) int64 {
-	if t.Limited {
+// must not be shown where a link led once its last click is spent. Only what says that it is spent is
+// served stale.
+func (t *terms) freshness(to link.Target, now time.Time) int64 {
+	if to.Limited {
 		return 0
 	}
-	fresh := float64(c.cfg.Fresh) * (0.9 + 0.2*rand.Float64())
-	if left := t.Expires - now.UnixMilli(); t.Expires != 0 && left > 0 {
+	fresh := float64(t.fresh) * (0.9 + 0.2*rand.Float64())
+	if left := to.Expires - now.UnixMilli(); to.Expires != 0 && left > 0 {
 		fresh = min(fresh, float64(left)*float64(time.Millisecond))
 	}
 	return int64(fresh)
@@ -118,39 +121,4 @@ func (e *Held) answer() (link.Target, error) {
 		return link.Target{}, link.ErrNotFound
 	}
 	return e.Target, nil
-}
-
-// hashString and hashBytes give the same hash for the same bytes. Nearly all keys
-// are of the default domain, whose name is empty.
-func (c *Tiered) hashString(d link.Domain, code link.Code) uint64 {
-	return c.withDomain(maphash.String(c.seed, string(code)), d)
-}
-
-func (c *Tiered) hashBytes(d link.Domain, code []byte) uint64 {
-	return c.withDomain(maphash.Bytes(c.seed, code), d)
-}
-
-func (c *Tiered) withDomain(h uint64, d link.Domain) uint64 {
-	if d == "" {
-		return h
-	}
-	return h ^ maphash.String(c.seed, string(d))*0x9e3779b97f4a7c15 // odd: a bijection, so that equal parts do not cancel out
-}
-
-// find returns what L1 holds of a key, fresh or not, and counts as a use of it.
-func find[T ~string | ~[]byte](c *Tiered, h uint64, d link.Domain, code T) *Held {
-	e, ok := c.l1.GetIfPresent(h)
-	if !ok || string(e.Key.Code) != string(code) || e.Key.Domain != d {
-		return nil
-	}
-	return e
-}
-
-// peek is find without counting as a use.
-func (c *Tiered) peek(h uint64, k link.Key) *Held {
-	e, ok := c.l1.GetEntryQuietly(h)
-	if !ok || e.Value.Key != k {
-		return nil
-	}
-	return e.Value
 }

@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
@@ -69,8 +70,8 @@ func TestCodesNeverIssuedAskNobody(t *testing.T) {
 		var leased atomic.Uint64
 		leased.Store(1000)
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(store, codegen.NewCounts(decimal{}, markAt(&leased)))
-		c := newTiered(t, cache.Config{Issued: issued}, s)
+		codes := issued.New(store, codegen.NewCounts(decimal{}, markAt(&leased)))
+		c := newTiered(t, cache.Config{Issued: codes}, s)
 
 		asks := func(code link.Code, want bool) {
 			t.Helper()
@@ -110,12 +111,12 @@ func TestCodesNeverIssuedAskNobody(t *testing.T) {
 
 		// A create that is announced was chosen, whatever its code looks like.
 		for code, want := range map[link.Code]bool{"alias-7": true, "000000007": false, "000000008": false} {
-			if got := issued.Holds(code); got != want {
+			if got := codes.Holds(code); got != want {
 				t.Errorf("Holds(%q) = %v, want %v", code, got, want)
 			}
 		}
 		c.Changed(link.Change{Key: key("000000008"), Version: 1})
-		if !issued.Holds("000000008") {
+		if !codes.Holds("000000008") {
 			t.Error("a code that the permutation did not make is not held")
 		}
 	})
@@ -131,7 +132,7 @@ func TestOldMarksRuleNothingOut(t *testing.T) {
 			return 0, nil
 		}
 		s := cachetest.NewSource()
-		c := newTiered(t, cache.Config{Issued: cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, mark))}, s)
+		c := newTiered(t, cache.Config{Issued: issued.New(&aliases{}, codegen.NewCounts(decimal{}, mark))}, s)
 		run(t, c.Run)
 		synctest.Wait()
 		wantVersion(t, c, key("900000001"), 0)
@@ -149,7 +150,7 @@ func TestOnASharedStoreNothingIsRuledOutUnheard(t *testing.T) {
 		s := cachetest.NewSource()
 		store := &aliases{}
 		c := newTiered(t, cache.Config{
-			Shared: true, Issued: cache.NewIssued(store, codegen.NewCounts(decimal{}, markAt(&leased))),
+			Shared: true, Issued: issued.New(store, codegen.NewCounts(decimal{}, markAt(&leased))),
 		}, s)
 		run(t, c.Run)
 		time.Sleep(10 * time.Second)

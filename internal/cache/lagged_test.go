@@ -55,7 +55,7 @@ func shareOfReplica(t *testing.T, lag, declared time.Duration) (wrong int) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if e, ok := l2.Snapshot()[k]; ok && e.Version() == 1 && e.AsOf >= ch.Sequence {
+		if e, ok := l2.Snapshot()[k]; ok && e.Version() == 1 && e.AsOf.At(0) >= ch.Sequence {
 			wrong++
 		}
 		time.Sleep(2 * time.Second)

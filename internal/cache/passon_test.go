@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
@@ -57,10 +58,10 @@ type trimmed struct {
 	head   link.Sequence
 }
 
-func (l *trimmed) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	if after < l.head {
+func (l *trimmed) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
+	if at, err := after.Sequence(); err != nil || at < l.head {
 		l.before.Add(1)
-		return nil, link.ErrConflict
+		return nil, "", link.ErrConflict
 	}
 	return l.Source.Changes(ctx, after, n)
 }
@@ -87,16 +88,16 @@ func TestMarksOfAllLengthsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const leased = 300_000_000
 		mark := func(context.Context, int) (uint64, error) { return leased, nil }
-		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, mark))
-		c := newTiered(t, cache.Config{Issued: issued}, cachetest.NewSource())
+		codes := issued.New(&aliases{}, codegen.NewCounts(decimal{}, mark))
+		c := newTiered(t, cache.Config{Issued: codes}, cachetest.NewSource())
 		run(t, c.Run)
 		time.Sleep(5 * time.Second)
 		for _, code := range []link.Code{"299999999", "0299999999", "0399999999"} {
-			if issued.Never(code) {
+			if codes.Never(code) {
 				t.Errorf("%s, which may have been given out, is ruled out", code)
 			}
 		}
-		if !issued.Never("0400000000") {
+		if !codes.Never("0400000000") {
 			t.Error("nothing is ruled out")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
+	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 )
 
@@ -19,8 +20,8 @@ func TestALinkThatAnotherProcessJustMadeIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leased atomic.Uint64
 		s := cachetest.NewSource()
-		issued := cache.NewIssued(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
-		c := newTiered(t, cache.Config{Shared: true, Issued: issued}, s)
+		codes := issued.New(&aliases{}, codegen.NewCounts(decimal{}, markAt(&leased)))
+		c := newTiered(t, cache.Config{Shared: true, Issued: codes}, s)
 		run(t, c.Run)
 		follow(t, c, s)
 		time.Sleep(1500 * time.Millisecond)

@@ -89,7 +89,7 @@ func TestWhatWasBeforeIsRecalled(t *testing.T) {
 	r.Advance(1, change(11, 8))
 	r.Heard(2, 7)
 	below := []link.Change{change(8, 3), change(9, 6), change(10, 5)}
-	if !r.Before(7, []uint64{3, 2, 1}, below) {
+	if !r.Before(0, 7, []uint64{3, 2, 1}, below) {
 		t.Error("there is no more, at 7")
 	}
 	vouch(t, r, "from the log below", 3, 2, 11, false)
@@ -97,7 +97,7 @@ func TestWhatWasBeforeIsRecalled(t *testing.T) {
 	vouch(t, r, "a hint is newer", 2, 6, 11, false)
 	vouch(t, r, "a later change is newer", 1, 7, 11, false)
 	vouch(t, r, "below what was recalled", 9, 1, 6, false)
-	if r.Before(0, []uint64{1, 2, 3, 4, 5, 6, 4}, []link.Change{
+	if r.Before(0, 0, []uint64{1, 2, 3, 4, 5, 6, 4}, []link.Change{
 		change(1, 1), change(2, 1), change(3, 1), change(4, 1), change(5, 1), change(6, 1), change(7, 4),
 	}) {
 		t.Error("there is more below the first change")
@@ -112,7 +112,7 @@ func TestWhatWasBeforeIsRecalled(t *testing.T) {
 	} {
 		r := cache.NewRecent()
 		r.Begin(10)
-		if r.Before(7, make([]uint64, len(page)), page) {
+		if r.Before(0, 7, make([]uint64, len(page)), page) {
 			t.Errorf("%s: it goes on", name)
 		}
 		vouch(t, r, name, 9, 1, 9, false)
@@ -123,7 +123,7 @@ func TestWhatWasBeforeIsRecalled(t *testing.T) {
 		t.Error("a log without a change has something before")
 	}
 	r.Begin(10)
-	if r.Complete(); r.Vouches(9, 1, 9) {
+	if r.Complete(0); r.Vouches(9, 1, 9) {
 		t.Error("what is not in the log is vouched for")
 	}
 	if _, wanted := r.Unknown(); wanted {
@@ -211,26 +211,26 @@ func TestWhatALaggingSourceMayBeBehind(t *testing.T) {
 
 func TestASettledPositionIsOfAWhileAgo(t *testing.T) {
 	r, now := cache.NewRecent(), time.Hour
-	r.Settle(now) // nothing is known yet
+	r.MarkCalm(now) // nothing is known yet
 	r.Begin(5)
-	r.Settle(now)
-	if _, known := r.Settled(); known {
-		t.Error("settled at once")
+	r.MarkCalm(now)
+	if _, known := r.CalmPosition(); known {
+		t.Error("calm at once")
 	}
 	r.Advance(1, change(6, 1))
 	now += cache.WarmWithin - 1
-	r.Settle(now)
-	if seq, known := r.Settled(); known {
-		t.Errorf("settled at %d a moment too soon", seq)
+	r.MarkCalm(now)
+	if seq, known := r.CalmPosition(); known {
+		t.Errorf("calm at %d a moment too soon", seq)
 	}
 	now++
-	r.Settle(now)
-	if seq, known := r.Settled(); !known || seq != 5 {
-		t.Errorf("settled at %d, %t; want 5", seq, known)
+	r.MarkCalm(now)
+	if seq, known := r.CalmPosition(); !known || seq != 5 {
+		t.Errorf("calm at %d, %t; want 5", seq, known)
 	}
 	r.Lost()
-	if _, known := r.Settled(); known {
-		t.Error("settled after the position was lost")
+	if _, known := r.CalmPosition(); known {
+		t.Error("calm after the position was lost")
 	}
 }
 
@@ -261,14 +261,14 @@ func TestANewBeginningForgetsThePositionsBefore(t *testing.T) {
 	const lag = 100 * time.Millisecond
 	r, now := cache.NewRecent(), time.Hour
 	r.Begin(1000)
-	r.Complete()
-	for range 100 { // positions of the first log are settled
+	r.Complete(0)
+	for range 100 { // positions of the first log are calm
 		now += cache.WarmWithin / 10
-		r.Settle(now)
+		r.MarkCalm(now)
 		r.AsOf(now, lag)
 	}
-	if _, known := r.Settled(); !known {
-		t.Fatal("nothing is settled")
+	if _, known := r.CalmPosition(); !known {
+		t.Fatal("nothing is calm")
 	}
 	r.Lost()
 	r.Begin(20)
@@ -278,7 +278,79 @@ func TestANewBeginningForgetsThePositionsBefore(t *testing.T) {
 	if seq, known := r.AsOf(now, lag); known {
 		t.Errorf("as of %d, of the log before", seq)
 	}
-	if seq, known := r.Settled(); known {
-		t.Errorf("settled at %d, of the log before", seq)
+	if seq, known := r.CalmPosition(); known {
+		t.Errorf("calm at %d, of the log before", seq)
+	}
+}
+
+// TestPartitionsAreVouchedForByThemselves: what was read before a change of any partition is not
+// vouched for by how far another one was heard.
+func TestPartitionsAreVouchedForByThemselves(t *testing.T) {
+	in := func(partition uint16, seq link.Sequence, v link.Version) link.Change {
+		return link.Change{Partition: partition, Sequence: seq, Version: v}
+	}
+	r := cache.NewRecent()
+	r.Begin(10, 3)
+	for want, asOf := range map[bool][][]link.Sequence{
+		true:  {{10, 3}, {11, 3}, {10, 4}, {10, 3, 0}, {10, 3, 7}},
+		false: {nil, {10}, {10, 2}, {9, 3}, {9, 1000}, {1000, 2}},
+	} {
+		for _, heads := range asOf {
+			if r.Vouches(9, 1, heads...) != want {
+				t.Errorf("read as of %v: vouched for is %t", heads, !want)
+			}
+		}
+	}
+	for _, step := range []struct {
+		ch   link.Change
+		want bool
+	}{{in(0, 11, 5), true}, {in(1, 11, 6), false}, {in(1, 4, 6), true}, {in(2, 2, 9), false}, {in(2, 1, 7), true}, {in(link.MaxPartitions, 1, 9), false}} {
+		if got := r.Advance(1, step.ch); got != step.want {
+			t.Errorf("%+v: taken is %t", step.ch, got)
+		}
+	}
+	for v, want := range map[link.Version]bool{6: false, 7: true} { // it moved from partition to partition
+		if r.Vouches(1, v, 11, 4, 1) != want {
+			t.Errorf("version %d: vouched for is %t", v, !want)
+		}
+	}
+	r.Advance(1, in(0, 12, 4)) // a change of before it moved, heard late
+	if r.Vouches(1, 6, 12, 4, 1) {
+		t.Error("the arrival of a change decides instead of its version")
+	}
+	// What was before is recalled by partition, below what others know.
+	if !r.Before(1, 0, []uint64{2, 1, 1}, []link.Change{in(1, 1, 8), in(1, 2, 1), in(1, 3, 9)}) {
+		t.Error("nothing more of the first partition is wanted")
+	}
+	if r.Vouches(2, 7, 10, 0) || !r.Vouches(2, 8, 10, 0) || r.Vouches(1, 8, 10, 3) || r.Vouches(9, 1, 9, 0) {
+		t.Error("what was recalled is not known, or more than that is")
+	}
+	if r.Complete(0); r.Vouches(9, 1, 9, 0) {
+		t.Error("what is not in the log is vouched for")
+	}
+	if _, wanted := r.Unknown(); wanted {
+		t.Error("more is wanted than there is")
+	}
+}
+
+// TestPartitionsShareWhatIsRemembered: what falls out moves only the mark of its own partition, and
+// never back.
+func TestPartitionsShareWhatIsRemembered(t *testing.T) {
+	r := cache.NewRecent()
+	r.Begin()
+	r.Read(1, link.Change{Partition: 1, Sequence: 1, Version: 5})
+	for n := range link.Sequence(cache.Remembered - 1) {
+		r.Read(uint64(n)+100, change(n+1, 5))
+	}
+	if r.Vouches(1, 4, cache.Remembered) || !r.Vouches(9, 1) {
+		t.Error("not all are remembered")
+	}
+	r.Read(2, link.Change{Partition: 1, Sequence: 5, Version: 5}) // behind a hole
+	if r.Vouches(9, 1, 0, 1) || r.Vouches(9, 1, 0, 3) || !r.Vouches(9, 1, 0, 4) {
+		t.Error("the mark of the partition with the hole is wrong")
+	}
+	r.Read(3, change(cache.Remembered, 5))
+	if r.Vouches(9, 1, 0, 4) || !r.Vouches(9, 1, 1, 4) {
+		t.Error("the mark of the other partition is wrong")
 	}
 }

@@ -151,7 +151,7 @@ func TestWithoutL2OrBusNothingFails(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		wantVersion(t, two, key("a"), 2)
-		if got := two.Behind(); got > time.Second {
+		if got := two.Staleness(); got > time.Second {
 			t.Errorf("behind by %v with the log at hand", got)
 		}
 	})
@@ -205,12 +205,12 @@ func TestReadyWhileTheBusIsWhole(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		s.SetDown(errAway)
 		time.Sleep(time.Minute)
-		if got := one.Behind(); got > 5*time.Second {
+		if got := one.Staleness(); got > 5*time.Second {
 			t.Errorf("behind by %v while the bus is heard", got)
 		}
 		b.SetDown(errAway)
 		time.Sleep(6 * time.Second)
-		if got := one.Behind(); got <= 5*time.Second {
+		if got := one.Staleness(); got <= 5*time.Second {
 			t.Errorf("behind by %v with neither log nor bus", got)
 		}
 	})

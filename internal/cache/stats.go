@@ -1,19 +1,6 @@
 package cache
 
-import (
-	"sync/atomic"
-	"time"
-)
-
-// counters count what is off the path of a hit: a hit writes to no shared memory of
-// ours.
-type counters struct {
-	loads, failures, joined, stale, never, refreshes, crowded, changes atomic.Uint64
-
-	failed                                             atomic.Int64 // Unix milliseconds; 0 = never
-	sharedHits, sharedMisses, sharedOld, sharedCrowded atomic.Uint64
-	notes, gaps                                        atomic.Uint64
-}
+import "time"
 
 // Stats are totals since New, and the present size.
 type Stats struct {
@@ -25,12 +12,12 @@ type Stats struct {
 	Stale         uint64    // look-ups answered from an entry that was due, because the source failed
 	Never         uint64    // look-ups of codes that were never issued
 	Refreshes     uint64    // loads in the background
-	Crowded       uint64    // refreshes put off because too many were due
+	Deferred      uint64    // refreshes put off because too many were due
 	Changes       uint64    // changes announced
 	SharedHits    uint64    // loads answered by L2
 	SharedMisses  uint64    // loads that L2 had no answer for, or did not give in time
 	SharedOld     uint64    // answers of L2 that the change log did not vouch for
-	SharedCrowded uint64    // entries not put into L2 because too many waited
+	SharedDropped uint64    // entries not put into L2 because too many waited
 	Notes         uint64    // heard on the bus, heartbeats included
 	Gaps          uint64    // notes that the change log had to be read for
 	Entries       int       // in L1
@@ -38,21 +25,23 @@ type Stats struct {
 	Chosen        int       // codes in the filter of Issued
 }
 
-// Stats reads the counters; each is exact, together they are of no one moment.
+// Stats reads the counters; each is exact, together they are of no one moment. All of them
+// count off the path of a hit: a hit writes to no shared memory of ours.
 func (c *Tiered) Stats() Stats {
+	l, second, notes := &c.loader, &c.l2, &c.notes
 	s := Stats{
-		Loads: c.counts.loads.Load(), Failures: c.counts.failures.Load(), Joined: c.counts.joined.Load(),
-		Stale: c.counts.stale.Load(), Never: c.counts.never.Load(), Refreshes: c.counts.refreshes.Load(),
-		Crowded: c.counts.crowded.Load(), Changes: c.counts.changes.Load(),
-		SharedHits: c.counts.sharedHits.Load(), SharedMisses: c.counts.sharedMisses.Load(),
-		SharedOld: c.counts.sharedOld.Load(), SharedCrowded: c.counts.sharedCrowded.Load(),
-		Notes: c.counts.notes.Load(), Gaps: c.counts.gaps.Load(),
-		Entries: c.l1.EstimatedSize(), Bytes: c.l1.WeightedSize(),
+		Loads: l.loads.Load(), Failures: l.failures.Load(), Joined: l.joined.Load(),
+		Stale: l.stale.Load(), Never: c.never.Load(), Refreshes: l.refreshes.Load(),
+		Deferred: l.crowded.Load(), Changes: c.changes.count.Load(),
+		SharedHits: second.hits.Load(), SharedMisses: second.misses.Load(),
+		SharedOld: second.old.Load(), SharedDropped: second.crowded.Load(),
+		Notes: notes.count.Load(), Gaps: notes.gaps.Load(),
+		Entries: c.l1.entries.EstimatedSize(), Bytes: c.l1.entries.WeightedSize(),
 	}
-	if c.cfg.Issued != nil {
-		s.Chosen = c.cfg.Issued.others.len()
+	if c.issued != nil {
+		s.Chosen = c.issued.Len()
 	}
-	if ms := c.counts.failed.Load(); ms != 0 {
+	if ms := l.failed.Load(); ms != 0 {
 		s.Failed = time.UnixMilli(ms).UTC()
 	}
 	return s

@@ -5,59 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
 
+	"curt/internal/cache/issued"
 	"curt/internal/link"
-	"curt/internal/repeatlog"
-)
-
-const (
-	// shards bounds how many keys wait for each other's bookkeeping; a power of two.
-	shards = 64
-	// patience is how long a visitor waits for the source when L1 has an answer that
-	// is only too old.
-	patience = 100 * time.Millisecond
-	// feedLimit is how old the last contact with the change log may be before codes
-	// count as never issued no more (and the server as unready).
-	feedLimit = 5 * time.Second
 )
 
 // Tiered answers what a key leads to: from L1 when it can, else from the source,
 // with one load per key at a time. It implements redirect.Source and is safe for
 // many goroutines.
+//
+// Its parts are held by value, in the order in which they depend on each other: each part
+// refers only to parts above it. New connects them.
 type Tiered struct {
-	// Set once in New.
-	cfg    Config
-	source Source
-	l1     *otter.Cache[uint64, *Held]
-	seed   maphash.Seed
-	start  time.Time
-	due    chan *Held       // refreshes asked for and not begun
-	puts   chan offered     // for L2, and not begun
-	outbox chan link.Change // for the bus, and not sent
-	kick   chan struct{}    // somebody wants the change log read
-	recent recent
-	polls  polls
+	l1       l1
+	recent   recent
+	polls    polls
+	changes  changes
+	l2       l2
+	loader   loader
+	notes    notes
+	follower follower
 
-	shards [shards]shard
-
-	primaryUntil atomic.Int64 // until then every key is read by Get
-	polled       atomic.Int64 // when the change log was last read to its end
-	heard        atomic.Int64 // when the bus last said nothing that the log has to be read for
-	told         atomic.Int64 // when it last said anything
-	counts       counters
-	failing      repeatlog.Condition // look-ups of the source
-}
-
-// shard holds what is going on with its share of the keys.
-type shard struct {
-	mu      sync.Mutex
-	flights map[link.Key]*flight // guarded by mu
-	floors  floors               // guarded by mu
+	issued     *issued.Codes // nil = none
+	refreshers int
+	log        *slog.Logger
+	never      atomic.Uint64 // look-ups of codes that were never issued
 }
 
 // New returns a cache in front of source. It starts nothing: without Run nothing is
@@ -66,25 +44,40 @@ func New(cfg Config, source Source) (*Tiered, error) {
 	if source == nil {
 		return nil, errors.New("cache: no source")
 	}
-	cfg = cfg.withDefaults()
-	l1, err := otter.New(&otter.Options[uint64, *Held]{MaximumWeight: cfg.Bytes, Weigher: weigh})
-	if err != nil {
-		return nil, fmt.Errorf("cache: make L1: %w", err)
+	if cfg.L2 != nil && !cfg.Shared {
+		return nil, errors.New("cache: L2 without Shared has no follower of the change log")
 	}
-	c := &Tiered{
-		cfg: cfg, source: source, l1: l1,
-		seed: maphash.MakeSeed(), start: time.Now(),
-		due: make(chan *Held, 1024), puts: make(chan offered, 1024),
-		outbox: make(chan link.Change, 1024), kick: make(chan struct{}, 1),
+	cfg = cfg.withDefaults()
+	entries, err := otter.New(&otter.Options[uint64, *Held]{MaximumWeight: cfg.Bytes, Weigher: weigh})
+	if err != nil {
+		return nil, fmt.Errorf("cache: create L1: %w", err)
+	}
+	clock, hash := clock{time.Now()}, hasher{maphash.MakeSeed()}
+	c := &Tiered{issued: cfg.Issued, refreshers: cfg.Refreshers, log: cfg.Log}
+	c.l1 = l1{
+		entries: entries, hash: hash, clock: clock, lag: int64(cfg.Lag),
+		terms: terms{clock: clock, fresh: cfg.Fresh, stale: cfg.Stale, admit: cfg.Admit, prepare: cfg.Prepare},
+	}
+	for i := range c.l1.shards {
+		c.l1.shards[i].flights = map[link.Key]*flight{}
 	}
 	if cfg.L2 != nil {
-		if !cfg.Shared {
-			return nil, errors.New("cache: L2 without Shared: nobody would follow the change log")
-		}
 		c.recent.keep()
 	}
-	for i := range c.shards {
-		c.shards[i].flights = map[link.Key]*flight{}
+	c.polls = polls{clock: clock, shared: cfg.Shared, wanted: make(chan struct{}, 1)}
+	c.changes = changes{l1: &c.l1, recent: &c.recent, issued: cfg.Issued, listen: cfg.OnChanges}
+	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, puts: make(chan offered, 1024)}
+	c.loader = loader{
+		clock: clock, l1: &c.l1, l2: &c.l2, polls: &c.polls, source: source,
+		limit: cfg.LoadTimeout, missing: cfg.Missing, log: cfg.Log, due: make(chan *Held, 1024),
+	}
+	c.notes = notes{
+		clock: clock, hash: hash, bus: cfg.Bus, changes: &c.changes, recent: &c.recent,
+		polls: &c.polls, l2: &c.l2, log: cfg.Log, outbox: make(chan link.Change, 1024),
+	}
+	c.follower = follower{
+		clock: clock, hash: hash, changes: &c.changes, recent: &c.recent, polls: &c.polls,
+		notes: &c.notes, issued: cfg.Issued, log: cfg.Log,
 	}
 	return c, nil
 }
@@ -96,26 +89,24 @@ func New(cfg Config, source Source) (*Tiered, error) {
 // The caller's deadline bounds how long it waits for another's load; a load that it
 // leads itself goes on to its own deadline, because others may wait for it.
 func (c *Tiered) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
-	h := c.hashString(k.Domain, k.Code)
-	e := find(c, h, k.Domain, k.Code)
-	if e != nil && c.serves(e) {
+	h := c.l1.hash.of(k.Domain, k.Code)
+	e := find(&c.l1, h, k.Domain, k.Code)
+	if e != nil && c.loader.serves(e) {
 		return e.answer()
 	}
-	if e == nil && c.never(k.Code) && c.heardAll(ctx) && c.never(k.Code) {
-		c.counts.never.Add(1)
+	if e == nil && c.neverIssued(ctx, k.Code) {
+		c.never.Add(1)
 		return link.Target{}, link.ErrNotFound
 	}
-	limit := c.cfg.LoadTimeout
-	if e != nil && !e.Missing {
+	limit := c.loader.limit
+	if e != nil && !e.Missing && c.loader.clock.now() < e.stale {
 		limit = min(limit, patience)
 	}
-	loaded, err := c.load(ctx, h, k, e, limit)
+	loaded, err := c.loader.load(ctx, h, k, e, limit)
 	if err == nil {
 		return loaded.answer()
 	}
-	// What L1 holds now, not what it held before: a change may have come meanwhile.
-	if e = c.peek(h, k); e != nil && !e.Missing && c.clock() < e.stale {
-		c.counts.stale.Add(1)
+	if e = c.loader.fallback(h, k); e != nil {
 		return e.Target, nil
 	}
 	return link.Target{}, err
@@ -125,60 +116,87 @@ func (c *Tiered) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 // asking anybody, or nil. It takes the bytes of a request as they are and does not
 // allocate.
 func (c *Tiered) Hit(d link.Domain, code []byte) *Held {
-	e := find(c, c.hashBytes(d, code), d, code)
-	if e == nil || !c.serves(e) {
+	e := find(&c.l1, c.l1.hash.ofBytes(d, code), d, code)
+	if e == nil || !c.loader.serves(e) {
 		return nil
 	}
 	return e
 }
 
-// serves reports whether e may be served without waiting, and sees to its refresh.
-func (c *Tiered) serves(e *Held) bool {
-	now := c.clock()
-	if e.Missing {
-		return now < e.fresh
+// neverIssued reports whether the code was certainly never issued: the filter says so, and
+// does so still when all acknowledged changes have been heard.
+func (c *Tiered) neverIssued(ctx context.Context, code link.Code) bool {
+	if c.issued == nil || !c.polls.current() || !c.issued.Never(code) {
+		return false
 	}
-	if now >= e.fresh {
-		// Nobody waits again for a source that failed a moment ago.
-		if now >= e.stale || !e.failed.Load() {
-			return false
-		}
-		c.counts.stale.Add(1)
-	}
-	if ask := e.ask.Load(); now >= ask && e.ask.CompareAndSwap(ask, now+int64(retryAfter)) {
-		c.askRefresh(e)
-	}
-	return true
+	return c.polls.heardAll(ctx) && c.polls.current() && c.issued.Never(code)
 }
 
-// Behind returns how long ago the change log was last read to its end, or the bus said
+// Run refreshes entries that readers found due, at most Config.Refreshers at once,
+// fills Config.L2 and keeps Config.Issued up to date. It returns nil when ctx has ended and all of
+// its goroutines have.
+func (c *Tiered) Run(ctx context.Context) error {
+	var owned sync.WaitGroup
+	for range c.refreshers {
+		owned.Go(func() { c.loader.refresh(ctx) })
+	}
+	if c.l2.store != nil {
+		owned.Go(func() { c.l2.run(ctx) })
+	}
+	if c.issued != nil {
+		if !c.polls.shared {
+			c.issued.Refill() // with Shared, Follow requests it once it hears changes
+		}
+		owned.Go(func() { c.issued.Run(ctx, c.log) })
+	}
+	owned.Wait()
+	return nil
+}
+
+// Follow hears what other processes change: it reads the change log to its end
+// every interval (1 s by design) and applies the changes as Changed does. It begins at the
+// log's head with an empty L1. A position that was trimmed away means that changes were
+// missed, and so does a log that ends before the position: everything is dropped, and it
+// begins again. It returns nil when ctx ends; while the log cannot be read, Staleness grows
+// and L1 is served on.
+//
+// With Config.Bus the log is read when the bus says that there is something, every
+// fourth interval, and every interval while the bus is silent.
+func (c *Tiered) Follow(ctx context.Context, log ChangeLog, interval time.Duration) error {
+	c.follower.run(ctx, log, interval)
+	return nil
+}
+
+// Changed makes every answer below the changes' versions impossible: once it
+// returned, no look-up that begins is answered with less, and no load that began
+// before brings less into L1. A created key is a change too: it ends a cached
+// "unknown". For Config.Lag after it the key is read by Get.
+func (c *Tiered) Changed(changes ...link.Change) { c.changes.apply(changes) }
+
+// Announce is Changed for what this process has just written: the other processes hear of
+// it as well, soon, and the caller does not wait for that.
+func (c *Tiered) Announce(changes ...link.Change) {
+	c.changes.apply(changes)
+	if c.polls.shared {
+		c.notes.announce(changes)
+	}
+}
+
+// Created ends a cached "unknown" of a code that the permutation gave out a moment ago:
+// a visitor may have tried the code before. Such creates are not in the change log, so
+// other processes may go on for Config.Missing; the chance that a code was tried in that
+// time is the reason why they are spared the traffic.
+func (c *Tiered) Created(k link.Key) { c.l1.created(c.l1.hash.of(k.Domain, k.Code), k) }
+
+// Warm has L2 take a link that was just created, so that its first visitor on any process
+// needs no read of the source. It does not wait; what finds no room, or is not new, is left out.
+func (c *Tiered) Warm(l link.Link) { c.l2.warm(l) }
+
+// Staleness returns how long ago the change log was last read to its end, or the bus said
 // that there is nothing to read. An instance whose store is shared is ready only while
 // this is at most 5 s. Without Config.Shared nothing can be missed, and it is 0.
-func (c *Tiered) Behind() time.Duration {
-	if !c.cfg.Shared {
-		return 0
-	}
-	return time.Duration(c.clock() - max(c.polled.Load(), c.heard.Load()))
-}
+func (c *Tiered) Staleness() time.Duration { return c.polls.staleness() }
 
 // BusSilent returns for how long nothing at all came by the bus, which brings at least what
 // this process says itself each second; 0 without Config.Bus.
-func (c *Tiered) BusSilent() time.Duration {
-	if c.cfg.Bus == nil {
-		return 0
-	}
-	return time.Duration(c.clock() - c.told.Load())
-}
-
-// never reports whether the code was certainly never issued. The bus alone is no reason:
-// whoever made a link may have died before he said so there.
-func (c *Tiered) never(code link.Code) bool {
-	if c.cfg.Issued == nil || (c.cfg.Shared && c.clock()-c.polled.Load() > int64(feedLimit)) {
-		return false
-	}
-	return c.cfg.Issued.Never(code)
-}
-
-func (c *Tiered) clock() int64 { return int64(time.Since(c.start)) }
-
-func (c *Tiered) shard(h uint64) *shard { return &c.shards[h%shards] }
+func (c *Tiered) BusSilent() time.Duration { return c.notes.silent() }

@@ -31,7 +31,7 @@ func TestTheLogSaysWhatALookUpWaitedFor(t *testing.T) {
 			return lines.String()
 		}
 		first := ask(10)
-		for _, want := range []string{"a link cannot be looked up", "link=/code0", "waited=1s", "limit=1s", "wait for a connection: context deadline exceeded"} {
+		for _, want := range []string{"link look-up failed", "link=/code0", "waited=1s", "limit=1s", "wait for a connection: context deadline exceeded"} {
 			if !strings.Contains(first, want) {
 				t.Errorf("the log lacks %q:\n%s", want, first)
 			}
@@ -44,7 +44,7 @@ func TestTheLogSaysWhatALookUpWaitedFor(t *testing.T) {
 		}
 		s.OnLookup(nil)
 		time.Sleep(time.Minute)
-		if over := ask(2); strings.Count(over, "\n") != 1 || !strings.Contains(over, "links can be looked up again") {
+		if over := ask(2); strings.Count(over, "\n") != 1 || !strings.Contains(over, "link look-ups recovered") {
 			t.Errorf("want one line that it is over:\n%s", over)
 		}
 	})

@@ -56,7 +56,7 @@ func TestWarmDoesNotOutlastAChange(t *testing.T) {
 		one.Warm(made(key("a"), "https://a.example/", 1, 6*time.Second))
 		synctest.Wait()
 		e, ok := l2.Snapshot()[key("a")]
-		if !ok || e.Version() != 1 || e.AsOf >= first.Sequence {
+		if !ok || e.Version() != 1 || e.AsOf.At(0) >= first.Sequence {
 			t.Fatalf("L2 holds %+v, want version 1 of before change %d and %d", e, first.Sequence, second.Sequence)
 		}
 		wantVersion(t, two, key("a"), 2)

@@ -1,7 +1,6 @@
 package clicks
 
 import (
-	"cmp"
 	"time"
 )
 
@@ -69,51 +68,20 @@ const (
 
 // String returns the outcome's name in the API.
 func (o Outcome) String() string {
-	switch o {
-	case Redirected:
-		return "redirected"
-	case FellBack:
-		return "fallback"
-	case Refused:
-		return "refused"
-	case Orphan:
-		return "orphan"
+	names := [...]string{"unknown", Redirected: "redirected", FellBack: "fallback", Refused: "refused", Orphan: "orphan"}
+	if int(o) >= len(names) {
+		return names[0]
 	}
-	return "unknown"
+	return names[o]
 }
 
-// Click turns an event into what statistics know of it. It copies what it keeps.
-func (b *BotList) Click(e *Event) Click {
-	var host [256]byte
-	who, name := b.describe(e)
-	c := Click{
-		Time: e.When(), Outcome: e.Outcome, Preview: e.Preview(),
-		City: Plain(string(e.City)), Network: Plain(string(e.Network)),
-		Device: who.Device(), Browser: who.Browser(), OS: who.OS(),
-		Language: languageName(primaryLanguage(e.Language)), Trigger: TriggerLink,
-		ReferrerHost: cmp.Or(string(referrerHost(e.Referrer, host[:])), Direct),
-		Bot:          who.Bot(), BotReason: who.Reason(), BotName: name, Visitor: e.Visitor,
-	}
-	if e.Country != [2]byte{} {
-		c.Country = Plain(string(e.Country[:]))
-	}
-	switch {
-	case e.Flags&Warned != 0:
-		c.Trigger = TriggerWarning
-	case e.Flags&ViaQR != 0:
-		c.Trigger = TriggerQR
-	}
-	c.UTM, _ = readUTM(e.Query)
-	return c
+// EventID identifies one click for good: the process that captured it, and its sequence there.
+// A reader that meets an ID twice counts it once.
+type EventID struct {
+	Instance uint64 // random per start of the process
+	Sequence uint64 // 0, 1, 2 … in the order of the log
 }
 
-// describe returns what Fold counts an event's user agent as, and how a bot calls itself.
-func (b *BotList) describe(e *Event) (who Agent, name string) {
-	if e.Agent.Known() {
-		return e.Agent, Plain(string(e.BotName))
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	found := b.agents.parse(e.UserAgent)
-	return found.Agent, found.name
-}
+// Ended is the watermark of an instance that has stopped and whose events were all
+// delivered.
+const Ended = 1<<63 - 1

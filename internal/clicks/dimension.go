@@ -1,6 +1,6 @@
 package clicks
 
-// Dimension is something that clicks are told apart by. Its numbers are stored.
+// Dimension is a property that statistics break clicks down by. Its numbers are stored.
 type Dimension uint8
 
 // The dimensions of design §9.
@@ -23,7 +23,7 @@ const (
 )
 
 // MaxValues is how many values a dimension keeps per link and bucket; what comes
-// after the most clicked is summed up as Other, because strangers choose referrers.
+// after the most clicked is summed up as Other, because anyone can invent referrers.
 const MaxValues = 200
 
 // Values with a meaning of their own; no header can spell them, because hosts and

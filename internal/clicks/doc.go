@@ -1,29 +1,31 @@
-// Package clicks counts: a click goes as bytes into the [Ring], [Capture] turns the
-// ring into blocks of the click [Log], and [Fold] turns the log into roll-ups. From
-// the log on, nothing is lost and nothing counts twice.
+// Package clicks says what a click is: [Raw] as the redirect path saw it, and [Click] as
+// statistics show it. Its subpackages are the way between the two, in this order:
 //
-//	handler ─► Ring ─► Capture ─► Log (segments on disk) ─► Fold ─► RollupStore
+//	handler ─► capture.Ring ─► capture.Capture ─► clicklog.Log (segments on disk)
+//	                                                  ├─► fold.Fold ─► rollup.Store
+//	                                                  ├─► history.History (clicks one by one)
+//	                                                  └─► ship.Shipper ─► Kafka, in place of fold
 //
-// What it promises:
+// useragent and headers read what a request's headers say, groups knows the workspaces of
+// links, recount checks the log for curt doctor.
 //
-//   - Record never blocks and never allocates; what finds no room is counted.
-//   - A click is in the log 90 ms after its answer and durable 0.9 s later. kill -9
-//     loses what is in the ring, a power cut what was not synced.
-//   - Fold writes counts and its place in the log in one transaction, never past the
-//     log's last fsync, so that after any crash each click counts once.
-//   - A block that is damaged on the disk is lost, told and counted, and no other with it;
-//     what a death cut short at the log's end is cut off.
+// What the pipeline promises:
+//
+//   - Record never blocks and never allocates; a click that finds no room is counted as dropped.
+//   - A click is in the log 90 ms after its answer and durable 0.9 s later. kill -9 loses
+//     what is in the ring, a power cut what was not synced.
+//   - Fold writes counts and its position in the log in one transaction, never past the log's
+//     last fsync, so that after any crash each click counts once.
+//   - A block that is damaged on the disk is lost, logged and counted, and no other with it; a
+//     write that a crash cut short at the log's end is cut off.
 //   - Statistics are what is stored plus what Fold holds in memory, in one view:
-//     see [Pending] for why that needs no lock over the store.
-//   - No address leaves Capture: visitors are keyed hashes, and the key is destroyed
-//     after the day. Of headers what statistics show leaves it, unless [Detail] says more.
-//   - What a kill takes the next start counts: see [Tally].
+//     see fold.Pending for why that needs no lock over the store.
+//   - No address leaves Capture: visitors are keyed hashes, and the key is destroyed after the
+//     day. Of headers only what statistics show leaves it, unless capture.Detail says more.
+//   - The next start counts the clicks that a kill took: see capture.Tally.
 //
-// Read raw.go for what a click is, then ring.go, capture.go (detail.go, tally.go), log.go (segments.go,
-// reader.go, block.go, damage.go), fold.go (aggregate.go, summer.go, writer.go, pending.go) and
-// rollupstore.go for the contract of stores, whose proof is clickstest. [Shipper] (ship.go) can
-// take Fold's place: it brings the log elsewhere, at least once.
+// Shutdown stops the handlers first, then Capture, then Fold, then the log: each takes over
+// what the one before left.
 //
-// Whoever stops the loops stops those who record first, then Capture, then Fold,
-// then the log: each takes over what the one before left.
+// Read raw.go first, then capture/ring.go.
 package clicks

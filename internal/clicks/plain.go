@@ -17,13 +17,3 @@ func Plain(s string) string {
 		return r
 	}, s)
 }
-
-// isPlainASCII reports whether Plain takes nothing away, without a look at other characters.
-func isPlainASCII(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
-}

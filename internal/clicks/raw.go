@@ -1,6 +1,8 @@
 package clicks
 
-import "net/netip"
+import (
+	"net/netip"
+)
 
 // Outcome is what the visitor was answered. Its numbers are stored in the log.
 type Outcome uint8
@@ -36,8 +38,22 @@ type Raw struct {
 	Outcome   Outcome
 	Flags     Flags
 	Addr      netip.Addr
+	Country   [2]byte // as a trusted proxy states it; zero = none does
 	UserAgent []byte
 	Referrer  []byte // the Referer header, as sent
 	Language  []byte // the Accept-Language header, as sent
 	Query     []byte // the raw query, without "?": UTM fields are read from it later
+}
+
+// Location is what an address tells, and what remains of it.
+type Location struct {
+	Country [2]byte // ISO 3166-1 alpha-2; zero = unknown
+	City    string
+	Network string
+}
+
+// Geo finds the place of an address. It is called once per click: it must answer
+// from memory, and an address it does not know is the zero Place.
+type Geo interface {
+	Locate(addr netip.Addr) Location
 }

@@ -19,14 +19,14 @@ func Space(length int) uint64 {
 
 func checkLength(length int) {
 	if length < MinLength || length > MaxLength {
-		panic("codegen: length of a code out of bounds")
+		panic("codegen: code length out of range")
 	}
 }
 
 // encode62 writes v with exactly length digits, the most significant first. v must
-// be below 62^length.
+// be below 62^length, and the length SnowflakeLength at most.
 func encode62(length int, v uint64) link.Code {
-	var b [MaxLength]byte
+	var b [SnowflakeLength]byte
 	for i := length - 1; i >= 0; i-- {
 		b[i] = alphabet[v%62]
 		v /= 62

@@ -14,12 +14,12 @@ const (
 	MaxLength = 10
 )
 
-// Promise says what a Generator's codes are worth.
-type Promise uint8
+// Guarantee says what a Generator's codes are worth.
+type Guarantee uint8
 
 const (
 	// Likely codes may be taken: the caller inserts conditionally and asks again.
-	Likely Promise = iota + 1
+	Likely Guarantee = iota + 1
 	// Unique codes are never made twice. Callers insert conditionally all the same
 	// (an alias may have the code's shape, a restore may hand a lease out again)
 	// and report a collision by Burned.
@@ -40,8 +40,8 @@ type Generator interface {
 	// be made now and ErrExhausted when none is left.
 	Next(ctx context.Context, need Need) (link.Code, error)
 
-	// Promise says whether Next may repeat itself.
-	Promise() Promise
+	// Guarantee says whether Next may repeat itself.
+	Guarantee() Guarantee
 
 	// Kind is that of the codes.
 	Kind() link.CodeKind
@@ -65,7 +65,12 @@ type Leaser interface {
 	// Skip raises the counter by n without handing the ids to anybody, for a store
 	// whose leases may be older than its links.
 	Skip(ctx context.Context, counter string, n uint64) error
+
+	// Raise moves the counter from a mark to a higher one: the ids between belong to the caller for ever.
+	// link.ErrConflict when the mark is another by now, link.ErrInvalid when to is none above from. After an
+	// error that leaves open whether it happened, the next call may return link.ErrConflict.
+	Raise(ctx context.Context, counter string, from, to uint64) error
 }
 
 // ErrExhausted says that the code space of this length holds no further code.
-var ErrExhausted = errors.New("no codes of this length are left")
+var ErrExhausted = errors.New("all codes of this length are used")

@@ -6,5 +6,5 @@
 // less: the insert says whether their code is free.
 //
 // Read codegen.go for the contracts, permutation.go for the arithmetic, range.go,
-// random.go and hash.go for the strategies. The suite in codegentest proves Generators and Leasers.
+// snowflake.go, random.go and hash.go for the strategies. The suite in codegentest proves Generators and Leasers.
 package codegen

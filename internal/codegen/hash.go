@@ -24,10 +24,10 @@ type HashConfig struct {
 
 	Length int // of the codes: MinLength to MaxLength
 
-	// Known reports whether the code of some link may be this one. It costs no I/O,
+	// MayExist reports whether the code of some link may be this one. It costs no I/O,
 	// may say yes for a code that is free, and may say no for one that is taken:
 	// the insert decides. Nil = nothing is known.
-	Known func(link.Code) bool
+	MayExist func(link.Code) bool
 
 	// Random is the source of codes once the salts are used up, as for NewRandom.
 	Random io.Reader
@@ -54,12 +54,12 @@ type Hash struct {
 
 // NewHash returns a Hash. It panics on a length out of bounds.
 func NewHash(c HashConfig) *Hash {
-	if c.Known == nil {
-		c.Known = func(link.Code) bool { return false }
+	if c.MayExist == nil {
+		c.MayExist = func(link.Code) bool { return false }
 	}
 	return &Hash{
 		k0: binary.LittleEndian.Uint64(c.Key[:]), k1: binary.LittleEndian.Uint64(c.Key[8:]),
-		length: c.Length, known: c.Known, random: NewRandom(c.Random, c.Length),
+		length: c.Length, known: c.MayExist, random: NewRandom(c.Random, c.Length),
 	}
 }
 
@@ -98,8 +98,8 @@ func (h *Hash) code(need Need, salt uint64) link.Code {
 	return encode62(h.length, v)
 }
 
-// Promise is Likely.
-func (h *Hash) Promise() Promise { return Likely }
+// Guarantee is Likely.
+func (h *Hash) Guarantee() Guarantee { return Likely }
 
 // Kind is link.Chosen.
 func (h *Hash) Kind() link.CodeKind { return link.Chosen }

@@ -20,7 +20,7 @@ import (
 )
 
 func newHash(length int, known func(link.Code) bool) *codegen.Hash {
-	return codegen.NewHash(codegen.HashConfig{Key: [16]byte(testKey[:]), Length: length, Known: known, Random: rand.Reader})
+	return codegen.NewHash(codegen.HashConfig{Key: [16]byte(testKey[:]), Length: length, MayExist: known, Random: rand.Reader})
 }
 
 func TestRandom(t *testing.T) {

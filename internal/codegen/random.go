@@ -42,7 +42,7 @@ func (r *Random) Next(_ context.Context, need Need) (link.Code, error) {
 	if length > r.length {
 		r.grown.Add(1)
 	}
-	v, err := r.draw(Space(length))
+	v, err := draw(r.source, Space(length))
 	if err != nil {
 		return "", fmt.Errorf("draw a code: %w: %w", link.ErrUnavailable, err)
 	}
@@ -54,11 +54,11 @@ func grow(length, attempt int) int { return min(length+attempt/growAfter, MaxLen
 
 // draw returns a number below n, each as likely as any other: what lies beyond n is
 // thrown away, because a remainder would favour the low ones.
-func (r *Random) draw(n uint64) (uint64, error) {
+func draw(source io.Reader, n uint64) (uint64, error) {
 	unused := bits.LeadingZeros64(n - 1)
 	var b [8]byte
 	for {
-		if _, err := io.ReadFull(r.source, b[:]); err != nil {
+		if _, err := io.ReadFull(source, b[:]); err != nil {
 			return 0, err
 		}
 		if v := binary.LittleEndian.Uint64(b[:]) >> unused; v < n {
@@ -67,8 +67,8 @@ func (r *Random) draw(n uint64) (uint64, error) {
 	}
 }
 
-// Promise is Likely.
-func (r *Random) Promise() Promise { return Likely }
+// Guarantee is Likely.
+func (r *Random) Guarantee() Guarantee { return Likely }
 
 // Kind is link.Chosen.
 func (r *Random) Kind() link.CodeKind { return link.Chosen }

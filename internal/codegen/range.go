@@ -117,8 +117,8 @@ func (r *Range) Next(ctx context.Context, _ Need) (link.Code, error) {
 	}
 }
 
-// Promise is Unique.
-func (r *Range) Promise() Promise { return Unique }
+// Guarantee is Unique.
+func (r *Range) Guarantee() Guarantee { return Unique }
 
 // Kind is link.Counted.
 func (r *Range) Kind() link.CodeKind { return link.Counted }
@@ -142,12 +142,10 @@ func (r *Range) Run(ctx context.Context) error {
 	for {
 		var retry <-chan time.Time
 		if err := r.prefetch(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrExhausted) {
-			if again, due := failing.Met(time.Now()); due {
-				r.log.WarnContext(ctx, "lease of codes failed", slog.String("counter", r.counter), slog.Any("err", err), again)
-			}
+			failing.Log(ctx, time.Now(), r.log, slog.LevelWarn, "code lease failed, retrying", err, slog.String("counter", r.counter))
 			retry = time.After(leaseRetry)
-		} else if sum, due := failing.Over(time.Now()); due {
-			r.log.InfoContext(ctx, "codes are leased again", slog.String("counter", r.counter), sum)
+		} else {
+			failing.LogRecovery(ctx, time.Now(), r.log, "code leases recovered", slog.String("counter", r.counter))
 		}
 		select {
 		case <-ctx.Done():

@@ -53,7 +53,7 @@ func SkipPast(ctx context.Context, l Leaser, prefix string, length int, leased u
 	counter := Counter(prefix, length)
 	mark, err := l.Leased(ctx, counter)
 	if err != nil {
-		return 0, fmt.Errorf("read the mark of %s: %w", counter, err)
+		return 0, fmt.Errorf("read the high-water mark of %s: %w", counter, err)
 	}
 	if leased <= mark {
 		return 0, nil

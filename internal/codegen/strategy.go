@@ -12,22 +12,16 @@ import (
 // codes into a range of places of its own.
 const placeShift = 60
 
-// Placer says where in a store codes lie, so that those that are created one after the other
-// are stored one after the other. Two strategies never use one place.
-type Placer interface {
-	// Place returns where a code lies, whoever chose it; ok is false of a code that the strategy
-	// cannot issue.
-	Place(code link.Code) (place int64, ok bool)
-}
-
-// Place implements Placer: by length and by id.
-func (p *Permutation) Place(code link.Code) (place int64, ok bool) {
+// Position returns where in a store a code lies, so that codes that are created one after the other
+// are stored one after the other: by length and by id. ok is false of a code that the permutation
+// cannot issue.
+func (p *Permutation) Position(code link.Code) (place int64, ok bool) {
 	id, ok := p.ID(code)
-	return FirstPlace(len(code)) | int64(id), ok
+	return FirstPosition(len(code)) | int64(id), ok
 }
 
-// FirstPlace returns the place of the first id of a length.
-func FirstPlace(length int) int64 { return int64(length-MinLength) << placeShift }
+// FirstPosition returns the place of the first id of a length.
+func FirstPosition(length int) int64 { return int64(length-MinLength) << placeShift }
 
 // IDAt returns the id and the length whose place this is; ok is false where none has it.
 func IDAt(place int64) (id uint64, length int, ok bool) {

@@ -9,7 +9,7 @@ func (p *problems) ambiguous(name, url string) bool {
 	if !endsEarly(url) {
 		return false
 	}
-	p.add(name, url, "write %40 for @ and %2F for / in a user or a password; a port has only digits")
+	p.add(name, url, "use %40 for @ and %2F for / in a user name or password; a port has only digits")
 	return true
 }
 
@@ -23,7 +23,7 @@ func endsEarly(url string) bool {
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	end := strings.LastIndex(authority, "@")
-	if isPostgres(url) {
+	if IsPostgres(url) {
 		end = strings.Index(authority, "@")
 	}
 	place, _, _ := strings.Cut(rest[end+1:], "?")

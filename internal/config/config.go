@@ -19,70 +19,79 @@ import (
 // setting with the tag empty may be set to nothing, which is then as good as unset:
 // elsewhere an empty value is a variable that somebody forgot to fill.
 type Config struct {
-	Listen         string        `default:"127.0.0.1:8080" env:"CURT_LISTEN" help:"Address that serves links and the API."`
-	APIListen      string        `name:"api-listen" env:"CURT_API_LISTEN" help:"Address of the API. Unset: it answers beside the links; set: only there." empty:"none"`
-	AdminListen    string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Address of metrics, health and pprof; never give it to strangers. Empty: none." empty:"none"`
-	Data           string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder of the databases, the click log and the admin key."`
-	BaseURL        string        `env:"CURT_BASE_URL" help:"URL that short links begin with. Unset: http://localhost:PORT." empty:"none"`
-	Domains        []string      `env:"CURT_DOMAINS" help:"Further hosts that serve links, separated by commas." empty:"none"`
-	StrictHost     *bool         `env:"CURT_STRICT_HOST" negatable:"" help:"Follow links at configured hosts only, those of CURT_BASE_URL and CURT_DOMAINS: others get 404 and not the default domain. Unset: where CURT_BASE_URL is set, and then localhost and the address that CURT_LISTEN names are followed, too."`
-	AdminKey       string        `env:"CURT_ADMIN_KEY" help:"Key that may do everything, at least 27 characters that begin with curt_. Unset: made at the first start and written to DATA/admin.key." secret:""`
-	AdminKeyFile   string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that holds the admin key."`
-	Anonymous      *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Let anybody make links, as often as CURT_LIMITS says. Unset: only on a loopback listener."`
-	Limits         string        `env:"CURT_LIMITS" help:"Limits of creates by plan, as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
-	Blocklists     []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of what no link may lead to, separated by commas: hosts files, hosts, URLs or SHA-256 on each line, Adblock syntax, URLhaus CSV. Read anew when they change, and at SIGHUP." empty:"none"`
-	Allowlists     []string      `env:"CURT_ALLOWLISTS" type:"path" help:"Files, in the same formats, of what is good whatever blocklists and other signals say." empty:"none"`
-	ReservedWords  []string      `env:"CURT_RESERVED_WORDS" type:"path" help:"Files of aliases that are kept for the operator, separated by commas: on each line word, word* for all that begin so, or ~word for all that read like it. Read anew when they change, and at SIGHUP." empty:"none"`
-	RefusedWords   []string      `env:"CURT_REFUSED_WORDS" type:"path" help:"Files, in the same format, of aliases that nobody gets; generated codes avoid both." empty:"none"`
-	Shorteners     string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other services of short links: allow, warn visitors, or refuse."`
-	ShortenersFile string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of further such services, a host on each line; a line that begins with - takes a known one out." empty:"none"`
-	Brands         string        `env:"CURT_BRANDS" type:"path" help:"File of further names that are imitated, with their own domains; what a line says is in docs/operations.md." empty:"none"`
-	PrivateTargets string        `name:"private-targets" default:"allow" env:"CURT_PRIVATE_TARGETS" help:"Links to addresses and names of private networks: allow, warn visitors, or refuse."`
-	Weights        string        `env:"CURT_WEIGHTS" help:"Points that signals add, 0 to 100, as login_words=10,velocity=0. Unset: the table in docs/operations.md." empty:"none"`
-	Thresholds     string        `env:"CURT_THRESHOLDS" help:"Scores above which links are treated so, as warn=100,quarantine=60,block=85, which is the default; 100 is never." empty:"none"`
-	UnknownLimit   string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may ask for before it is answered 429, or off."`
-	Recheck        Days          `default:"24h" env:"CURT_RECHECK" help:"How often all links are judged again; a new version of a blocklist brings it forward. 0: never."`
-	CodeLength     int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash make longer ones when the space is crowded."`
-	TrustedProxies []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs whose X-Forwarded-For is believed, separated by commas." empty:"none"`
-	ProxyProtocol  bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection of a trusted proxy."`
-	Lane           string        `default:"on" env:"CURT_LANE" help:"on: plain requests are answered in front of net/http; off: all go through it."`
-	MaxConnections int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Open connections of the main listener, with the lane and without it; above it those that are unfinished or idle are closed to make room. CURT_API_LISTEN has a quarter as many of its own. The limit of descriptors may lower both."`
-	TLSCert        string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM; with the key, the listeners of links and of the API speak TLS."`
-	TLSKey         string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
-	HSTS           Days          `name:"hsts" default:"0s" env:"CURT_HSTS" help:"How long browsers shall ask this server's hosts by https only (Strict-Transport-Security), as 365d; it cannot be taken back sooner. 0s: nothing is said."`
-	Contacts       []string      `name:"security-contact" env:"CURT_SECURITY_CONTACT" help:"Whom to tell about holes in this installation, as mailto:security@example.com or https://…, separated by commas; shown at /.well-known/security.txt. Unset: there is none." empty:"none"`
-	DrainDelay     time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz says no before a stopping server closes its listener."`
-	DrainLimit     time.Duration `default:"5s" env:"CURT_DRAIN_LIMIT" help:"How long a stopping server waits for its connections."`
-	Fold           string        `default:"on" env:"CURT_FOLD" help:"on, or pause: clicks wait in the click log."`
-	FoldInterval   time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often counted clicks are written to the database."`
-	ClickDetail    string        `default:"statistics" env:"CURT_CLICK_DETAIL" help:"What is kept of a visitor's headers, on disk and in Kafka. statistics: what statistics show, which is the referrer's host, UTM fields, device, browser, system and first language. referrer-path: the referrer's path, too. full: User-Agent, Referer, Accept-Language and the query as they were sent, with the tokens and addresses of mail in them; see docs/privacy.md."`
-	ClickLogMax    Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Bound of the click log on disk."`
-	RawRetention   Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"How long raw clicks are kept, as 30d or 720h."`
-	RawRetentionOf string        `name:"raw-retention-of" env:"CURT_RAW_RETENTION_OF" help:"How long the raw clicks of some workspaces are kept in ClickHouse, as acme=90d,trial=7d, for 2d or more. Unset: all as CURT_RAW_RETENTION says." empty:"none"`
-	GeoIP          string        `name:"geoip" default:"" env:"CURT_GEOIP" type:"path" help:"File of places, any .mmdb; read anew when it changes. Unset: countries and cities are unknown." empty:"none"`
-	CacheSize      Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
-	LogLevel       string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
+	Listen           string        `default:"127.0.0.1:8080" env:"CURT_LISTEN" help:"Listen address for links and the API."`
+	APIListen        string        `name:"api-listen" env:"CURT_API_LISTEN" help:"Separate listen address for the API. Unset: the API shares CURT_LISTEN." empty:"none"`
+	AdminListen      string        `default:"127.0.0.1:9090" env:"CURT_ADMIN_LISTEN" help:"Listen address for metrics, health and pprof; keep it private. Empty: disabled." empty:"none"`
+	Data             string        `default:"./data" env:"CURT_DATA" type:"path" help:"Folder for the databases, the click log and the admin key."`
+	BaseURL          string        `env:"CURT_BASE_URL" help:"Base URL of short links. Unset: http://localhost:PORT." empty:"none"`
+	Domains          []string      `env:"CURT_DOMAINS" help:"Additional domains for links, separated by commas." empty:"none"`
+	StrictHost       *bool         `env:"CURT_STRICT_HOST" negatable:"" help:"Serve links only on the hosts of CURT_BASE_URL and CURT_DOMAINS; other hosts get 404 instead of the default domain. Unset: on if CURT_BASE_URL is set, with localhost and the address of CURT_LISTEN also allowed."`
+	AdminKey         string        `env:"CURT_ADMIN_KEY" help:"API key with all permissions: at least 27 characters, starting with curt_. Unset: generated at the first start and written to DATA/admin.key." secret:""`
+	AdminKeyFile     string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that contains the admin key."`
+	Anonymous        *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Allow creating links without an API key, limited by CURT_LIMITS. Unset: only on a loopback listener."`
+	Limits           string        `env:"CURT_LIMITS" help:"Create limits by plan, such as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
+	Blocklists       []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of blocked destinations, separated by commas: hosts files; lines of hosts, URLs or SHA-256 hashes; Adblock syntax; URLhaus CSV. Reloaded on change and on SIGHUP." empty:"none"`
+	Allowlists       []string      `env:"CURT_ALLOWLISTS" type:"path" help:"Files of allowed destinations, in the same formats, which override blocklists and all other signals." empty:"none"`
+	ReservedWords    []string      `env:"CURT_RESERVED_WORDS" type:"path" help:"Files of aliases reserved for the operator, separated by commas. Each line is word, word* for a prefix, or ~word for look-alikes. Reloaded on change and on SIGHUP." empty:"none"`
+	RefusedWords     []string      `env:"CURT_REFUSED_WORDS" type:"path" help:"Files of forbidden aliases, in the same format. Generated codes avoid both lists." empty:"none"`
+	AliasMin         int           `default:"3" env:"CURT_ALIAS_MIN" help:"Minimum length of a new alias, from 3 characters."`
+	AliasMax         int           `default:"64" env:"CURT_ALIAS_MAX" help:"Maximum length of a new alias, up to 64 characters."`
+	AliasAlphabet    string        `default:"A-Za-z0-9_-" env:"CURT_ALIAS_ALPHABET" help:"Characters and ranges of a new alias, such as a-z0-9-."`
+	Shorteners       string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other URL shorteners: allow, warn visitors, or refuse."`
+	ShortenersFile   string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of additional URL shorteners, one host per line; a line that starts with - removes a built-in one." empty:"none"`
+	Brands           string        `env:"CURT_BRANDS" type:"path" help:"File of additional brands that are imitated, with their domains; for the format see docs/operations.md." empty:"none"`
+	PrivateTargets   string        `name:"private-targets" default:"allow" env:"CURT_PRIVATE_TARGETS" help:"Links to addresses and names of private networks: allow, warn visitors, or refuse."`
+	Weights          string        `env:"CURT_WEIGHTS" help:"Points per signal, 0 to 100, such as login_words=10,velocity=0. Unset: the table in docs/operations.md." empty:"none"`
+	Thresholds       string        `env:"CURT_THRESHOLDS" help:"Score thresholds of actions. Default: warn=100,quarantine=60,block=85; 100 means never." empty:"none"`
+	UnknownLimit     string        `default:"300/m" env:"CURT_UNKNOWN_LIMIT" help:"Unknown codes that one address (IPv6: /64) may request before it gets 429, or off."`
+	RedirectLimit    string        `default:"off" env:"CURT_REDIRECT_LIMIT" help:"Redirects that one address (IPv6: /64) or one link may get before visitors get 429, such as network=100/s,link=1000/s, or off. Servers with one CURT_CACHE grant it together."`
+	Recheck          Days          `default:"24h" env:"CURT_RECHECK" help:"How often all links are rechecked; a changed blocklist triggers it sooner. 0: never."`
+	ExpiredRetention Days          `default:"0s" env:"CURT_EXPIRED_RETENTION" help:"How long the content of an expired link (URL, title, tags) is kept after its end, such as 90d; then it cannot be revived, and its code stays taken. 0s: permanently."`
+	CodeLength       int           `default:"7" env:"CURT_CODE_LENGTH" help:"Length of generated codes, 4 to 10; random and hash use longer codes when the space fills up."`
+	TrustedProxies   []string      `env:"CURT_TRUSTED_PROXIES" help:"CIDRs of proxies whose X-Forwarded-For is trusted, separated by commas." empty:"none"`
+	ProxyProtocol    bool          `env:"CURT_PROXY_PROTOCOL" help:"Expect a PROXY header, version 1 or 2, on every connection from a trusted proxy."`
+	Lane             string        `default:"on" env:"CURT_LANE" help:"on: a fast path in front of net/http answers plain requests; off: net/http answers all."`
+	MaxConnections   int           `default:"20000" env:"CURT_MAX_CONNECTIONS" help:"Maximum open connections of the main listener; above it idle and unfinished connections are evicted. CURT_API_LISTEN has a limit of its own, a quarter of this. The file descriptor limit may lower both."`
+	TLSCert          string        `env:"CURT_TLS_CERT" type:"path" help:"Certificate chain in PEM. With the key, the link and API listeners use TLS."`
+	TLSKey           string        `env:"CURT_TLS_KEY" type:"path" help:"Private key of the certificate in PEM."`
+	HSTS             Days          `name:"hsts" default:"0s" env:"CURT_HSTS" help:"How long browsers use only https for this server's hosts (Strict-Transport-Security), such as 365d; it cannot be revoked earlier. 0s: no header."`
+	Contacts         []string      `name:"security-contact" env:"CURT_SECURITY_CONTACT" help:"Contacts for vulnerability reports, such as mailto:security@example.com or https://…, separated by commas; published at /.well-known/security.txt. Unset: no such file." empty:"none"`
+	DrainDelay       time.Duration `default:"0s" env:"CURT_DRAIN_DELAY" help:"How long /readyz reports not ready on shutdown before the listener closes."`
+	DrainLimit       time.Duration `default:"5s" env:"CURT_DRAIN_LIMIT" help:"How long a shutdown waits for open connections."`
+	Fold             string        `default:"on" env:"CURT_FOLD" help:"on, or pause: clicks stay in the click log uncounted."`
+	FoldInterval     time.Duration `default:"10s" env:"CURT_FOLD_INTERVAL" help:"How often click counts are written to the database."`
+	ClickDetail      string        `default:"statistics" env:"CURT_CLICK_DETAIL" help:"How much of a visitor's headers is stored, on disk and in Kafka. statistics: only what statistics show (referrer host, UTM fields, device, browser, operating system and first language). referrer-path: also the referrer's path. full: User-Agent, Referer, Accept-Language and the query as sent, including any tokens and e-mail addresses; see docs/privacy.md."`
+	ClickLogMax      Size          `default:"10GiB" env:"CURT_CLICK_LOG_MAX" help:"Maximum size of the click log on disk."`
+	RawRetention     Days          `default:"30d" env:"CURT_RAW_RETENTION" help:"Retention of raw clicks, such as 30d or 720h."`
+	RawRetentionOf   string        `name:"raw-retention-of" env:"CURT_RAW_RETENTION_OF" help:"Retention of raw clicks in ClickHouse by workspace, such as acme=90d,trial=7d, at least 2d. Unset: CURT_RAW_RETENTION for all." empty:"none"`
+	GeoIP            string        `name:"geoip" default:"" env:"CURT_GEOIP" type:"path" help:"GeoIP database, any .mmdb file; reloaded on change. Unset: countries come from the built-in table, cities are unknown." empty:"none"`
+	GeoIPURL         string        `name:"geoip-url" env:"CURT_GEOIP_URL" help:"URL from which curt geoip update downloads CURT_GEOIP: an .mmdb file, also gzipped or in a .tar.gz; https, or http with --sha256." empty:"none"`
+	Countries        string        `default:"on" env:"CURT_COUNTRIES" help:"on: the built-in table supplies countries that CURT_GEOIP does not; off: not used."`
+	CountryHeader    string        `name:"country-header" env:"CURT_COUNTRY_HEADER" help:"Header in which trusted proxies send the visitor's country, such as CF-IPCountry or CloudFront-Viewer-Country; it overrides the country of the address. The proxy must replace a header of the client's."`
+	CacheSize        Size          `default:"64MiB" env:"CURT_CACHE_SIZE" help:"Memory for cached links."`
+	LogLevel         string        `default:"info" env:"CURT_LOG_LEVEL" help:"debug, info, warn or error."`
 
-	ReportLimit      string `default:"10/h" env:"CURT_REPORT_LIMIT" help:"Reports of links that one address (IPv6: /64) may send, or off."`
+	ReportLimit      string `default:"10/h" env:"CURT_REPORT_LIMIT" help:"Reports that one address (IPv6: /64) may send, or off."`
 	AppealLimit      string `default:"5/h" env:"CURT_APPEAL_LIMIT" help:"Appeals that one address (IPv6: /64) may send, or off."`
-	ReviewDue        Days   `default:"5m" env:"CURT_REVIEW_DUE" help:"How long a link may wait for a moderator before it is overdue."`
-	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Networks (IPv4 /24, IPv6 /48) that have to report a link on one day (UTC) before its visitors are warned until a moderator has decided. 0: reports alone stop nothing."`
-	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"How long after the decision the texts of reports and appeals are kept, as 90d or 720h."`
+	ReviewDue        Days   `default:"5m" env:"CURT_REVIEW_DUE" help:"How long a review may wait for a moderator before it is overdue."`
+	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Number of networks (IPv4 /24, IPv6 /48) that must report a link within one day (UTC) to quarantine it until a moderator decides. 0: reports alone have no effect."`
+	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"Retention of the texts of reports and appeals after the decision, such as 90d or 720h."`
 
-	Role            []string      `default:"all" env:"CURT_ROLE" help:"What this server does: all, or some of redirect (follow links), api (API, dashboard, pages) and worker (what nobody waits for), separated by commas. Servers with fewer than all share CURT_LINKS=postgres://…."`
-	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. What is kept beside links is there, too, but for CURT_ACCOUNTS."`
-	LinksConns      int           `name:"links-connections" default:"12" env:"CURT_LINKS_CONNECTIONS" help:"Connections that this server opens to the database of CURT_LINKS at the most, 6 to 1000: a third for writes, the rest for reads; as many as for reads to each standby."`
-	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS that look-ups may ask, separated by commas: postgres://user@host/database, one host each." empty:"none"`
-	LinksReplicaLag time.Duration `name:"links-replica-lag" default:"5s" env:"CURT_LINKS_REPLICA_LAG" help:"How far a standby may be behind to be asked, 1s to 1m."`
-	Accounts        string        `env:"CURT_ACCOUNTS" help:"Store of keys, shares, idempotency keys, decisions and reviews, where links have none yet: postgres://user@host/database, for these links alone. Unset: beside the links." empty:"none"`
-	Cache           string        `env:"CURT_CACHE" help:"Redis 7 or newer that servers over one CURT_LINKS share, as redis://user:password@host:6379/0 or rediss:// (TLS): links, changes, limits. Further nodes of a Cluster, or Sentinels with master_set=NAME: ?addr=host:port for each. Unset: each for itself." empty:"none"`
-	CacheWarm       bool          `name:"cache-warm" env:"CURT_CACHE_WARM" help:"Put each new link into CURT_CACHE when it is made, for links whose first visitors come at once and to any server."`
-	Events          string        `env:"CURT_EVENTS" help:"Kafka that clicks go through to ClickHouse, as kafka://user:password@host:9092,host:9092/topic, with ?tls=true, ?ca=FILE, ?cert=FILE&key=FILE, and ?sasl=plain, scram-sha-256 or scram-sha-512; curt migrate makes the topic. Unset: the servers count clicks themselves." empty:"none"`
-	Analytics       string        `env:"CURT_ANALYTICS" help:"Store of statistics: postgres://user@host/database, which several servers count into, or clickhouse://user:password@host:9000/database, which CURT_EVENTS leads to; CURT_LINKS must name a database, too. Unset: DATA/clicks.db." empty:"none"`
-	Archive         string        `env:"CURT_ARCHIVE" help:"Archive of clicks. Unset: none." empty:"none"`
-	IDs             string        `name:"ids" env:"CURT_IDS" help:"Who leases ids. Unset: the link store." empty:"none"`
-	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: an answered link is durable."`
-	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are made: range, random, or hash of where the link leads."`
+	Role            []string      `default:"all" env:"CURT_ROLE" help:"Roles of this server: all, or some of redirect (redirects), api (API, dashboard, pages) and worker (background work), separated by commas. Servers with only some roles require CURT_LINKS=postgres://…."`
+	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. Accounts are stored there too, unless CURT_ACCOUNTS is set."`
+	LinksConns      int           `name:"links-connections" default:"12" env:"CURT_LINKS_CONNECTIONS" help:"Maximum connections to the database of CURT_LINKS, 6 to 1000: a third for writes, the rest for reads. Each standby gets as many as the reads."`
+	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS for look-ups, separated by commas: postgres://user@host/database, one host each." empty:"none"`
+	LinksReplicaLag time.Duration `name:"links-replica-lag" default:"5s" env:"CURT_LINKS_REPLICA_LAG" help:"Maximum replication lag of a standby in use, 1s to 1m."`
+	Accounts        string        `env:"CURT_ACCOUNTS" help:"Separate store of accounts (keys, shares, idempotency keys, decisions and reviews), only if the link store has none yet: postgres://user@host/database, exclusively for these links. Unset: in the link store." empty:"none"`
+	Cache           string        `env:"CURT_CACHE" help:"Redis 7 or newer, shared by all servers on one CURT_LINKS for cached links, changes and limits: redis://user:password@host:6379/0 or rediss:// (TLS). Further nodes of a Cluster, or Sentinels with master_set=NAME: ?addr=host:port for each. Unset: no shared cache." empty:"none"`
+	CacheWarm       bool          `name:"cache-warm" env:"CURT_CACHE_WARM" help:"Write each new link to CURT_CACHE on create, for links whose first visitors arrive at once on any server."`
+	Events          string        `env:"CURT_EVENTS" help:"Kafka topic that carries clicks to ClickHouse: kafka://user:password@host:9092,host:9092/topic, with ?tls=true, ?ca=FILE, ?cert=FILE&key=FILE, and ?sasl=plain, scram-sha-256 or scram-sha-512; created links go to TOPIC.links.created; curt migrate creates the topics. Unset: each server counts its own clicks." empty:"none"`
+	Analytics       string        `env:"CURT_ANALYTICS" help:"Statistics store: postgres://user@host/database, shared by several servers, or clickhouse://user:password@host:9000/database, fed by CURT_EVENTS; several clickhouse:// URLs, separated by commas, are replicas, in the same order on every server. Requires CURT_LINKS to be a database. Unset: DATA/clicks.db." empty:"none"`
+	Archive         string        `env:"CURT_ARCHIVE" help:"Archive of raw clicks. Unset: none." empty:"none"`
+	IDs             string        `name:"ids" env:"CURT_IDS" help:"Source of id leases. Unset: the link store." empty:"none"`
+	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: an acknowledged link is durable."`
+	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are generated: range, random, hash of the destination, words such as brave-otter-42, or snowflake: 11 characters of time, machine id and sequence."`
+	Snowflake       string        `default:"permuted" env:"CURT_SNOWFLAKE" help:"Codes of CURT_CODES=snowflake: permuted under a secret key, or plain, which sort by time and can be guessed."`
 
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`

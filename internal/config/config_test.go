@@ -75,7 +75,13 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--cache=redis://:secret@x", "CURT_CACHE", "redis://***@x"},
 		{"--cache-warm", "CURT_CACHE_WARM", "true"},
 		{"--writes=queued", "CURT_WRITES", "queued"},
-		{"--codes=snowflake", "CURT_CODES", "snowflake"},
+		{"--codes=sequence", "CURT_CODES", "sequence"},
+		{"--snowflake=hashed", "CURT_SNOWFLAKE", "hashed"},
+		{"--alias-min=2", "CURT_ALIAS_MIN", "2"},
+		{"--alias-max=65", "CURT_ALIAS_MAX", "65"},
+		{"--alias-alphabet=a-Z", "CURT_ALIAS_ALPHABET", "a-Z"},
+		{"--alias-alphabet=a.b", "CURT_ALIAS_ALPHABET", "a.b"},
+		{"--alias-alphabet=z-a", "CURT_ALIAS_ALPHABET", "z-a"},
 		{"--listen=127.0.0.1:99999", "CURT_LISTEN", "99999"},
 		{"--listen=:http", "CURT_LISTEN", ":http"},
 		{"--admin-listen=127.0.0.1:8080", "CURT_ADMIN_LISTEN", "127.0.0.1:8080"},
@@ -167,7 +173,7 @@ func TestNoSecretIsShown(t *testing.T) {
 func TestNoErrorShowsAPassword(t *testing.T) {
 	const url = "postgres://curt:hunter2@db/links"
 	for _, e := range []*config.Error{
-		{Setting: "CURT_REPORT_LIMIT", Value: url, Want: strconv.Quote(url) + ": want a count"},
+		{Setting: "CURT_REPORT_LIMIT", Value: url, Want: strconv.Quote(url) + ": expected a count"},
 		{Setting: "CURT_LINKS", Value: "x", Want: "dial " + url + ": no route"},
 	} {
 		if strings.Contains(e.Error(), "hunter2") || !strings.Contains(e.Error(), "db/links") {

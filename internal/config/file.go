@@ -31,14 +31,14 @@ type entry struct {
 func ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("read a file that a setting names: %w", err)
+		return nil, fmt.Errorf("read the file of a setting: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read a file that a setting names: %w", err)
+		return nil, fmt.Errorf("read the file of a setting: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -104,7 +104,7 @@ func (s Setting) entry(value any) (entry, error) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	want, isText := "a text in quotes", true
+	want, isText := "a quoted string", true
 	switch {
 	case kind.Kind() == reflect.Bool:
 		if v, ok := value.(bool); ok {
@@ -120,14 +120,14 @@ func (s Setting) entry(value any) (entry, error) {
 		if list, ok := texts(value); ok {
 			return entry{text: strings.Join(list, ","), unset: len(list) == 0}, nil
 		}
-		want, isText = `a list such as ["one", "two"], whose entries are neither empty nor hold a comma or a backslash`, false
+		want, isText = `a list such as ["one", "two"], whose entries are not empty and contain no comma or backslash`, false
 	case kind == reflect.TypeFor[Size]():
 		if v, ok := value.(int64); ok {
 			return entry{text: strconv.FormatInt(v, 10)}, nil
 		}
 		want = `a size such as "64MiB", or a number of bytes`
 	case kind == reflect.TypeFor[Days]() || kind == reflect.TypeFor[time.Duration]():
-		want = `a time in quotes, such as "10s"`
+		want = `a quoted duration, such as "10s"`
 	}
 	if v, ok := value.(string); ok && isText {
 		return entry{text: v}, nil
@@ -136,7 +136,7 @@ func (s Setting) entry(value any) (entry, error) {
 	if s.Secret {
 		shown = Hidden
 	}
-	return entry{}, &Error{Value: redact(shown), Want: "want " + want}
+	return entry{}, &Error{Value: redact(shown), Want: "expected " + want}
 }
 
 // texts returns a list of texts that may be joined with commas.

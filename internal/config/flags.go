@@ -13,7 +13,7 @@ import (
 // Flags is embedded by the commands that take settings. Kong fills it; the hook
 // below sees to the file and refuses what nobody would read.
 type Flags struct {
-	File string `name:"config" env:"CURT_CONFIG" type:"path" help:"TOML file of settings: the flags' names with underscores."`
+	File string `name:"config" env:"CURT_CONFIG" type:"path" help:"TOML file of settings, named like the flags with underscores."`
 	Config
 
 	Origins Origins `kong:"-"`
@@ -25,8 +25,8 @@ type Origins map[string]Origin
 
 // Origin is where one setting comes from.
 type Origin struct {
-	Kind  string // flag, env or file
-	Place string // the flag, or the file and its line; "" for env
+	Kind     string // flag, env or file
+	Location string // the flag, or the file and its line; "" for env
 }
 
 // BeforeReset runs when kong has read the arguments, and before it reads the
@@ -83,9 +83,9 @@ func (f *Flags) given(ctx *kong.Context, settings map[string]Setting, p *problem
 		f.Origins[s.Variable] = Origin{"flag", "set by --" + s.Flag}
 		switch {
 		case twice && !value.IsSlice():
-			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: shown, Want: "given twice"})
+			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: shown, Want: "set twice"})
 		case !s.empty && slices.Contains(arguments(ctx.Args, s.Flag), ""):
-			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: "", Want: "set, but to nothing; leave it out or give it a value"})
+			*p = append(*p, &Error{Setting: "--" + s.Flag, Value: "", Want: "set, but empty; remove it or set a value"})
 		case !twice && value.IsSlice():
 			for _, text := range arguments(ctx.Args, s.Flag) {
 				if hollow(text) {
@@ -109,7 +109,7 @@ func arguments(args []string, flag string) (values []string) {
 	return values
 }
 
-const tooManyCommas = "there is a comma too many: one entry is empty; take it out"
+const tooManyCommas = "empty entry; remove the extra comma"
 
 // hollow reports whether a list has an entry that is empty. Kong passes over the last.
 func hollow(text string) bool {
@@ -204,7 +204,7 @@ func (f *Flags) Wrong() error {
 func (f *Flags) Explain(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Origin == "" {
-		e.Origin = f.Origins[e.Setting].Place
+		e.Origin = f.Origins[e.Setting].Location
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func WrongFlag(err error, args []string) error {
 			e.Value = values[len(values)-1]
 		}
 		if s.Secret {
-			e.Value, e.Want = Hidden, "want a value"
+			e.Value, e.Want = Hidden, "expected a value"
 		}
 		return e
 	}

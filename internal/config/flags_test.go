@@ -70,24 +70,24 @@ base_url = ""
 
 func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
 	for file, want := range map[string]string{
-		"lane = \"on\"\n\nlistn = \"x\"\n":            "listn=x: no such setting; the nearest is listen (set in FILE, line 3)",
-		"Lane = \"on\"\n":                             "Lane=on: no such setting; the nearest is lane (set in FILE, line 1)",
+		"lane = \"on\"\n\nlistn = \"x\"\n":            "listn=x: no such setting; did you mean listen (set in FILE, line 3)",
+		"Lane = \"on\"\n":                             "Lane=on: no such setting; did you mean lane (set in FILE, line 1)",
 		"zzzzzzzz = 1\n":                              "zzzzzzzz=1: no such setting; see curt serve --help (set in FILE, line 1)",
-		"admin_kye = \"curt_secret\"\n":               "admin_kye=***: no such setting; the nearest is admin_key (set in FILE, line 1)",
-		"admin_key = 123456\n":                        "admin_key=***: want a text in quotes (set in FILE, line 1)",
+		"admin_kye = \"curt_secret\"\n":               "admin_kye=***: no such setting; did you mean admin_key (set in FILE, line 1)",
+		"admin_key = 123456\n":                        "admin_key=***: expected a quoted string (set in FILE, line 1)",
 		"[serve]\nlane = \"on\"\n":                    "serve=map[lane:on]: no such setting",
-		"lane.x = 1\n":                                "lane=map[x:1]: want a text in quotes (set in FILE, line 1)",
-		"\"code_length\" = \"7\"\n":                   "code_length=7: want a whole number, without quotes (set in FILE, line 1)",
+		"lane.x = 1\n":                                "lane=map[x:1]: expected a quoted string (set in FILE, line 1)",
+		"\"code_length\" = \"7\"\n":                   "code_length=7: expected a whole number, without quotes (set in FILE, line 1)",
 		"code_length = 7\ncode_length = 7\n":          "CURT_CONFIG=FILE: line 2: toml: key code_length is already defined",
 		"lane = on\n":                                 "CURT_CONFIG=FILE: line 1: ",
-		"domains = [\"a,b\"]\n":                       "domains=[a,b]: want a list",
-		"domains = [1]\n":                             "domains=[1]: want a list",
-		"domains = \"a.example\"\n":                   "domains=a.example: want a list",
+		"domains = [\"a,b\"]\n":                       "domains=[a,b]: expected a list",
+		"domains = [1]\n":                             "domains=[1]: expected a list",
+		"domains = \"a.example\"\n":                   "domains=a.example: expected a list",
 		"drain_limit = \"soon\"\n":                    "drain_limit=soon: expected duration",
-		"drain_limit = 5\n":                           "drain_limit=5: want a time in quotes",
-		"listen = \"a\\u0000b\"\n":                    `listen="a\x00b": want text without NUL`,
-		"lane = \"\"\n":                               "lane=: set, but to nothing",
-		"data = 1979-05-27\n":                         "data=1979-05-27: want a text in quotes",
+		"drain_limit = 5\n":                           "drain_limit=5: expected a quoted duration",
+		"listen = \"a\\u0000b\"\n":                    `listen="a\x00b": expected text without NUL`,
+		"lane = \"\"\n":                               "lane=: set, but empty",
+		"data = 1979-05-27\n":                         "data=1979-05-27: expected a quoted string",
 		"config = \"other.toml\"\n":                   "config=other.toml: no such setting",
 		"x = 1 # " + strings.Repeat("long ", 300_000): "CURT_CONFIG=FILE: FILE is larger than 1 MiB",
 	} {
@@ -104,7 +104,7 @@ func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
 
 // An empty entry of a list of files would be the working directory otherwise.
 func TestAnEmptyEntryIsToldWithItsSetting(t *testing.T) {
-	const want = ": there is a comma too many: one entry is empty; take it out"
+	const want = ": empty entry; remove the extra comma"
 	for _, list := range []string{"a.txt,,b.txt", "a.txt,", ",a.txt", ",", ",,", "a.txt,,"} {
 		for _, s := range []struct{ variable, flag string }{
 			{"CURT_BLOCKLISTS", "--blocklists"},
@@ -146,7 +146,7 @@ func TestUnknownVariablesAreToldWithTheNearest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "x")
 			_, err := read(t, "")
-			if err == nil || !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), "the nearest is "+want) == (want != "") {
+			if err == nil || !strings.Contains(err.Error(), name+"=") || !strings.Contains(err.Error(), "did you mean "+want) == (want != "") {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})

@@ -87,7 +87,7 @@ func (o Origin) describe(s Setting) string {
 				return '?'
 			}
 			return r
-		}, o.Place)
+		}, o.Location)
 	}
 }
 

@@ -31,13 +31,13 @@ func (c Config) Retentions() (Retention, error) {
 		var kept Days
 		switch err := kept.UnmarshalText([]byte(strings.TrimSpace(text))); {
 		case !ok || name == "":
-			return all, errors.New("want WORKSPACE=TIME, such as acme=90d")
+			return all, errors.New("expected WORKSPACE=DURATION, such as acme=90d")
 		case err != nil:
-			return all, fmt.Errorf("%s: want a time such as 30d or 720h", name) // what is there may be a secret
+			return all, fmt.Errorf("%s: expected a duration such as 30d or 720h", name) // what is there may be a secret
 		case kept < leastRetention:
-			return all, fmt.Errorf("%s: want 2d or more: days are added up once they are over", name)
+			return all, fmt.Errorf("%s: expected 2d or more, because days are finalized after they end", name)
 		case all.Workspaces[name] != 0:
-			return all, fmt.Errorf("%s is given twice", name)
+			return all, fmt.Errorf("%s is set twice", name)
 		}
 		all.Workspaces[name] = wholeDays(kept)
 	}

@@ -13,6 +13,9 @@ const (
 	RoleWorker   = "worker"   // what nobody waits for
 )
 
+// Roles returns the roles of a fleet's servers.
+func Roles() []string { return []string{RoleRedirect, RoleAPI, RoleWorker} }
+
 // Does reports whether the server has a role.
 func (c Config) Does(role string) bool {
 	return slices.Contains(c.Role, RoleAll) || slices.Contains(c.Role, role)
@@ -23,20 +26,20 @@ func (c Config) roles(p *problems) {
 	shown := strings.Join(c.Role, ",")
 	p.distinct("CURT_ROLE", c.Role)
 	for _, r := range c.Role {
-		if r != "" && !slices.Contains([]string{RoleAll, RoleRedirect, RoleAPI, RoleWorker}, r) {
-			p.add("CURT_ROLE", r, "want all, or some of redirect, api and worker")
+		if r != "" && r != RoleAll && !slices.Contains(Roles(), r) {
+			p.add("CURT_ROLE", r, "expected all, or some of redirect, api and worker")
 			return
 		}
 	}
 	switch {
 	case len(c.Role) == 0:
-		p.add("CURT_ROLE", "", "want all, or some of redirect, api and worker")
+		p.add("CURT_ROLE", "", "expected all, or some of redirect, api and worker")
 	case len(c.Role) > 1 && slices.Contains(c.Role, RoleAll):
-		p.add("CURT_ROLE", shown, "all is every role; name it alone")
+		p.add("CURT_ROLE", shown, "all includes every role; use it alone")
 	case c.Links == SQLite && (!c.Does(RoleRedirect) || !c.Does(RoleAPI) || !c.Does(RoleWorker)):
-		p.add("CURT_ROLE", shown, "the links are in this server's folder, where no other reaches them; want all, or CURT_LINKS=postgres://user@host/database")
+		p.add("CURT_ROLE", shown, "links are in this server's data folder, out of reach of other servers; use all, or set CURT_LINKS=postgres://user@host/database")
 	case c.Analytics == "" && c.Events == "" && c.Does(RoleRedirect) != c.Does(RoleAPI):
-		p.add("CURT_ROLE", shown, "links are followed and statistics shown by different servers; set CURT_ANALYTICS=postgres://user@host/database too")
+		p.add("CURT_ROLE", shown, "redirects and statistics run on different servers; also set CURT_ANALYTICS=postgres://user@host/database")
 	case c.APIListen != "" && !c.Does(RoleAPI):
 		p.add("CURT_API_LISTEN", c.APIListen, "CURT_ROLE="+shown+" has no API; unset it")
 	}

@@ -54,13 +54,13 @@ func (s Setting) check(text string) error {
 	}
 	wrong := func(want string) error { return &Error{Setting: s.Variable, Value: shown, Want: want} }
 	if text == "" && !s.empty {
-		return wrong("set, but to nothing; unset it or give it a value")
+		return wrong("set, but empty; unset it or set a value")
 	}
 	if strings.ContainsRune(text, 0) {
-		return wrong("want text without NUL")
+		return wrong("expected text without NUL")
 	}
 	if !utf8.ValidString(text) { // which the parser would replace by another text
-		return wrong("want text in UTF-8")
+		return wrong("expected text in UTF-8")
 	}
 	if s.flag.Target.Kind() == reflect.Slice && hollow(text) {
 		return wrong(tooManyCommas)

@@ -21,7 +21,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/factor {
-		return fmt.Errorf("%q is not a size: want bytes, or a number with KiB, MiB, GiB or TiB", text)
+		return fmt.Errorf("%q is not a size: expected bytes, or a number with KiB, MiB, GiB or TiB", text)
 	}
 	*s = Size(n * factor)
 	return nil
@@ -67,4 +67,35 @@ func (d Days) String() string {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
 	return time.Duration(d).String()
+}
+
+// AliasCharacters returns the characters of AliasAlphabet, its ranges written out: all that codes may
+// have for the default, "" where it is invalid.
+func (c Config) AliasCharacters() string {
+	var all []byte
+	for text := c.AliasAlphabet; text != ""; {
+		first, last, n := text[0], text[0], 1
+		if len(text) > 2 && text[1] == '-' {
+			last, n = text[2], 3
+		}
+		if !sameKind(first, last) {
+			return ""
+		}
+		for ch := int(first); ch <= int(last); ch++ {
+			all = append(all, byte(ch))
+		}
+		text = text[n:]
+	}
+	return string(all)
+}
+
+// sameKind reports whether two characters bound a range of digits, of capitals or of small letters,
+// or are one character that a code may have.
+func sameKind(first, last byte) bool {
+	for _, kind := range []string{"09", "AZ", "az", "__", "--"} {
+		if kind[0] <= first && first <= last && last <= kind[1] {
+			return true
+		}
+	}
+	return false
 }

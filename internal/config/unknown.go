@@ -11,7 +11,7 @@ func unknown(name, value string, known []string) *Error {
 	near := nearest(name, known)
 	want := "no such setting; see curt serve --help"
 	if near != "" {
-		want = "no such setting; the nearest is " + near
+		want = "no such setting; did you mean " + near
 	}
 	if regexp.MustCompile(`(?i)key|secret|token|pass`).MatchString(name + " " + near) {
 		value = Hidden

@@ -46,7 +46,7 @@ func (p *problems) distinct(name string, entries []string) {
 	p.filled(name, entries)
 	for i, entry := range entries {
 		if entry != "" && slices.Contains(entries[:i], entry) {
-			p.add(name, entry, "given twice")
+			p.add(name, entry, "set twice")
 		}
 	}
 }
@@ -71,50 +71,54 @@ func (c Config) Validate() []error {
 func (c Config) databases(p *problems) {
 	switch {
 	case c.Links == SQLite, p.ambiguous("CURT_LINKS", c.Links):
-	case !isPostgres(c.Links):
-		p.add("CURT_LINKS", c.Links, "want sqlite or postgres://user@host/database")
+	case !IsPostgres(c.Links):
+		p.add("CURT_LINKS", c.Links, "expected sqlite or postgres://user@host/database")
 	}
 	if c.LinksConns < 6 || c.LinksConns > 1000 {
-		p.add("CURT_LINKS_CONNECTIONS", c.LinksConns, "want 6 to 1000")
+		p.add("CURT_LINKS_CONNECTIONS", c.LinksConns, "expected 6 to 1000")
 	}
 	p.distinct("CURT_LINKS_REPLICAS", c.LinksReplicas)
 	for _, url := range c.LinksReplicas {
 		switch {
 		case p.ambiguous("CURT_LINKS_REPLICAS", url):
-		case !isPostgres(url) && url != "":
-			p.add("CURT_LINKS_REPLICAS", url, "want postgres://user@host/database, one host each")
+		case !IsPostgres(url) && url != "":
+			p.add("CURT_LINKS_REPLICAS", url, "expected postgres://user@host/database, one host each")
 		case c.Links == SQLite:
-			p.add("CURT_LINKS_REPLICAS", url, "replicas are of links in a database; set CURT_LINKS too")
+			p.add("CURT_LINKS_REPLICAS", url, "replicas require a link database; also set CURT_LINKS")
 		}
 	}
 	if c.LinksReplicaLag < time.Second || c.LinksReplicaLag > time.Minute {
-		p.add("CURT_LINKS_REPLICA_LAG", c.LinksReplicaLag, "want 1s to 1m")
+		p.add("CURT_LINKS_REPLICA_LAG", c.LinksReplicaLag, "expected 1s to 1m")
 	}
+	urls := c.ClickHouses()
+	p.distinct("CURT_ANALYTICS", urls)
 	switch {
-	case c.Analytics == "", p.ambiguous("CURT_ANALYTICS", c.Analytics), IsClickHouse(c.Analytics) && c.Events != "":
+	case c.Analytics == "", slices.ContainsFunc(urls, func(url string) bool { return p.ambiguous("CURT_ANALYTICS", url) }), IsClickHouse(c.Analytics) && c.Events != "":
+	case IsClickHouse(c.Analytics) && len(urls) > 1:
+		p.add("CURT_ANALYTICS", c.Analytics, "several ClickHouse servers get the same clicks from Kafka; also set CURT_EVENTS=kafka://host:port/topic")
 	case IsClickHouse(c.Analytics):
-		p.add("CURT_ANALYTICS", c.Analytics, "clicks come to ClickHouse through Kafka; set CURT_EVENTS=kafka://host:port/topic too")
-	case !isPostgres(c.Analytics):
-		p.add("CURT_ANALYTICS", c.Analytics, "want postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or nothing: then statistics are in the data folder")
+		p.add("CURT_ANALYTICS", c.Analytics, "ClickHouse is fed by Kafka; also set CURT_EVENTS=kafka://host:port/topic")
+	case !IsPostgres(c.Analytics):
+		p.add("CURT_ANALYTICS", c.Analytics, "expected postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or unset for statistics in the data folder")
 	case c.Links == SQLite:
-		p.add("CURT_ANALYTICS", c.Analytics, "statistics in a database are for links in one; set CURT_LINKS too")
+		p.add("CURT_ANALYTICS", c.Analytics, "a statistics database requires a link database; also set CURT_LINKS")
 	}
 	switch {
 	case c.Accounts == "", p.ambiguous("CURT_ACCOUNTS", c.Accounts):
-	case !isPostgres(c.Accounts):
-		p.add("CURT_ACCOUNTS", c.Accounts, "want postgres://user@host/database, or nothing: then accounts are beside the links")
+	case !IsPostgres(c.Accounts):
+		p.add("CURT_ACCOUNTS", c.Accounts, "expected postgres://user@host/database, or unset for accounts in the link store")
 	case c.Accounts == c.Links:
-		p.add("CURT_ACCOUNTS", c.Accounts, "accounts are beside the links anyway; unset it, or name another database")
+		p.add("CURT_ACCOUNTS", c.Accounts, "same database as CURT_LINKS; unset it, or use another database")
 	}
 	c.events(p)
 	switch {
 	case c.Cache == "" && c.CacheWarm:
-		p.add("CURT_CACHE_WARM", c.CacheWarm, "new links in a cache, but CURT_CACHE names none; unset it")
+		p.add("CURT_CACHE_WARM", c.CacheWarm, "requires CURT_CACHE; set that too, or unset this")
 	case c.Cache == "", p.ambiguous("CURT_CACHE", c.Cache):
 	case !strings.HasPrefix(c.Cache, "redis://") && !strings.HasPrefix(c.Cache, "rediss://"):
-		p.add("CURT_CACHE", c.Cache, "want redis://host:port/0, or nothing")
+		p.add("CURT_CACHE", c.Cache, "expected redis://host:port/0, or unset")
 	case c.Links == SQLite:
-		p.add("CURT_CACHE", c.Cache, "a cache for several servers, but CURT_LINKS names none that several could share; unset it")
+		p.add("CURT_CACHE", c.Cache, "a shared cache requires a link store that several servers can share; set CURT_LINKS, or unset this")
 	}
 }
 
@@ -123,27 +127,42 @@ func (c Config) events(p *problems) {
 	switch {
 	case c.Events == "", p.ambiguous("CURT_EVENTS", c.Events):
 	case !strings.HasPrefix(c.Events, "kafka://"):
-		p.add("CURT_EVENTS", c.Events, "want kafka://host:port,host:port/topic, or nothing: then clicks are counted by the servers themselves")
+		p.add("CURT_EVENTS", c.Events, "expected kafka://host:port,host:port/topic, or unset to count clicks on each server")
 	case c.Links == SQLite:
-		p.add("CURT_EVENTS", c.Events, "clicks of several servers meet in Kafka, but CURT_LINKS names no store that several could share; unset it")
-	case isPostgres(c.Analytics), c.Analytics == "" && (c.Does(RoleWorker) || c.Does(RoleAPI)):
-		p.add("CURT_EVENTS", c.Events, "clicks are brought from Kafka to ClickHouse; set CURT_ANALYTICS=clickhouse://host:9000/database")
+		p.add("CURT_EVENTS", c.Events, "Kafka requires a link store that several servers can share; set CURT_LINKS, or unset this")
+	case IsPostgres(c.Analytics), c.Analytics == "" && (c.Does(RoleWorker) || c.Does(RoleAPI)):
+		p.add("CURT_EVENTS", c.Events, "Kafka feeds ClickHouse; also set CURT_ANALYTICS=clickhouse://host:9000/database")
 	}
 }
 
-// IsClickHouse reports whether a setting names a database of ClickHouse.
-func IsClickHouse(url string) bool { return strings.HasPrefix(url, "clickhouse://") }
+// ClickHouses returns the URLs of CURT_ANALYTICS: several name replicas in ClickHouse.
+func (c Config) ClickHouses() []string {
+	if c.Analytics == "" {
+		return nil
+	}
+	all := strings.Split(c.Analytics, ","+clickHouse)
+	for i := range all[1:] {
+		all[i+1] = clickHouse + all[i+1]
+	}
+	return all
+}
 
-func isPostgres(url string) bool {
+const clickHouse = "clickhouse://"
+
+// IsClickHouse reports whether a setting names a database of ClickHouse.
+func IsClickHouse(url string) bool { return strings.HasPrefix(url, clickHouse) }
+
+// IsPostgres reports whether a setting names a database of PostgreSQL.
+func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // addresses checks the listeners.
 func (c Config) addresses(p *problems) {
 	listens := []struct{ name, value, want string }{
-		{"CURT_LISTEN", c.Listen, "want host:port, such as 127.0.0.1:8080 or :8080"},
-		{"CURT_API_LISTEN", c.APIListen, "want host:port, such as 127.0.0.1:8081, or nothing"},
-		{"CURT_ADMIN_LISTEN", c.AdminListen, "want host:port, such as 127.0.0.1:9090, or nothing"},
+		{"CURT_LISTEN", c.Listen, "expected host:port, such as 127.0.0.1:8080 or :8080"},
+		{"CURT_API_LISTEN", c.APIListen, "expected host:port, such as 127.0.0.1:8081, or unset"},
+		{"CURT_ADMIN_LISTEN", c.AdminListen, "expected host:port, such as 127.0.0.1:9090, or unset"},
 	}
 	for i, l := range listens {
 		if l.value == "" && i > 0 {
@@ -155,7 +174,7 @@ func (c Config) addresses(p *problems) {
 		}
 		for _, before := range listens[:i] {
 			if before.value == l.value && !strings.HasSuffix(l.value, ":0") {
-				p.add(l.name, l.value, before.name+" is the same; each listener needs an address of its own")
+				p.add(l.name, l.value, before.name+" is the same; each listener needs its own address")
 			}
 		}
 	}
@@ -188,7 +207,7 @@ func (c Config) names(p *problems) {
 		u, err := url.Parse(c.BaseURL)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || !isPort(u) ||
 			strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			p.add("CURT_BASE_URL", c.BaseURL, "want http://host or https://host without a path")
+			p.add("CURT_BASE_URL", c.BaseURL, "expected http://host or https://host without a path")
 		}
 	}
 	p.distinct("CURT_DOMAINS", c.Domains)
@@ -196,13 +215,32 @@ func (c Config) names(p *problems) {
 	p.distinct("CURT_ALLOWLISTS", c.Allowlists)
 	p.distinct("CURT_RESERVED_WORDS", c.ReservedWords)
 	p.distinct("CURT_REFUSED_WORDS", c.RefusedWords)
+	if c.GeoIPURL != "" && !isDownload(c.GeoIPURL) {
+		p.add("CURT_GEOIP_URL", Redact(c.GeoIPURL), "expected https://host/path")
+	}
+	if c.CountryHeader != "" && !isFieldName(c.CountryHeader) {
+		p.add("CURT_COUNTRY_HEADER", c.CountryHeader, "expected the name of a header, such as CF-IPCountry")
+	}
 	p.filled("CURT_TRUSTED_PROXIES", c.TrustedProxies)
 	for _, t := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(t); t != "" && err != nil {
-			p.add("CURT_TRUSTED_PROXIES", t, "want CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
+			p.add("CURT_TRUSTED_PROXIES", t, "expected CIDRs such as 10.0.0.0/8 or 192.0.2.7/32")
 		}
 	}
 }
+
+// isDownload reports whether an .mmdb file may be at a URL.
+func isDownload(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != ""
+}
+
+// isFieldName reports whether a proxy may send a header of the name (RFC 9110, token).
+func isFieldName(name string) bool {
+	return len(name) <= maxFieldName && regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name)
+}
+
+const maxFieldName = 64
 
 // mostHSTS is what lists of browsers ask of those who never go back.
 const mostHSTS = Days(2 * 365 * 24 * time.Hour)
@@ -238,76 +276,99 @@ func isPort(u *url.URL) bool {
 // together checks settings that contradict each other.
 func (c Config) together(p *problems) {
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
-		p.add("CURT_PROXY_PROTOCOL", c.ProxyProtocol, "set CURT_TRUSTED_PROXIES too: nobody else's PROXY header is believed")
+		p.add("CURT_PROXY_PROTOCOL", c.ProxyProtocol, "also set CURT_TRUSTED_PROXIES: PROXY headers are only accepted from trusted proxies")
+	}
+	if isDownload(c.GeoIPURL) && c.GeoIP == "" {
+		p.add("CURT_GEOIP_URL", Redact(c.GeoIPURL), "also set CURT_GEOIP: the file that is replaced")
+	}
+	if isFieldName(c.CountryHeader) && len(c.TrustedProxies) == 0 {
+		p.add("CURT_COUNTRY_HEADER", c.CountryHeader, "also set CURT_TRUSTED_PROXIES: the header only counts from trusted proxies")
 	}
 	if c.AdminKey != "" && c.AdminKeyFile != "" {
-		p.add("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "CURT_ADMIN_KEY is set too; set one of them")
+		p.add("CURT_ADMIN_KEY_FILE", c.AdminKeyFile, "mutually exclusive with CURT_ADMIN_KEY; set one of them")
 	}
 	if c.HSTS > 0 && c.TLSCert == "" && !strings.HasPrefix(c.BaseURL, "https://") {
-		p.add("CURT_HSTS", time.Duration(c.HSTS), "browsers heed it over https alone; set CURT_BASE_URL=https://… or CURT_TLS_CERT too")
+		p.add("CURT_HSTS", time.Duration(c.HSTS), "browsers honour it only over https; also set CURT_BASE_URL=https://… or CURT_TLS_CERT")
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey == "":
-		p.add("CURT_TLS_CERT", c.TLSCert, "certificate and key go together; set CURT_TLS_KEY too")
+		p.add("CURT_TLS_CERT", c.TLSCert, "certificate and key are both required; also set CURT_TLS_KEY")
 	case c.TLSCert == "" && c.TLSKey != "":
-		p.add("CURT_TLS_KEY", c.TLSKey, "certificate and key go together; set CURT_TLS_CERT too")
+		p.add("CURT_TLS_KEY", c.TLSKey, "certificate and key are both required; also set CURT_TLS_CERT")
+	}
+}
+
+// aliases checks the bounds of new aliases.
+func (c Config) aliases(p *problems) {
+	if c.AliasMin < 3 || c.AliasMin > 64 {
+		p.add("CURT_ALIAS_MIN", c.AliasMin, "expected 3 to 64")
+	}
+	if c.AliasMax < c.AliasMin || c.AliasMax > 64 {
+		p.add("CURT_ALIAS_MAX", c.AliasMax, fmt.Sprintf("expected %d, which is CURT_ALIAS_MIN, to 64", c.AliasMin))
+	}
+	if c.AliasCharacters() == "" {
+		p.add("CURT_ALIAS_ALPHABET", c.AliasAlphabet, "expected characters of A-Z a-z 0-9 - _ and ranges of them, such as a-z0-9-")
 	}
 }
 
 // numbers checks sizes, counts and times.
 func (c Config) numbers(p *problems) {
 	if len(c.Data) > maxPath {
-		p.add("CURT_DATA", c.Data, fmt.Sprintf("want a path of at most %d bytes, this one has %d", maxPath, len(c.Data)))
+		p.add("CURT_DATA", c.Data, fmt.Sprintf("expected a path of at most %d bytes, this one has %d", maxPath, len(c.Data)))
 	}
 	if c.HSTS < 0 || c.HSTS > mostHSTS || c.HSTS > 0 && c.HSTS < Days(time.Second) {
-		p.add("CURT_HSTS", time.Duration(c.HSTS), "want 0s to 730d")
+		p.add("CURT_HSTS", time.Duration(c.HSTS), "expected 0s to 730d")
 	}
 	p.distinct("CURT_SECURITY_CONTACT", c.Contacts)
 	for _, contact := range c.Contacts {
 		if contact != "" && !isContact(contact) {
-			p.add("CURT_SECURITY_CONTACT", contact, "want mailto:somebody@host, https://host/path or tel:+number, without spaces")
+			p.add("CURT_SECURITY_CONTACT", contact, "expected mailto:user@host, https://host/path or tel:+number, without spaces")
 		}
 	}
 	if c.CodeLength < 4 || c.CodeLength > 10 {
-		p.add("CURT_CODE_LENGTH", c.CodeLength, "want 4 to 10")
+		p.add("CURT_CODE_LENGTH", c.CodeLength, "expected 4 to 10")
 	}
+	c.aliases(p)
 	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
-		p.add("CURT_MAX_CONNECTIONS", c.MaxConnections, "want 1 to 1000000")
+		p.add("CURT_MAX_CONNECTIONS", c.MaxConnections, "expected 1 to 1000000")
 	}
 	if c.DrainDelay < 0 || c.DrainDelay > maxWait {
-		p.add("CURT_DRAIN_DELAY", c.DrainDelay, "want 0s to 10m")
+		p.add("CURT_DRAIN_DELAY", c.DrainDelay, "expected 0s to 10m")
 	}
 	if c.DrainLimit < 0 || c.DrainLimit > maxWait {
-		p.add("CURT_DRAIN_LIMIT", c.DrainLimit, "want 0s to 10m")
+		p.add("CURT_DRAIN_LIMIT", c.DrainLimit, "expected 0s to 10m")
 	}
 	if c.FoldInterval < 100*time.Millisecond || c.FoldInterval > maxWait {
-		p.add("CURT_FOLD_INTERVAL", c.FoldInterval, "want 100ms to 10m")
+		p.add("CURT_FOLD_INTERVAL", c.FoldInterval, "expected 100ms to 10m")
 	}
 	if c.Recheck != 0 && (c.Recheck < Days(time.Second) || c.Recheck > maxRecheck) {
-		p.add("CURT_RECHECK", c.Recheck, "want 1s to 365d, or 0 for never")
+		p.add("CURT_RECHECK", c.Recheck, "expected 1s to 365d, or 0 for never")
+	}
+	if c.ExpiredRetention != 0 && c.ExpiredRetention < Days(time.Second) {
+		p.add("CURT_EXPIRED_RETENTION", c.ExpiredRetention, "expected 1s or more, such as 90d, or 0s for permanently")
 	}
 	if c.ClickLogMax < 128<<20 || c.ClickLogMax > maxClickLog {
-		p.add("CURT_CLICK_LOG_MAX", c.ClickLogMax, "want 128MiB (two segments) to 1024TiB")
+		p.add("CURT_CLICK_LOG_MAX", c.ClickLogMax, "expected 128MiB (two segments) to 1024TiB")
 	}
 	if c.RawRetention < Days(time.Second) {
-		p.add("CURT_RAW_RETENTION", c.RawRetention, "want 1s or more, such as 30d")
+		p.add("CURT_RAW_RETENTION", c.RawRetention, "expected 1s or more, such as 30d")
 	}
 	if _, err := c.Retentions(); err != nil {
 		p.add("CURT_RAW_RETENTION_OF", c.RawRetentionOf, err.Error())
 	} else if c.RawRetentionOf != "" && c.Events == "" {
-		p.add("CURT_RAW_RETENTION_OF", c.RawRetentionOf, "want CURT_EVENTS with it: a click log has the clicks of all workspaces, for as long as CURT_RAW_RETENTION")
+		p.add("CURT_RAW_RETENTION_OF", c.RawRetentionOf, "requires CURT_EVENTS: the click log keeps all workspaces for CURT_RAW_RETENTION")
 	}
 	if c.ReviewDue < Days(time.Second) || c.ReviewDue > maxDue {
-		p.add("CURT_REVIEW_DUE", c.ReviewDue, "want 1s to 7d")
+		p.add("CURT_REVIEW_DUE", c.ReviewDue, "expected 1s to 7d")
 	}
 	if c.ReportQuarantine < 0 || c.ReportQuarantine == 1 || c.ReportQuarantine > 1000 {
-		p.add("CURT_REPORT_QUARANTINE", c.ReportQuarantine, "want 0 (never) or 2 to 1000: one network alone stops no link")
+		p.add("CURT_REPORT_QUARANTINE", c.ReportQuarantine, "expected 0 (never) or 2 to 1000: a single network cannot quarantine a link")
 	}
 	if c.ReportRetention < Days(time.Hour) {
-		p.add("CURT_REPORT_RETENTION", c.ReportRetention, "want 1h or more, such as 90d")
+		p.add("CURT_REPORT_RETENTION", c.ReportRetention, "expected 1h or more, such as 90d")
 	}
 	if c.CacheSize < 1<<20 || c.CacheSize > maxCache {
-		p.add("CURT_CACHE_SIZE", c.CacheSize, "want 1MiB to 1TiB")
+		p.add("CURT_CACHE_SIZE", c.CacheSize, "expected 1MiB to 1TiB")
 	}
 }
 
@@ -319,22 +380,24 @@ func (c Config) choices(p *problems) {
 		allowed     []string
 	}{
 		{"CURT_LANE", c.Lane, []string{"on", "off"}},
+		{"CURT_COUNTRIES", c.Countries, []string{"on", "off"}},
 		{"CURT_CLICK_DETAIL", c.ClickDetail, []string{"statistics", "referrer-path", "full"}},
 		{"CURT_FOLD", c.Fold, []string{"on", "pause"}},
 		{"CURT_SHORTENERS", c.Shorteners, []string{"allow", "warn", "refuse"}},
 		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
-		{"CURT_CODES", c.Codes, []string{"range", "random", "hash"}},
+		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake"}},
+		{"CURT_SNOWFLAKE", c.Snowflake, []string{"permuted", "plain"}},
 		{"CURT_ARCHIVE", c.Archive, nil},
 		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
 	} {
 		switch {
 		case len(s.allowed) == 0 && s.value != "":
-			p.add(s.name, s.value, "this release has only the embedded one; unset it")
+			p.add(s.name, s.value, "not supported by this release; unset it")
 		case len(s.allowed) > 0 && !slices.Contains(s.allowed, s.value):
-			p.add(s.name, s.value, "want "+strings.Join(s.allowed, " or "))
+			p.add(s.name, s.value, "expected "+strings.Join(s.allowed, " or "))
 		}
 	}
 }

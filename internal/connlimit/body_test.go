@@ -158,7 +158,7 @@ func TestCrowd(t *testing.T) {
 			p.Over()
 		}
 	}
-	if got := g.Crowd(); got != 0 || called != 0 {
+	if got := g.Excess(); got != 0 || called != 0 {
 		t.Errorf("%d too many after 1000, told %d times", got, called)
 	}
 	p := g.Progress(1)
@@ -173,7 +173,7 @@ func TestCrowd(t *testing.T) {
 			ServeHTTP(httptest.NewRecorder(), r.WithContext(connlimit.With(r.Context(), p)))
 	}
 	within(5)
-	if called != 5 || g.Crowd() != 0 {
-		t.Errorf("told %d times of 5 too many, %d are left", called, g.Crowd())
+	if called != 5 || g.Excess() != 0 {
+		t.Errorf("told %d times of 5 too many, %d are left", called, g.Excess())
 	}
 }

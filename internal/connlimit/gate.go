@@ -40,8 +40,8 @@ func (g *Gate) Progress(n Network) *Progress {
 	return p
 }
 
-// Crowd is by how many requests there are too many.
-func (g *Gate) Crowd() int { return int(g.open.Load() - g.most) }
+// Excess is by how many requests there are too many.
+func (g *Gate) Excess() int { return int(g.open.Load() - g.most) }
 
 func (p *Progress) name(n Network) { p.network.Store(uint64(n)) }
 

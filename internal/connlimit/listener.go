@@ -108,7 +108,7 @@ func (l *Listener) admit(nc net.Conn) *guest {
 func (l *Listener) crowded() {
 	l.mu.Lock()
 	var leave []*guest
-	if n := l.gate.Crowd() - l.going; n > 0 {
+	if n := l.gate.Excess() - l.going; n > 0 {
 		leave = l.pick(n+Batch(l.limit), true)
 	}
 	l.mu.Unlock()

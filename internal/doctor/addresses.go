@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/recount"
 )
 
 // addresses tells of a name that nobody has given the server; one that is given was tried
 // among the settings.
 func (e *examination) addresses(context.Context) {
 	if e.Config.BaseURL == "" {
-		e.warn("addresses", "set CURT_BASE_URL to what short links shall begin with", "CURT_BASE_URL is not set: short links work on this machine only")
+		e.warn("addresses", "set CURT_BASE_URL to the base URL of short links", "CURT_BASE_URL is not set: short links only work on this machine")
 	}
 }
 
@@ -26,16 +26,16 @@ const (
 
 // oneVisitor finds out whether visitors are told apart: behind a proxy that is not
 // trusted they all have its address, and share its limits.
-func (e *examination) oneVisitor(r *clicks.Recount) {
-	a := r.Alone
+func (c *countsCheck) oneVisitor(r *recount.Result) {
+	a := r.OneAddress
 	long := a.Clicks == r.Events || r.Latest.Sub(a.Since) >= aloneFor
 	if !long || a.Clicks < fewestAlone || a.Agents < fewestAgents {
 		return
 	}
-	advice := "if a proxy stands in front, name its addresses in CURT_TRUSTED_PROXIES; if not, all visitors share one way to the Internet"
-	if len(e.Config.TrustedProxies) > 0 {
-		advice = "let the proxy in front send X-Forwarded-For or a PROXY header, and CURT_TRUSTED_PROXIES hold the address that it comes from"
+	advice := "if there is a proxy, add its addresses to CURT_TRUSTED_PROXIES; if not, all visitors share one Internet gateway"
+	if len(c.Config.TrustedProxies) > 0 {
+		advice = "configure the proxy to send X-Forwarded-For or a PROXY header, and add its address to CURT_TRUSTED_PROXIES"
 	}
-	e.warn("addresses", advice, "all clicks since %s came from one address, with %d or more user agents: visitors are not told apart, and share its limits",
+	c.warn("addresses", advice, "all clicks since %s came from one address, with %d or more user agents: visitors cannot be distinguished and share its limits",
 		a.Since.Format("2006-01-02 15:04"), a.Agents)
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"time"
+
+	"curt/internal/background"
 )
 
 const (
@@ -17,27 +19,23 @@ const (
 // clock compares the clock with what was recorded, and with the one that only counts.
 func (e *examination) clock(ctx context.Context) {
 	if late := e.newest.Sub(e.Now); late > ahead {
-		e.fail("clock", "set the clock: until then expiry and statistics follow a wrong one",
-			"it says %s, and %s was recorded at %s", e.Now.UTC().Format(time.RFC3339), e.what, e.newest.Format(time.RFC3339))
+		e.fail("clock", "set the clock: until then expiry and statistics use a wrong time",
+			"it shows %s, but %s was recorded at %s", e.Now.UTC().Format(time.RFC3339), e.what, e.newest.Format(time.RFC3339))
 	}
 	begin := time.Now()
-	wait := time.NewTimer(watched)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
+	if !background.Sleep(ctx, watched) {
 		return
 	}
 	end := time.Now()
 	if off := (end.Round(0).Sub(begin.Round(0)) - end.Sub(begin)).Abs(); off > stepped {
-		e.warn("clock", "let one program keep the time", "it moved by %s while it was looked at", off)
+		e.warn("clock", "run only one time synchronisation service", "it jumped by %s during the check", off)
 		return
 	}
 	if !synchronised() {
-		e.warn("clock", "run an NTP client: expiry is as exact as the clock", "the kernel says that nothing keeps it right")
+		e.warn("clock", "run an NTP client: expiry is only as exact as the clock", "not synchronised, according to the kernel")
 		return
 	}
 	if e.newest.Sub(e.Now) <= ahead {
-		e.ok("clock", "it runs evenly, and nothing was recorded in its future")
+		e.ok("clock", "steady, no records in the future")
 	}
 }

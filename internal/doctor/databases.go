@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"curt/internal/abuse"
+	"curt/internal/abuse/blocklist"
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/searchindex"
+	"curt/internal/backend/sqlite/snapshot"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/config"
+	"curt/internal/datafolder"
 	"curt/internal/link"
-	"curt/internal/server"
 	"curt/internal/weburl"
 )
 
@@ -19,58 +23,58 @@ const restore = "stop the server and restore the last backup"
 // unlessDisk is the advice, unless the disk is to blame: then the files may be well, and an old
 // backup would lose what is in them.
 func unlessDisk(advice string, err error) string {
-	if errors.Is(err, sqlite.ErrUnreadable) {
-		return "check the disk, of which the kernel's log says more, and look again; restore nothing before it reads"
+	if errors.Is(err, sqlitedb.ErrUnreadable) {
+		return "check the disk and the kernel log, then run doctor again; do not restore before the disk is readable"
 	}
 	return advice
 }
 
 // database checks the structure and the schema of a file; the snapshot is nil when the
 // file is not there, or cannot be read at all.
-func (e *examination) database(ctx context.Context, name string, newest int64, advice string) *sqlite.Snapshot {
+func (e *examination) database(ctx context.Context, name string, newest int64, advice string) *snapshot.Snapshot {
 	path, there := e.file(name)
 	if !there {
 		return nil
 	}
-	s, err := sqlite.TakeSnapshot(ctx, path)
+	s, err := snapshot.Take(ctx, path)
 	if err != nil {
-		e.fail(name, unlessDisk(advice, err), "it cannot be opened: %v", err)
+		e.fail(name, unlessDisk(advice, err), "cannot be opened: %v", err)
 		return nil
 	}
 	e.tell(name, 0, 0)
 	damage, err := s.Damage(e.All)
 	switch {
 	case err != nil:
-		e.fail(name, unlessDisk(advice, err), "it cannot be read: %v", err)
+		e.fail(name, unlessDisk(advice, err), "unreadable: %v", err)
 	case len(damage) > 0:
-		e.fail(name, advice, "it is damaged: %s", linesOf(damage))
+		e.fail(name, advice, "damaged: %s", linesOf(damage))
 	default:
-		e.ok(name, "its structure is whole")
+		e.ok(name, "structure intact")
 	}
 	e.schema(s, name, newest, advice)
 	return s
 }
 
 // schema compares the file's schema with the newest that this program knows.
-func (e *examination) schema(s *sqlite.Snapshot, name string, newest int64, advice string) {
+func (e *examination) schema(s *snapshot.Snapshot, name string, newest int64, advice string) {
 	version, err := s.Schema()
 	needs, wrong := s.Needs()
 	switch err := errors.Join(err, wrong); {
 	case err != nil:
-		e.fail(name, advice, "its schema cannot be read: %v", err)
+		e.fail(name, advice, "schema unreadable: %v", err)
 	case needs > newest:
 		back := "restore a backup from before the upgrade"
 		if name == "search.db" {
 			back = advice
 		}
-		e.fail(name, "start the later release; or "+back, "its schema is %d, a later release's: this one knows %d and does not start on it", version, newest)
+		e.fail(name, "start the later release; or "+back, "schema %d of a later release: this one supports %d and does not start on it", version, newest)
 	case version > newest:
-		e.warn(name, "this release works on it; go on to the later one when you can",
-			"its schema is %d, a later release's: this one knows %d", version, newest)
+		e.warn(name, "this release works with it; upgrade when you can",
+			"schema %d of a later release: this one supports %d", version, newest)
 	case version < newest:
-		e.warn(name, "back up the folder; the next start brings it up to date", "its schema is %d, and this release's is %d", version, newest)
+		e.warn(name, "back up the folder; the next start migrates it", "schema %d, this release uses %d", version, newest)
 	default:
-		e.ok(name, "its schema is %d, this release's", version)
+		e.ok(name, "schema %d, current", version)
 	}
 }
 
@@ -83,7 +87,7 @@ func (e *examination) tell(check string, done, all int64) {
 // links looks at curt.db: every entry of the journal and every row, the leases of codes
 // and the keys of visitor tags.
 func (e *examination) links(ctx context.Context) {
-	newest, _, err := sqlite.Schemas()
+	newest, err := sqlite.Schema()
 	if err != nil {
 		e.fail("curt.db", "", "%v", err)
 		return
@@ -97,9 +101,19 @@ func (e *examination) links(ctx context.Context) {
 		return
 	}
 	defer e.end(s)
-	e.rows(ctx, s, e.decisions(ctx, s))
-	e.leases(s)
-	e.dayKeys(s)
+	c := &linkCheck{examination: e, links: sqlite.SnapshotOf(s)}
+	c.decided = c.decisions(ctx)
+	c.rows(ctx)
+	c.leases()
+	c.dayKeys()
+}
+
+// linkCheck examines the content of curt.db, in one snapshot.
+type linkCheck struct {
+	*examination
+
+	links   *sqlite.Snapshot
+	decided *verdicts // nil = links are not compared with the journal
 }
 
 // outside looks at what is known of curt.db outside of it, and reports whether it may be
@@ -111,29 +125,29 @@ func (e *examination) outside(ctx context.Context) bool {
 		return true
 	}
 	const log, state = "write-ahead log", "curt.db.state"
-	o, err := sqlite.Look(ctx, path)
+	o, err := leases.Inspect(ctx, path)
 	switch {
-	case errors.Is(err, sqlite.ErrGone):
+	case errors.Is(err, leases.ErrGone):
 		e.fail(log, restore, "%v", err)
 		return false
 	case err != nil:
-		e.fail(log, "check the disk", "it cannot be read: %v", err)
+		e.fail(log, "check the disk", "unreadable: %v", err)
 		return true
 	case o.Lost != nil && o.New: // from before there was a state file: nothing is refused
-		e.fail(log, "copy the folder; then "+restore+", or start the server, which gives up what is lost and says so", "%s", o.Lost.What)
+		e.fail(log, "copy the folder; then "+restore+", or start the server, which logs and drops the lost transactions", "%s", o.Lost.What)
 		return true
 	case o.Lost != nil:
-		e.fail(log, "copy the folder; then "+restore+", or give up what is lost: curt serve --force says how much that is",
-			"%s; no server starts on it, and the links are not examined", o.Lost.What)
+		e.fail(log, "copy the folder; then "+restore+", or drop the lost transactions: curt serve --force reports how many",
+			"%s; no server starts on it, and links are not checked", o.Lost.What)
 		return false
 	}
-	e.ok(log, "nothing that was confirmed is known to be missing")
+	e.ok(log, "no confirmed transaction is known to be missing")
 	const apart = "nothing: the next start skips 10 to 20 million ids"
 	switch {
 	case o.Spoiled:
-		e.warn(state, apart+" and makes the file anew; check the disk", "it is damaged: nobody knows which codes were given away")
+		e.warn(state, apart+" and recreates the file; check the disk", "damaged: the codes already leased are unknown")
 	case o.Elsewhere:
-		e.warn(state, apart+", so that both give away other codes", "this folder is a copy, or was moved to another disk or machine")
+		e.warn(state, apart+", so that no two copies generate the same code", "this folder was copied, or moved to another disk or machine")
 	}
 	return true
 }
@@ -141,37 +155,37 @@ func (e *examination) outside(ctx context.Context) bool {
 // noLinks tells of a folder without curt.db.
 func (e *examination) noLinks() {
 	_, there := e.file("curt.db")
-	switch err := server.Elsewhere(e.Config.Data); {
+	switch err := datafolder.Elsewhere(e.Config.Data); {
 	case !e.there || there:
 	case e.Config.Links != config.SQLite:
-		e.ok("curt.db", "not examined: the links are in a database, as CURT_LINKS says, which has means of its own")
+		e.ok("curt.db", "not checked: links are in the database of CURT_LINKS, which has its own tools")
 	case err != nil:
-		e.warn("curt.db", "give doctor the settings of the server: CURT_LINKS is not set here", "not examined: %v", err)
+		e.warn("curt.db", "run doctor with the settings of the server: CURT_LINKS is not set here", "not checked: %v", err)
 	default:
-		e.fail("curt.db", restore, "it is not there: without it there are no links")
+		e.fail("curt.db", restore, "missing: there are no links")
 	}
 }
 
-func (e *examination) end(s *sqlite.Snapshot) {
+func (e *examination) end(s *snapshot.Snapshot) {
 	if err := s.Close(); err != nil {
 		e.warn("data folder", "", "%v", err)
 	}
 }
 
 // rows reads every link, or as many as there is time for.
-func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *verdicts) {
-	lists := e.lists(ctx)
+func (c *linkCheck) rows(ctx context.Context) {
+	lists := c.blocklists(ctx)
 	var listed uint64
 	var example link.Key
-	seen, most := int64(0), s.MostLinks()
-	within, end := e.bounded(ctx)
+	seen, most := int64(0), c.links.MostLinks()
+	within, end := c.bounded(ctx)
 	defer end()
-	rows, err := s.EachLink(within, func(l *link.Link) {
+	rows, err := c.links.EachLink(within, func(l *link.Link) {
 		if seen++; seen%4096 == 0 {
-			e.tell("links", seen, most)
+			c.tell("links", seen, most)
 		}
-		e.recorded(l.Updated, "a link")
-		decided.see(l)
+		c.recorded(l.Updated, "a link")
+		c.decided.see(l)
 		if lists == nil || l.Status != link.Active || l.Safety >= link.Blocked {
 			return
 		}
@@ -186,47 +200,47 @@ func (e *examination) rows(ctx context.Context, s *sqlite.Snapshot, decided *ver
 	case ctx.Err() != nil:
 		return
 	case len(rows.Damaged) > 0:
-		e.fail("links", "delete it, which leaves its code taken, or "+restore, "%d or more are damaged: %v", len(rows.Damaged), rows.Damaged[0])
+		c.fail("links", "delete the link, which keeps its code reserved, or "+restore, "at least %d damaged: %v", len(rows.Damaged), rows.Damaged[0])
 	case late:
-		e.warn("links", toTheEnd, "%d of at most %d were read in %s; of those every checksum holds", rows.Read, most, e.Within)
+		c.warn("links", toTheEnd, "%d of at most %d read in %s, all checksums valid", rows.Read, most, c.Within)
 	case err != nil:
-		e.fail("links", unlessDisk(restore, err), "they cannot be read: %v", err)
+		c.fail("links", unlessDisk(restore, err), "unreadable: %v", err)
 	case rows.Hidden > 0:
-		e.fail("links", restore, "%d are not found by their code", rows.Hidden)
+		c.fail("links", restore, "%d cannot be found by their code", rows.Hidden)
 	default:
-		e.ok("links", "%d, deleted ones among them, and every checksum holds", rows.Read)
+		c.ok("links", "%d including deleted ones, all checksums valid", rows.Read)
 	}
 	if err == nil || late {
-		e.compared(decided, late)
-		e.listed(lists, listed, example, late)
+		c.compared(late)
+		c.listed(lists, listed, example, late)
 	}
 }
 
 // listed says how many links lead to what is listed; part is whether not all were read.
-func (e *examination) listed(lists *abuse.Blocklists, n uint64, example link.Key, part bool) {
-	const disable = "curt links disable --destination HOST switches off what leads to a host"
-	again := "the server judges all links again every " + e.Config.Recheck.String() + " and when a list changes (CURT_RECHECK), and blocks them; at once: " + disable
-	if e.Config.Recheck == 0 {
-		again = "with CURT_RECHECK, as 24h, the server judges old links again and blocks them; or " + disable
+func (c *linkCheck) listed(lists *blocklist.Lists, n uint64, example link.Key, part bool) {
+	const disable = "disable links to a host with curt links disable --destination HOST"
+	again := "the server rechecks all links every " + c.Config.Recheck.String() + " and when a list changes (CURT_RECHECK), and blocks them; to act at once: " + disable
+	if c.Config.Recheck == 0 {
+		again = "set CURT_RECHECK, such as 24h, to recheck and block old links; or " + disable
 	}
 	switch {
 	case lists == nil:
 	case n > 0:
-		e.warn("blocklists", again, "%d links lead to what was listed later, among them %s", n, example)
+		c.warn("blocklists", again, "%d links point to destinations that were listed later, among them %s", n, example)
 	case part:
-		e.ok("blocklists", "none of the links that were read leads to what is listed")
+		c.ok("blocklists", "none of the links read points to a listed destination")
 	default:
-		e.ok("blocklists", "no link leads to what is listed")
+		c.ok("blocklists", "no link points to a listed destination")
 	}
 }
 
-// lists opens the blocklists; nil when there are none, or when settings has told what is
+// blocklists opens the blocklists; nil when there are none, or when settings has told what is
 // wrong.
-func (e *examination) lists(ctx context.Context) *abuse.Blocklists {
-	if len(e.Config.Blocklists) == 0 {
+func (c *linkCheck) blocklists(ctx context.Context) *blocklist.Lists {
+	if len(c.Config.Blocklists) == 0 {
 		return nil
 	}
-	lists, err := abuse.Open(ctx, abuse.Config{Paths: e.Config.Blocklists, Allow: e.Config.Allowlists})
+	lists, err := blocklist.Open(ctx, blocklist.Config{Paths: c.Config.Blocklists, Allow: c.Config.Allowlists})
 	if err != nil {
 		return nil
 	}
@@ -234,24 +248,24 @@ func (e *examination) lists(ctx context.Context) *abuse.Blocklists {
 }
 
 // leases looks for counters that lie behind the codes made from them.
-func (e *examination) leases(s *sqlite.Snapshot) {
-	older, err := s.Behind()
+func (c *linkCheck) leases() {
+	older, err := c.links.Outdated()
 	if err != nil {
-		e.fail("leases", restore, "they cannot be read: %v", err)
+		c.fail("leases", restore, "unreadable: %v", err)
 		return
 	}
-	if older && !e.held {
-		e.warn("leases", "restore the last backup if links are missing; a start moves the counters past all codes that were given away",
-			"curt.db is older than curt.db.state beside it: links that were made last are gone")
+	if older && !c.held {
+		c.warn("leases", "restore the last backup if links are missing; a start moves the counters past all leased codes",
+			"curt.db is older than curt.db.state: the newest links are missing")
 	}
-	switch stale, err := s.StaleLeases(); {
+	switch stale, err := c.links.StaleLeases(); {
 	case err != nil:
-		e.fail("leases", restore, "they cannot be read: %v", err)
+		c.fail("leases", restore, "unreadable: %v", err)
 	case len(stale) > 0:
-		e.fail("leases", "restart the server: a start moves the counters past all links",
-			"codes of length %s would be made twice: their counter is older than their links", numbers(stale))
+		c.fail("leases", "restart the server: a start moves the counters past all links",
+			"codes of length %s would repeat: their counter is older than their links", numbers(stale))
 	default:
-		e.ok("leases", "no code that a link has will be made again")
+		c.ok("leases", "no existing code will be generated again")
 	}
 }
 
@@ -262,46 +276,46 @@ func numbers(list []int) string {
 
 // dayKeys looks for keys that should be gone: with one, visitor tags of its day can be
 // tied to addresses.
-func (e *examination) dayKeys(s *sqlite.Snapshot) {
-	days, err := s.KeyDays()
+func (c *linkCheck) dayKeys() {
+	days, err := c.links.KeyDays()
 	if err != nil {
-		e.fail("visitor keys", restore, "they cannot be read: %v", err)
+		c.fail("visitor keys", restore, "unreadable: %v", err)
 		return
 	}
-	today := e.Now.UTC().Truncate(24 * time.Hour)
+	today := c.Now.UTC().Truncate(24 * time.Hour)
 	for _, day := range days {
 		date := day.Format(time.DateOnly)
 		switch {
 		case day.After(today):
-			e.fail("visitor keys", "set the clock, then restart the server", "there is one of %s, which is to come", date)
+			c.fail("visitor keys", "set the clock, then restart the server", "the key of %s is in the future", date)
 			return
-		case day.Before(today) && e.held && day.Before(today.AddDate(0, 0, -1)):
-			e.warn("visitor keys", "the next click ends it", "the key of %s is still there", date)
+		case day.Before(today) && c.held && day.Before(today.AddDate(0, 0, -1)):
+			c.warn("visitor keys", "the next click deletes it", "the key of %s was not deleted", date)
 			return
-		case day.Before(today) && !e.held:
-			e.warn("visitor keys", "start the server, whose first click ends it; a folder that is out of use should be deleted", "the key of %s is still there", date)
+		case day.Before(today) && !c.held:
+			c.warn("visitor keys", "start the server, whose first click deletes it; delete the folder if it is out of use", "the key of %s was not deleted", date)
 			return
 		}
 	}
-	e.ok("visitor keys", "none of a past day is kept")
+	c.ok("visitor keys", "no keys of past days")
 }
 
 // search looks at search.db, which can be made again.
 func (e *examination) search(ctx context.Context) {
-	newest, err := sqlite.SearchSchema()
+	newest, err := searchindex.Schema()
 	if err != nil {
 		e.fail("search.db", "", "%v", err)
 		return
 	}
-	if s := e.database(ctx, "search.db", newest, "stop the server and delete search.db and the two files beside it: it is filled anew"); s != nil {
+	if s := e.database(ctx, "search.db", newest, "stop the server and delete search.db, search.db-wal and search.db-shm: the next start rebuilds the index"); s != nil {
 		e.end(s)
 		return
 	}
 	switch {
 	case !e.missing("search.db"), !e.Config.Does(config.RoleAPI):
 	case e.held:
-		e.fail("search.db", "restart the server: a start fills it anew", "it is not there, and the server that runs answers from what was deleted")
+		e.fail("search.db", "restart the server, which rebuilds it", "missing, and the running server uses the deleted file")
 	default:
-		e.ok("search.db", "it is not there: the next start fills it")
+		e.ok("search.db", "missing: the next start builds it")
 	}
 }

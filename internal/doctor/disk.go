@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"curt/internal/server"
+	"curt/internal/datafolder"
 )
 
 const (
@@ -34,34 +34,34 @@ func (e *examination) disk(context.Context) {
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(e.Config.Data, &st); err != nil {
-		e.fail("disk", "check the disk", "it cannot be asked: %v", err)
+		e.fail("disk", "check the disk", "check failed: %v", err)
 		return
 	}
 	e.room(uint64(st.Bavail)*uint64(st.Bsize), st.Files, st.Ffree) //nolint:unconvert // of other widths on other systems
 	switch uint64(uint32(st.Type)) {                               // signed on some systems
 	case nfsMagic, smbMagic, cifsMagic, smb2Magic:
-		e.fail("disk", "move CURT_DATA to a disk of this machine", "%s lies on a network file system, where databases break", e.Config.Data)
+		e.fail("disk", "move CURT_DATA to a local disk", "%s is on a network file system, which can corrupt databases", e.Config.Data)
 	case tmpfsMagic, ramfsMagic:
-		e.warn("disk", "move CURT_DATA to a disk", "%s lies in memory: a power cut takes all of it", e.Config.Data)
+		e.warn("disk", "move CURT_DATA to a disk", "%s is in memory: a power cut loses everything", e.Config.Data)
 	}
 	e.fsync()
 }
 
 func (e *examination) room(free, inodes, freeInodes uint64) {
 	grows := max(0, int64(e.Config.ClickLogMax)-folderSize(e.path("clicks")))
-	advice := "make room; meanwhile creates answer 507 when it ends, and clicks wait in memory"
+	advice := "free disk space; once it is full, creates return 507 and clicks wait in memory"
 	switch {
 	case free < leastFree:
-		e.fail("disk", advice, "%s are free", size(free))
+		e.fail("disk", advice, "%s free", size(free))
 	case free < littleFree:
-		e.warn("disk", advice, "%s are free", size(free))
+		e.warn("disk", advice, "%s free", size(free))
 	case uint64(grows) > free:
-		e.warn("disk", "make room, or lower CURT_CLICK_LOG_MAX", "%s are free, and the click log may grow by %s", size(free), size(uint64(grows)))
+		e.warn("disk", "free disk space, or lower CURT_CLICK_LOG_MAX", "%s free, but the click log may grow by %s", size(free), size(uint64(grows)))
 	default:
-		e.ok("disk", "%s are free", size(free))
+		e.ok("disk", "%s free", size(free))
 	}
 	if inodes > 0 && freeInodes < 1000 {
-		e.warn("disk", "delete small files, or move CURT_DATA", "%d more files can be made", freeInodes)
+		e.warn("disk", "delete small files, or move CURT_DATA", "%d more files can be created", freeInodes)
 	}
 }
 
@@ -92,7 +92,7 @@ func folderSize(dir string) (n int64) {
 func (e *examination) fsync() {
 	f, err := os.CreateTemp(e.Config.Data, ".doctor-*")
 	if err != nil {
-		e.fail("disk", "let the user who runs curt write there", "no file can be made: %v", err)
+		e.fail("disk", "give the user of curt write access", "cannot create a file: %v", err)
 		return
 	}
 	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }() // empty by then, and nobody's
@@ -101,7 +101,7 @@ func (e *examination) fsync() {
 		begin := time.Now()
 		_, err := f.WriteAt(make([]byte, 4096), 0)
 		if err = errors.Join(err, f.Sync()); err != nil {
-			e.fail("disk", "check the disk; the kernel's log may say more", "what is written does not reach the disk: %v", err)
+			e.fail("disk", "check the disk and the kernel log", "writes do not reach the disk: %v", err)
 			return
 		}
 		took = append(took, time.Since(begin))
@@ -128,31 +128,41 @@ func (e *examination) permissions(context.Context) {
 		if strings.HasSuffix(path, ".key") || path == e.Config.AdminKeyFile || path == e.Config.TLSKey {
 			report = e.fail
 		}
-		report("permissions", "chmod 600 "+path, "%s has mode %04o: others may use it", path, info.Mode().Perm())
+		report("permissions", "chmod 600 "+path, "%s has mode %04o: other users have access", path, info.Mode().Perm())
 	}
 	if info, err := os.Stat(e.Config.Data); err == nil && info.Mode().Perm()&0o022 != 0 {
 		open++
-		e.fail("permissions", "chmod 750 "+e.Config.Data, "others may write to %s (mode %04o)", e.Config.Data, info.Mode().Perm())
+		e.fail("permissions", "chmod 750 "+e.Config.Data, "other users can write to %s (mode %04o)", e.Config.Data, info.Mode().Perm())
 	}
 	if open == 0 && e.there {
-		e.ok("permissions", "secrets are their owner's alone")
+		e.ok("permissions", "secrets are private to their owner")
 	}
 }
 
-// file returns the path of a database that is there; a server makes those that are not.
-func (e *examination) file(name string) (string, bool) {
-	if !e.there {
+// folder is the data folder: where its files are, and whether a server uses it.
+type folder struct {
+	dir   string
+	there bool // it exists
+	held  bool // a server uses it
+}
+
+// path returns the path of a file of the folder.
+func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+// file returns the path of a database, and whether it exists; a server creates those that do not.
+func (f *folder) file(name string) (string, bool) {
+	if !f.there {
 		return "", false
 	}
-	path := filepath.Join(e.Config.Data, name)
+	path := f.path(name)
 	_, err := os.Stat(path)
 	return path, err == nil
 }
 
 // missing reports whether a folder that a server has used lacks a file.
-func (e *examination) missing(name string) bool {
-	_, there := e.file(name)
-	return e.there && !there && server.Inhabited(e.Config.Data)
+func (f *folder) missing(name string) bool {
+	_, there := f.file(name)
+	return f.there && !there && datafolder.Used(f.dir)
 }
 
 // linesOf is at most three of them, and how many more there are.

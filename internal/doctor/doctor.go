@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"curt/internal/config"
-	"curt/internal/server"
+	"curt/internal/datafolder"
+	"curt/internal/settings"
 )
 
 // Level says how bad a finding is.
@@ -65,7 +65,7 @@ type Options struct {
 // Examine runs every check. What one finds, or fails of, does not keep the others from
 // looking. It returns early, with the cause, only when ctx ends.
 func Examine(ctx context.Context, o Options) error {
-	e := &examination{Options: o}
+	e := &examination{Options: o, folder: folder{dir: o.Config.Data}}
 	for _, check := range []func(context.Context){e.settings, e.openLock, e.disk, e.permissions, e.links, e.search, e.clicks, e.clock, e.addresses} {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("examine: %w", context.Cause(ctx))
@@ -78,9 +78,8 @@ func Examine(ctx context.Context, o Options) error {
 // examination is one run; what early checks learn is of use to later ones.
 type examination struct {
 	Options
+	folder
 
-	there  bool      // the data folder exists
-	held   bool      // a server uses it
 	newest time.Time // of everything that was recorded
 	what   string    // that was recorded then
 }
@@ -98,7 +97,7 @@ func (e *examination) fail(check, advice, text string, args ...any) {
 }
 
 // errLate: a check has taken as long as it may.
-var errLate = errors.New("the time is over")
+var errLate = errors.New("time limit reached")
 
 // bounded returns ctx with an end for one check, whose cause is errLate.
 func (e *examination) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -109,10 +108,7 @@ func (e *examination) bounded(ctx context.Context) (context.Context, context.Can
 }
 
 // toTheEnd is the advice of a check that was cut short.
-const toTheEnd = "curt doctor --within 0 reads to the end; a larger --within reads more"
-
-// path returns the path of a file of the data folder.
-func (e *examination) path(name string) string { return filepath.Join(e.Config.Data, name) }
+const toTheEnd = "use curt doctor --within 0 to read to the end, or a larger --within to read more"
 
 // recorded notes a time that something bears.
 func (e *examination) recorded(at time.Time, what string) {
@@ -123,10 +119,10 @@ func (e *examination) recorded(at time.Time, what string) {
 
 // settings looks at every setting, and uses each file, secret and address once.
 func (e *examination) settings(ctx context.Context) {
-	for _, c := range server.Check(ctx, e.Config) {
+	for _, c := range settings.Check(ctx, e.Config) {
 		switch {
 		case c.Err != nil:
-			e.fail(c.About, "put the setting right", "%v", c.Err)
+			e.fail(c.About, "correct the setting", "%v", c.Err)
 		case c.Advice != "":
 			e.warn(c.About, c.Advice, "%s", c.What)
 		default:
@@ -140,14 +136,14 @@ func (e *examination) openLock(context.Context) {
 	info, err := os.Stat(e.Config.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.fail("data folder", "name the folder with --data or CURT_DATA, or start the server once", "there is none at %s", e.Config.Data)
+		e.fail("data folder", "set --data or CURT_DATA, or start the server once", "missing at %s", e.Config.Data)
 		return
 	case err != nil || !info.IsDir():
 		return // settings has said so
 	}
 	e.there = true
-	if e.held, err = server.Held(e.Config.Data); err != nil {
-		e.fail("data folder", "let the user who runs curt read and write the folder", "its lock cannot be asked: %v", err)
+	if e.held, err = datafolder.Held(e.Config.Data); err != nil {
+		e.fail("data folder", "give the user of curt read and write access to the folder", "cannot check its lock: %v", err)
 		return
 	}
 	if e.held {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,7 @@ type CSV struct {
 	comma  rune
 	header Header
 	names  []string
+	sample []string // the cells of the first row
 }
 
 // NewCSV returns a Reader of CSV. r begins at the start of the file, of which the first
@@ -39,7 +41,7 @@ func NewCSV(r io.Reader, offset int64, chosen map[string]string) (*CSV, error) {
 		return nil, err
 	}
 	if first.returns {
-		return nil, errors.New("the lines end in carriage returns alone, as on old Macs: save the file with line feeds")
+		return nil, errors.New("lines end in carriage returns only (classic Mac OS): save the file with line feeds")
 	}
 	c.comma = delimiter(first.text)
 	cells, n, err := c.cells()
@@ -47,7 +49,13 @@ func NewCSV(r io.Reader, offset int64, chosen map[string]string) (*CSV, error) {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	c.names = cells
-	if c.header, err = readHeader(cells, chosen); err != nil {
+	c.header, err = readHeader(cells, chosen)
+	if none, ok := errors.AsType[*NoURLError](err); ok && !c.header.Data {
+		c.lines.take(n)
+		sample, _, _ := c.cells() // a row that cannot be read is no example
+		none.Columns = c.header.columns(c.names, sample)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !c.header.Data {
@@ -58,6 +66,9 @@ func NewCSV(r io.Reader, offset int64, chosen map[string]string) (*CSV, error) {
 
 // Header returns how the columns were understood, and for people the names.
 func (c *CSV) Header() (h Header, used []string) { return c.header, c.header.Used(c.names) }
+
+// Columns returns the columns, with examples once a row was read.
+func (c *CSV) Columns() []Column { return c.header.columns(c.names, c.sample) }
 
 // delimiter is the sign that the first line has most of.
 func delimiter(text []byte) rune {
@@ -141,6 +152,9 @@ func (c *CSV) record(cells []string) (Record, error) {
 	}
 	for i, cell := range cells {
 		cells[i] = harmful(strings.TrimSpace(cell))
+	}
+	if c.sample == nil {
+		c.sample = slices.Clone(cells)
 	}
 	return c.header.record(cells)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,9 +39,9 @@ func synonyms() map[string][]string {
 
 // otherCode is the field of a column with the code of the links whose short_code is empty:
 // Bitly leaves custom_bitlinks empty for the links whose codes are its own.
-const otherCode = "short_code where that is empty"
+const otherCode = "short_code if that is empty"
 
-var errNoURL = errors.New("there is no long URL")
+var errNoURL = errors.New("no long URL")
 
 // Header says which column of a file is which field of a link.
 type Header struct {
@@ -63,15 +64,108 @@ func (h Header) Used(names []string) (text []string) {
 	return text
 }
 
-// readHeader understands the first line of a file. chosen maps a field to the name of
-// the column that the caller wants for it, "" = none.
-func readHeader(names []string, chosen map[string]string) (Header, error) {
-	h, err := understand(names, chosen)
-	if err != nil || slices.Contains(h.Fields, "long_url") {
-		return h, err
-	}
-	return withoutHeader(names, chosen)
+// Column is a column of a file.
+type Column struct {
+	Name   string // "" = the file has no names
+	Field  string // of a link; "" = none
+	Sample string // its cell in the first row
 }
+
+// columns are those of a file, for people.
+func (h Header) columns(names, sample []string) []Column {
+	all := make([]Column, len(names))
+	for i, name := range names {
+		if !h.Data {
+			all[i].Name = shown(name)
+		}
+		if i < len(sample) {
+			all[i].Sample = shown(sample[i])
+		}
+		if i < len(h.Fields) {
+			all[i].Field = h.Fields[i]
+		}
+		if all[i].Field == otherCode {
+			all[i].Field = "short_code"
+		}
+	}
+	return all
+}
+
+// NoURLError refuses a file of which no column holds the long URLs.
+type NoURLError struct {
+	Columns []Column
+	names   []string
+}
+
+func (e *NoURLError) Error() string {
+	return fmt.Sprintf("no column with long URLs; set it with --map long_url=NAME (found: %s)", e.Found())
+}
+
+// Found are the names of the columns.
+func (e *NoURLError) Found() string { return shown(strings.Join(e.names, ", ")) }
+
+// readHeader understands the first line of a file. chosen maps a field to the column that the
+// caller wants for it: its name, "#" and its number from 1, or "" = none.
+func readHeader(names []string, chosen map[string]string) (Header, error) {
+	named, err := understand(names, nil)
+	if err != nil {
+		return named, err
+	}
+	if data, ok := withoutHeader(names); ok && !slices.Contains(named.Fields, "long_url") && allPlaces(chosen) {
+		return data.choose(names, chosen)
+	}
+	h, err := understand(names, chosen)
+	if err == nil && !slices.Contains(h.Fields, "long_url") {
+		err = &NoURLError{h.columns(names, nil), names}
+	}
+	return h, err
+}
+
+// place returns the index of the column that is chosen by "#" and its number.
+func place(column string) (i int, ok bool) {
+	text, ok := strings.CutPrefix(column, "#")
+	n, err := strconv.Atoi(text)
+	return n - 1, ok && err == nil && n > 0
+}
+
+func allPlaces(chosen map[string]string) bool {
+	for _, column := range chosen {
+		if _, ok := place(column); column != "" && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// choose applies a choice of columns to a file that has no names.
+func (h Header) choose(names []string, chosen map[string]string) (Header, error) {
+	for field := range chosen {
+		if i := slices.Index(h.Fields, field); i >= 0 {
+			h.Fields[i] = ""
+		}
+	}
+	for field, column := range chosen {
+		i, ok := place(column)
+		switch {
+		case !slices.Contains(Columns(), field):
+			return h, unknownField(field)
+		case ok && i >= len(names):
+			return h, noColumn(column)
+		case ok:
+			h.Fields[i] = field
+		}
+	}
+	if !slices.Contains(h.Fields, "long_url") {
+		return h, &NoURLError{h.columns(names, names), names}
+	}
+	return h, nil
+}
+
+func unknownField(field string) error {
+	return fmt.Errorf("unknown link field %q: expected one of %s", shown(field), strings.Join(Columns(), " "))
+}
+
+func noColumn(column string) error { return fmt.Errorf("no column is named %q", shown(column)) }
 
 // understand finds out which fields names stand for.
 func understand(names []string, chosen map[string]string) (Header, error) {
@@ -86,11 +180,14 @@ func understand(names []string, chosen map[string]string) (Header, error) {
 	}
 	for field, column := range chosen {
 		if !slices.Contains(Columns(), field) {
-			return h, fmt.Errorf("%q is no field of a link: want one of %s", shown(field), strings.Join(Columns(), " "))
+			return h, unknownField(field)
 		}
-		i := slices.Index(plain, bare(column))
-		if column != "" && i < 0 {
-			return h, fmt.Errorf("no column is named %q", shown(column))
+		i, ok := place(column)
+		if !ok {
+			i = slices.Index(plain, bare(column))
+		}
+		if column != "" && (i < 0 || i >= len(names)) {
+			return h, noColumn(column)
 		}
 		if column != "" {
 			h.Fields[i] = field
@@ -114,7 +211,7 @@ func understand(names []string, chosen map[string]string) (Header, error) {
 	}
 	for i, f := range h.Fields {
 		if f == "" {
-			h.Ignored = append(h.Ignored, names[i])
+			h.Ignored = append(h.Ignored, shown(names[i]))
 		}
 	}
 	return h, nil
@@ -160,17 +257,17 @@ func (h *Header) takeOther(plain []string, chosen map[string]string) {
 
 // withoutHeader reads a file that begins with a link: URL, or URL and code, or code and
 // URL.
-func withoutHeader(cells []string, chosen map[string]string) (Header, error) {
-	h := Header{Fields: make([]string, len(cells)), Data: true}
+func withoutHeader(cells []string) (h Header, ok bool) {
+	h = Header{Fields: make([]string, len(cells)), Data: true}
 	i := slices.IndexFunc(cells, func(c string) bool { return strings.Contains(c, "://") })
-	if i < 0 || i > 1 || len(chosen) > 0 {
-		return h, fmt.Errorf("no column holds the long URLs; its name goes with --map long_url=NAME (found: %s)", shown(strings.Join(cells, ", ")))
+	if i < 0 || i > 1 {
+		return h, false
 	}
 	h.Fields[i] = "long_url"
 	if len(cells) > 1 {
 		h.Fields[1-i] = "short_code"
 	}
-	return h, nil
+	return h, true
 }
 
 // record returns the link of a row, of which there are at most as many cells as columns.

@@ -63,7 +63,7 @@ func parseJSON(text []byte) (Record, error) {
 		return Record{}, err
 	}
 	if members == nil { // null
-		return Record{}, errors.New("no JSON object of a link")
+		return Record{}, errors.New("not a JSON object of a link")
 	}
 	lift(members, "meta")
 	names := slices.Sorted(maps.Keys(members))
@@ -98,10 +98,10 @@ func parseOwn(text []byte) (Record, error) {
 func decodeOne(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("no JSON object of a link: %s", shown(err.Error()))
+		return fmt.Errorf("not a JSON object of a link: %s", shown(err.Error()))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the JSON object")
+		return errors.New("unexpected data after the JSON object")
 	}
 	return nil
 }

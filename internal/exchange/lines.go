@@ -57,7 +57,7 @@ func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 64<
 func (l *lines) skip(offset int64) error {
 	for l.end < offset {
 		if _, err := l.look(0); err != nil {
-			return fmt.Errorf("go on at byte %d: %w", offset, err)
+			return fmt.Errorf("continue at byte %d: %w", offset, err)
 		}
 		l.take(1)
 	}

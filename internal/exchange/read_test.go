@@ -99,7 +99,7 @@ func TestHostileCSV(t *testing.T) {
 		"huge field":       {head + "https://a.test," + huge + ",A\nhttps://b.test,bbb,B\n", []string{fmt.Sprintf("2! the row is longer than %d bytes", exchange.MaxRow), "3: https://b.test bbb B"}},
 		"huge quoted":      {head + "\"" + strings.Repeat("a\n", exchange.MaxRow) + "\"\n", nil},
 		"too many columns": {head + "https://a.test,aaa,A,x,y\nhttps://b.test\n", []string{"2! 5 columns, the first line has 3", "3: https://b.test"}},
-		"no URL":           {head + ",aaa,A\n", []string{"2! there is no long URL"}},
+		"no URL":           {head + ",aaa,A\n", []string{"2! no long URL"}},
 		"formulas":         {head + "https://a.test,aaa,=1+1\nhttps://b.test,'-bb,'=1+1\n", []string{"2: https://a.test aaa =1+1", "3: https://b.test -bb =1+1"}},
 		"UTF-16":           {"\xff\xfeu\x00r\x00l\x00", []string{"stop: the file is UTF-16: save it as UTF-8"}},
 		"spreadsheet":      {"PK\x03\x04....", []string{"stop: the file is compressed or a spreadsheet: save it as CSV"}},
@@ -354,13 +354,54 @@ func TestBitlysOwnCodesAreKept(t *testing.T) {
 	}
 }
 
+// People choose columns by their place: names may be missing, equal or in another script.
+func TestColumnsAreChosenByPlace(t *testing.T) {
+	for _, tt := range []struct {
+		text    string
+		chosen  map[string]string
+		columns []exchange.Column
+		rows    []string
+	}{
+		{
+			"адрес,имя,имя\n'=https://a.example/,T,abc\n",
+			map[string]string{"long_url": "#1", "short_code": "#3"},
+			[]exchange.Column{{"адрес", "long_url", "=https://a.example/"}, {"имя", "", "T"}, {"имя", "short_code", "abc"}},
+			[]string{"2: =https://a.example/ abc"},
+		},
+		{
+			"https://a.example/,abc,T\nhttps://b.example/,,U\n",
+			map[string]string{"title": "#3", "short_code": ""},
+			[]exchange.Column{{"", "long_url", "https://a.example/"}, {"", "", "abc"}, {"", "title", "T"}},
+			[]string{"1: https://a.example/  T", "2: https://b.example/  U"},
+		},
+		{"url,a\nhttps://a.example/,b\n", map[string]string{"title": "#3"}, nil, []string{`stop: no column is named "#3"`}},
+		{"url,a\nhttps://a.example/,b\n", map[string]string{"title": "#0"}, nil, []string{`stop: no column is named "#0"`}},
+	} {
+		if got := readCSV(t, tt.text, tt.chosen); !slices.Equal(got, tt.rows) {
+			t.Errorf("%q, want %q", got, tt.rows)
+		}
+		r, err := exchange.NewCSV(strings.NewReader(tt.text), 0, tt.chosen)
+		if err != nil {
+			continue
+		}
+		if _, err := r.Next(); err != nil || !slices.Equal(r.Columns(), tt.columns) {
+			t.Errorf("%+v, %v, want %+v", r.Columns(), err, tt.columns)
+		}
+	}
+	_, err := exchange.NewCSV(strings.NewReader("a,b\nhttps://a.example/,x\n"), 0, nil)
+	none, ok := errors.AsType[*exchange.NoURLError](err)
+	if want := []exchange.Column{{"a", "", "https://a.example/"}, {"b", "", "x"}}; !ok || !slices.Equal(none.Columns, want) {
+		t.Errorf("%v, %+v, want %+v", err, none, want)
+	}
+}
+
 // A file of which nothing would be made is an error, not an import of no rows.
 func TestFilesWithoutRowsOrURLsAreRefused(t *testing.T) {
 	long := strings.Repeat("https://a.example/,x\r", 10_000)
 	for text, want := range map[string]string{
-		"long_url,alias\rhttps://a.example/,x\r": "carriage returns alone",
-		"long_url,alias\r" + long:                "carriage returns alone",
-		"title,alias\na,b\n":                     "no column holds the long URLs",
+		"long_url,alias\rhttps://a.example/,x\r": "carriage returns only",
+		"long_url,alias\r" + long:                "carriage returns only",
+		"title,alias\na,b\n":                     "no column with long URLs",
 	} {
 		if _, err := exchange.NewCSV(strings.NewReader(text), 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v", text, err)

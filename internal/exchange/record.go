@@ -258,7 +258,7 @@ func (r *Record) read(name, cell string) (err error) {
 	all := members()
 	at := slices.IndexFunc(all, func(m member) bool { return m.name == name })
 	if at < 0 {
-		return fmt.Errorf("%s is no field of a link", name)
+		return fmt.Errorf("unknown link field %s", name)
 	}
 	switch to := all[at].of(r).(type) {
 	case *string:
@@ -307,7 +307,7 @@ func splitTags(cell string) (tags []string) {
 	return tags
 }
 
-var errTime = errors.New("no time that is understood")
+var errTime = errors.New("unknown time format")
 
 // parseTime reads the times that databases and spreadsheets print, UTC where they say
 // nothing, and Unix seconds and milliseconds.

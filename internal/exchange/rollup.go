@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 )
 
 // Total is the sums of a link's whole life, as an export has them.
@@ -56,7 +57,7 @@ type Value struct {
 }
 
 // TotalOf returns a link's total as text.
-func TotalOf(d *clicks.LinkDelta) Total {
+func TotalOf(d *rollup.LinkDelta) Total {
 	t := d.Total
 	return Total{
 		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Orphans: d.Key.Code == "", Counts: countsOf(t.Counts),
@@ -65,13 +66,13 @@ func TotalOf(d *clicks.LinkDelta) Total {
 }
 
 // RollupOf returns the first bucket of a delta as text.
-func RollupOf(d *clicks.LinkDelta) Rollup {
+func RollupOf(d *rollup.LinkDelta) Rollup {
 	b := &d.Buckets[0]
 	r := Rollup{
 		Domain: string(d.Key.Domain), Code: string(d.Key.Code), Orphans: d.Key.Code == "", Width: "day", Start: b.Bucket.Start(),
 		Counts: countsOf(b.Rollup.Counts), Visitors: b.Rollup.Visitors.Count(),
 	}
-	if b.Bucket.Granularity == clicks.Quarter {
+	if b.Bucket.Granularity == rollup.Quarter {
 		r.Width = "quarter"
 		for _, m := range b.Rollup.Minutes {
 			r.Minutes = append(r.Minutes, Minute{m.Index, m.Clicks, m.Humans})
@@ -92,7 +93,7 @@ func RollupOf(d *clicks.LinkDelta) Rollup {
 	return r
 }
 
-func countsOf(c clicks.Counts) Counts {
+func countsOf(c rollup.Counts) Counts {
 	return Counts{Clicks: c.Clicks, Humans: c.Humans, Previews: c.Previews, Fallbacks: c.Fallbacks, Refused: c.Refused}
 }
 

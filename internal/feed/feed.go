@@ -11,7 +11,6 @@
 package feed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,24 +18,23 @@ import (
 	"curt/internal/link"
 )
 
-// Log is an append-only log, of which the oldest entries may be trimmed. P is the position behind
-// an entry; the zero position is before the first. It is a struct of functions because stores
-// offer more than one log.
-type Log[P cmp.Ordered, E any] struct {
-	// Read returns up to n entries behind a position, in order. An entry is visible only when all
-	// before it are. link.ErrConflict: entries behind the position were trimmed.
-	Read func(ctx context.Context, after P, n int) ([]E, error)
-	// Head returns the position behind the newest visible entry. Nil: the log is never trimmed, and
-	// no restore or failover shortens it.
+// Log is an append-only log of one or more partitions, of which the oldest entries may be trimmed.
+// P is a position, which only the log can compare; the zero position is before the first entry. It
+// is a struct of functions because stores offer more than one log.
+type Log[P comparable, E any] struct {
+	// Read returns up to n entries behind a position, and the position behind them. Those of a
+	// partition come in order, and an entry is visible only when all before it in its partition are.
+	// A page without entries may move the position past what the log leaves out. link.ErrConflict:
+	// what followed the position is not there; it was trimmed, or the log ends before it.
+	Read func(ctx context.Context, after P, n int) (page []E, next P, err error)
+	// Head returns the position behind the newest visible entries.
 	Head func(ctx context.Context) (P, error)
-	// At returns the position behind an entry.
-	At func(e *E) P
 	// Short says that Read may return fewer than n entries before the end: only none is the end.
 	Short bool
 }
 
 // Follower makes something of each entry of a log. Its methods are for one goroutine.
-type Follower[P cmp.Ordered, E any] struct {
+type Follower[P comparable, E any] struct {
 	Name string // for errors
 	Log  Log[P, E]
 	Page int // most entries of one Apply
@@ -51,7 +49,8 @@ type Follower[P cmp.Ordered, E any] struct {
 	// about. Until it has returned nil, Step calls nothing else. Nil: of a log that keeps everything.
 	Rebuild func(ctx context.Context) error
 
-	lost bool
+	lost       bool
+	from, past P // behind from the log leaves out what is up to past
 }
 
 // Step applies one page. more = false: the end of the log was reached. After an error it may be
@@ -64,20 +63,22 @@ func (f *Follower[P, E]) Step(ctx context.Context) (more bool, err error) {
 	if f.lost || !begun {
 		return f.rebuild(ctx)
 	}
-	page, err := f.Log.Read(ctx, at, f.Page)
-	if err == nil && len(page) == 0 {
-		err = f.behind(ctx, at)
+	after := at
+	if at == f.from {
+		after = f.past
 	}
+	page, next, err := f.Log.Read(ctx, after, f.Page)
 	switch {
 	case errors.Is(err, link.ErrConflict) && f.Rebuild != nil:
 		f.lost = true
 		return f.rebuild(ctx)
 	case err != nil:
-		return false, fmt.Errorf("%s: read the log after %v: %w", f.Name, at, err)
+		return false, fmt.Errorf("%s: read the log after %v: %w", f.Name, after, err)
 	case len(page) == 0:
+		f.from, f.past = at, next
 		return false, nil
 	}
-	if err := f.Apply(ctx, page, f.Log.At(&page[len(page)-1])); err != nil {
+	if err := f.Apply(ctx, page, next); err != nil {
 		return false, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return f.Log.Short || len(page) == f.Page, nil
@@ -94,22 +95,9 @@ func (f *Follower[P, E]) CatchUp(ctx context.Context) error {
 
 func (f *Follower[P, E]) rebuild(ctx context.Context) (more bool, err error) {
 	if err := f.Rebuild(ctx); err != nil {
-		return false, fmt.Errorf("%s: begin anew: %w", f.Name, err)
+		return false, fmt.Errorf("%s: start over: %w", f.Name, err)
 	}
-	f.lost = false
+	var zero P
+	f.lost, f.from, f.past = false, zero, zero
 	return true, nil
-}
-
-// behind returns link.ErrConflict where the log ends before a position that was read from it: a
-// standby that lacked its end has become the primary, or an older copy was restored, and positions
-// are given out again with another meaning.
-func (f *Follower[P, E]) behind(ctx context.Context, at P) error {
-	if f.Log.Head == nil {
-		return nil
-	}
-	head, err := f.Log.Head(ctx)
-	if err == nil && head < at {
-		err = fmt.Errorf("it ends at %v and was read to %v: %w", head, at, link.ErrConflict)
-	}
-	return err
 }

@@ -10,6 +10,9 @@ import (
 	"curt/internal/link"
 )
 
+// leftOut is a number that the log leaves out.
+const leftOut = -1
+
 // numbers is a log of numbers, and a follower that keeps them.
 type numbers struct {
 	log     []int // the entry i has the position i+1
@@ -23,15 +26,16 @@ type numbers struct {
 	rebuilt int
 }
 
-func (n *numbers) read(_ context.Context, after, most int) ([]int, error) {
+func (n *numbers) read(_ context.Context, after, most int) (page []int, next int, err error) {
 	if n.failing != nil {
-		return nil, n.failing
+		return nil, 0, n.failing
 	}
-	if after < n.trimmed {
-		return nil, link.ErrConflict
+	if after < n.trimmed || after > len(n.log) {
+		return nil, 0, link.ErrConflict
 	}
-	from := min(after, len(n.log))
-	return n.log[from:min(from+most, len(n.log))], nil
+	next = min(after+most, len(n.log))
+	page = slices.DeleteFunc(slices.Clone(n.log[after:next]), func(i int) bool { return i == leftOut })
+	return page, next, nil
 }
 
 func (n *numbers) follower() *feed.Follower[int, int] {
@@ -40,7 +44,6 @@ func (n *numbers) follower() *feed.Follower[int, int] {
 		Log: feed.Log[int, int]{
 			Read: n.read,
 			Head: func(context.Context) (int, error) { return len(n.log), n.failing },
-			At:   func(e *int) int { return slices.Index(n.log, *e) + 1 },
 		},
 		Position: func(context.Context) (int, bool, error) { return n.at, n.begun, nil },
 		Apply: func(_ context.Context, page []int, to int) error {
@@ -108,4 +111,24 @@ func TestALostFollowerBeginsAnew(t *testing.T) {
 	}
 	n.trimmed, f.Rebuild = 0, rebuild
 	n.want(t, f.CatchUp(t.Context()), 1, 10, 11, 12)
+}
+
+// What the log leaves out is passed over without Apply, also when it fills pages, and comes no more.
+func TestWhatTheLogLeavesOut(t *testing.T) {
+	n := &numbers{begun: true}
+	f := n.follower()
+	n.log = []int{leftOut, leftOut, leftOut, 12}
+	for range 2 { // an empty page is the end for now
+		if err := f.CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.want(t, nil, 0, 12)
+	if n.at != 4 {
+		t.Errorf("it stands at %d", n.at)
+	}
+	n.log = append(n.log, leftOut, leftOut)
+	n.want(t, f.CatchUp(t.Context()), 0, 12)
+	n.log, n.kept = []int{20, 21, 22, 23, 24}, nil // another log, which ends before what was passed over
+	n.want(t, f.CatchUp(t.Context()), 1, n.log...)
 }

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 // Positions keeps where the followers of a fleet stand, in the store of the log. Entries that one of
 // them has not read stay in the log, up to the store's bound. It is safe for many goroutines and
 // processes.
-type Positions[P cmp.Ordered] interface {
+type Positions[P comparable] interface {
 	// FollowerPosition returns the last position of a follower; begun = false: it has none yet.
 	FollowerPosition(ctx context.Context, name string) (at P, begun bool, err error)
 
@@ -29,7 +28,7 @@ type Positions[P cmp.Ordered] interface {
 }
 
 // Fleet is a follower of which a fleet has one: whichever server holds its lease.
-type Fleet[P cmp.Ordered, E any] struct {
+type Fleet[P comparable, E any] struct {
 	Name      string
 	Log       Log[P, E]
 	Page      int
@@ -61,17 +60,13 @@ func (f *Fleet[P, E]) hold(ctx context.Context, fence uint64) error {
 	var failing repeatlog.Condition
 	for {
 		err := follower.CatchUp(ctx)
-		switch {
-		case errors.Is(err, joblease.ErrLost):
+		if errors.Is(err, joblease.ErrLost) {
 			return err
-		case err != nil && ctx.Err() == nil:
-			if again, due := failing.Met(time.Now()); due {
-				f.Logger.WarnContext(ctx, "a follower of the log cannot go on, it is tried again", slog.String("follower", f.Name), slog.Any("err", err), again)
-			}
-		case err == nil:
-			if sum, due := failing.Over(time.Now()); due {
-				f.Logger.InfoContext(ctx, "a follower of the log goes on", slog.String("follower", f.Name), sum)
-			}
+		}
+		if err == nil {
+			failing.LogRecovery(ctx, time.Now(), f.Logger, "follower recovered", slog.String("follower", f.Name))
+		} else if ctx.Err() == nil {
+			failing.Log(ctx, time.Now(), f.Logger, slog.LevelWarn, "follower failed, retrying", err, slog.String("follower", f.Name))
 		}
 		select {
 		case <-ctx.Done():

@@ -19,7 +19,7 @@ import (
 
 func filled(t *testing.T, n int) *feedtest.Memory {
 	t.Helper()
-	s := feedtest.NewMemory()
+	s := feedtest.NewMemory(1)
 	for i := range n {
 		if _, err := s.Create(t.Context(), linktest.Chosen(i, link.Code(fmt.Sprintf("code%d", i)))); err != nil {
 			t.Fatal(err)
@@ -28,12 +28,10 @@ func filled(t *testing.T, n int) *feedtest.Memory {
 	return s
 }
 
-func fleet(s *feedtest.Memory, leases joblease.Store, holder string, apply func(context.Context, []link.Event, uint64) error) *feed.Fleet[link.Sequence, link.Event] {
-	return &feed.Fleet[link.Sequence, link.Event]{
+func fleet(s *feedtest.Memory, leases joblease.Store, holder string, apply func(context.Context, []link.Event, uint64) error) *feed.Fleet[link.Position, link.Event] {
+	return &feed.Fleet[link.Position, link.Event]{
 		Name: "fleet", Page: 2, Positions: s, Apply: apply,
-		Log: feed.Log[link.Sequence, link.Event]{
-			Read: s.Events, Head: s.Head, At: func(e *link.Event) link.Sequence { return e.Sequence },
-		},
+		Log:     feed.Log[link.Position, link.Event]{Read: s.Events, Head: s.Head},
 		Rebuild: func(context.Context, uint64) error { return nil },
 		Once:    joblease.Once{Store: leases, Holder: holder, Log: slog.New(slog.DiscardHandler)},
 		Every:   time.Second, Logger: slog.New(slog.DiscardHandler),
@@ -45,7 +43,7 @@ func fleet(s *feedtest.Memory, leases joblease.Store, holder string, apply func(
 func TestAPausedHolderKeepsNoPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, leases := filled(t, 4), jobleasetest.NewMemory()
-		if err := s.MoveFollower(t.Context(), "fleet", 0, 0); err != nil {
+		if err := s.MoveFollower(t.Context(), "fleet", 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		ctx, end := context.WithCancel(t.Context())
@@ -68,8 +66,8 @@ func TestAPausedHolderKeepsNoPosition(t *testing.T) {
 		time.Sleep(3 * joblease.TTL)
 		close(goOn)
 		time.Sleep(3 * joblease.TTL)
-		if at, _, err := s.FollowerPosition(t.Context(), "fleet"); at != 4 || err != nil || heard.Err() != nil {
-			t.Errorf("at %d, %v, %v", at, err, heard.Err())
+		if at, _, err := s.FollowerPosition(t.Context(), "fleet"); at != "4" || err != nil || heard.Err() != nil {
+			t.Errorf("at %s, %v, %v", at, err, heard.Err())
 		}
 		end()
 		for range 2 {
@@ -103,8 +101,8 @@ func TestAFleetFollowerTriesAgain(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Second)
-		if at, _, err := s.FollowerPosition(t.Context(), "fleet"); at != 5 || err != nil || heard.Err() != nil || failures >= 0 {
-			t.Errorf("at %d, %v, %v, %d failures left", at, err, heard.Err(), failures)
+		if at, _, err := s.FollowerPosition(t.Context(), "fleet"); at != "5" || err != nil || heard.Err() != nil || failures >= 0 {
+			t.Errorf("at %s, %v, %v, %d failures left", at, err, heard.Err(), failures)
 		}
 		end()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -137,11 +135,11 @@ func TestTheSuiteNotices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := s.Events(t.Context(), at, 2)
-		if err != nil || s.MoveFollower(t.Context(), "wrong", 1, page[1].Sequence) != nil {
+		page, next, err := s.Events(t.Context(), at, 2)
+		if err != nil || s.MoveFollower(t.Context(), "wrong", 1, next) != nil {
 			t.Fatal(err)
 		}
-		if at > 0 { // else it was killed
+		if at != "" { // else it was killed
 			seen += len(page)
 		}
 	}

@@ -1,16 +1,13 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,44 +15,63 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/auth"
+	"curt/internal/background"
 	"curt/internal/bodies"
-	"curt/internal/moderation"
+	"curt/internal/hosts"
+	"curt/internal/httpapi/apidocs"
+	"curt/internal/httpapi/articles"
+	"curt/internal/httpapi/decisions"
+	"curt/internal/httpapi/health"
+	"curt/internal/httpapi/jobs"
+	"curt/internal/httpapi/kernel"
+	"curt/internal/httpapi/keys"
+	"curt/internal/httpapi/links"
+	"curt/internal/httpapi/lists"
+	"curt/internal/httpapi/reviews"
+	"curt/internal/httpapi/statistics"
+	"curt/internal/job"
+	modlists "curt/internal/moderation/lists"
+	"curt/internal/moderation/moderator"
 	"curt/internal/qr"
 	"curt/internal/redirect"
 	"curt/internal/review"
-	"curt/internal/shorten"
+	"curt/internal/shorten/linkservice"
 )
 
-// Config is what [New] needs. Everything but Challenge, Bodies, Unknown, Aside, Drawer
+// Config is what [New] needs. Everything but Challenge, Bodies, Unknown, Yielder, Drawer
 // and Now is required.
 type Config struct {
-	Links  *shorten.Services
+	Links  *linkservice.Service
 	Stats  analytics.Reader
 	Clicks analytics.History
 	Live   *analytics.Live
 	Auth   auth.Authenticator
 	Keys   *auth.Keys // to be managed; normally Auth itself
 	Shares *auth.Shares
-	Review *review.Desk
+	Review *review.Service
+	Jobs   job.Store
+
+	// Queued is called when a job may have been queued; nil = nobody listens.
+	Queued func()
 
 	// Challenge is what strangers who report or appeal have to pass; nil = nothing.
 	Challenge review.Challenge
 
-	Moderator *moderation.Moderator
+	Moderator *moderator.Moderator
+	Lists     *modlists.Keeper
 
 	// Health returns how the server does, without waiting for anything.
-	Health func(now time.Time) Health
+	Health func(now time.Time) health.Health
+
+	// Places returns the date of the data of places, zero where there is none, and the sentence
+	// that has to be shown beside it; nil = places are unknown.
+	Places func() (built time.Time, attribution string)
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
 
-	// BaseURL is where visitors reach the default domain, without a slash at the
-	// end; its scheme is that of every domain.
-	BaseURL string
-
-	// Hosts are further names, beside that of BaseURL, by which callers without a key
-	// may call; a port in them is ignored.
-	Hosts []string
+	// Hosts are those of this service, for short URLs and callers without a key.
+	Hosts *hosts.Current
 
 	// CursorKey signs the cursors of lists. It stays the same over restarts and
 	// processes, or walks end early. At least 16 bytes.
@@ -67,9 +83,8 @@ type Config struct {
 	// Unknown bounds how many codes that are none a network may ask for; nil = no bound.
 	Unknown *redirect.Budget
 
-	// Aside runs long work where it takes nothing from visitors, and returns when it is done, or
-	// panics as it did; nil = where the caller is.
-	Aside func(work func())
+	// Yielder schedules the work on large bodies; nil = nothing is scheduled.
+	Yielder background.Yielder
 
 	// Drawer draws QR codes; nil = one of its own.
 	Drawer *qr.Drawer
@@ -83,141 +98,105 @@ type Config struct {
 // minCursorKey is the fewest bytes of a key that cannot be guessed.
 const minCursorKey = 16
 
-// api is the state that all requests share; set once in New.
-type api struct {
-	links     *shorten.Services
-	stats     analytics.Reader
-	clicks    analytics.History
-	live      *analytics.Live
-	auth      auth.Authenticator
-	keys      *auth.Keys
-	shares    *auth.Shares
-	review    *review.Desk
-	moderator *moderation.Moderator
-	health    func(now time.Time) Health
-	addr      func(*http.Request) netip.Addr
-	log       *slog.Logger
-	now       func() time.Time
-	origins   *http.CrossOriginProtection
-	sites     sites
-	hosts     auth.Hosts
-	cursors   cursors
-	mappings  []mapping
-	failures  failures
-	buffers   *sync.Pool
-	bodies    *bodies.Budget
-	unknown   *redirect.Budget // nil = no bound
-	aside     func(work func())
-	large     turn // of lists that are large
-	drawer    *qr.Drawer
-	schemas   huma.Registry // what the description says, by name
-	sifting   chan struct{} // a place for each question with a filter that is answered at once
-
-	challenges review.Challenge
-}
-
 // New returns the handler of every request that Serves takes.
 func New(cfg Config) (http.Handler, error) {
-	base, err := url.Parse(cfg.BaseURL)
-	switch {
-	case err != nil || base.Host == "" || strings.HasSuffix(cfg.BaseURL, "/"):
-		return nil, fmt.Errorf("base URL %q: want one like https://sho.rt, without a slash at the end", cfg.BaseURL)
-	case len(cfg.CursorKey) < minCursorKey:
-		return nil, fmt.Errorf("cursor key: want at least %d bytes", minCursorKey)
-	case cfg.Links == nil || cfg.Stats == nil || cfg.Clicks == nil || cfg.Live == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Moderator == nil || cfg.Review == nil || cfg.Health == nil || cfg.ClientAddr == nil || cfg.Log == nil:
-		return nil, errors.New("http api: a part is missing")
+	if len(cfg.CursorKey) < minCursorKey {
+		return nil, fmt.Errorf("cursor key: expected at least %d bytes", minCursorKey)
 	}
-	a := &api{
-		links: cfg.Links, stats: cfg.Stats, clicks: cfg.Clicks, live: cfg.Live, auth: cfg.Auth, keys: cfg.Keys, shares: cfg.Shares, addr: cfg.ClientAddr, log: cfg.Log, now: cfg.Now,
-		moderator: cfg.Moderator, review: cfg.Review, health: cfg.Health, challenges: cfg.Challenge, origins: http.NewCrossOriginProtection(),
-		sites:   sites{base: cfg.BaseURL, scheme: base.Scheme, host: base.Host},
-		hosts:   auth.NewHosts(append(slices.Clone(cfg.Hosts), base.Host)...),
-		cursors: cursors{key: slices.Clone(cfg.CursorKey)}, mappings: mappings(), buffers: newBuffers(), drawer: cfg.Drawer, sifting: make(chan struct{}, 1),
+	if cfg.Queued == nil {
+		cfg.Queued = func() {}
 	}
-	a.bodies, a.unknown, a.aside, a.large = cfg.Bodies, cfg.Unknown, cfg.Aside, make(turn, 1)
-	if a.bodies == nil {
-		a.bodies = bodies.New(bodies.Config{})
+	if cfg.Drawer == nil {
+		cfg.Drawer = qr.NewDrawer()
 	}
-	if a.aside == nil {
-		a.aside = func(work func()) { work() }
+	if cfg.Challenge == nil {
+		cfg.Challenge = review.NoChallenge{}
 	}
-	if a.drawer == nil {
-		a.drawer = qr.NewDrawer()
-	}
-	if a.challenges == nil {
-		a.challenges = review.NoChallenge{}
-	}
-	if a.now == nil {
-		a.now = time.Now
-	}
-	return a.routes()
-}
-
-// routes puts every operation and every document on a mux, and behind them the
-// answers for paths and methods that are none.
-func (a *api) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
-	described := describe(mux, a.sites.base)
-	records, err := loadRecordings()
-	if err != nil {
-		return nil, err
-	}
-	methods := map[string][]string{}
-	a.schemas = described.OpenAPI().Components.Schemas
-	operations := a.operations(a.schemas)
-	if err := nameEnums(a.schemas, operations); err != nil {
-		return nil, err
-	}
-	for _, op := range operations {
-		records.show(op)
-		op.Security = op.secured()
-		described.OpenAPI().AddOperation(&op.Operation)
-		described.Adapter().Handle(&op.Operation, func(ctx huma.Context) {
-			r, w := humago.Unwrap(ctx)
-			a.run(op, w, r)
-		})
-		methods[op.Path] = append(methods[op.Path], op.Method)
-	}
-	for path, serve := range a.documents(described.OpenAPI(), operations) {
-		mux.HandleFunc("GET "+path, serve)
-		methods[path] = []string{http.MethodGet}
-	}
-	// Their other methods are those of a link with that code, of a ban with that number, of
-	// a review with that code and of a key with that id, which there are none.
-	delete(methods, bulkPath)
-	delete(methods, selfPath)
-	delete(methods, previewPath)
-	delete(methods, decisionsPath)
-	for path, allowed := range methods {
-		mux.HandleFunc(path, a.wrongMethod(allowed))
-	}
-	mux.HandleFunc("/", a.noRoute)
-	return a.cleanPaths(mux), nil
+	described := apidocs.Describe(mux, cfg.Hosts.Load().Base())
+	schemas := described.OpenAPI().Components.Schemas
+	k := kernel.New(kernel.Config{
+		Auth: cfg.Auth, ClientAddr: cfg.ClientAddr, Hosts: cfg.Hosts, CursorKey: cfg.CursorKey, Schemas: schemas,
+		Bodies: cfg.Bodies, Log: cfg.Log, Now: cfg.Now,
+	})
+	return routes(k, mux, described, operations(&cfg, kernel.Describer{Schemas: schemas}))
 }
 
-// operations lists what the API can do; each file of operations adds its own.
-func (a *api) operations(schemas huma.Registry) []*operation {
-	d := describer{schemas}
+// operations lists what the API can do; each package of resources adds its own.
+func operations(cfg *Config, d kernel.Describer) []*kernel.Operation {
+	l := &links.Links{Service: cfg.Links, Stats: cfg.Stats, Hosts: cfg.Hosts, Unknown: cfg.Unknown, Yielder: background.Or(cfg.Yielder), Drawer: cfg.Drawer}
+	st := &statistics.Statistics{Links: l, History: cfg.Clicks, Live: cfg.Live, Shares: cfg.Shares, Key: slices.Clone(cfg.CursorKey)}
+	m := &decisions.Moderation{Links: l, Moderator: cfg.Moderator}
+	rs := &reviews.Reviews{Links: l, Reviews: cfg.Review, Challenge: cfg.Challenge, Decisions: m}
+	ks := &keys.Keys{Keys: cfg.Keys, Links: cfg.Links, Places: cfg.Places}
 	all := slices.Concat(
-		tagged(tagLinks, a.linkOperations(d), a.bulkOperations(d), a.aliasOperations(d)),
-		tagged(tagStatistics, []*operation{a.statsOperation(d), a.clicksOperation(d)}, a.liveOperations(d), a.workspaceOperations(d), a.seriesOperations(d), a.shareOperations(d)),
-		tagged(tagQR, []*operation{a.qrOperation(d)}),
-		tagged(tagKeys, a.keyOperations(d), []*operation{a.selfOperation(d)}),
-		tagged(tagReviews, a.reportOperations(d), a.appealOperations(d), a.reviewOperations(d)),
-		tagged(tagModeration, a.safetyOperations(d), a.banOperations(d), a.journalOperations(d)),
-		tagged(tagServer, []*operation{a.healthOperation(d)}),
-		tagged(tagCompatibility, compatOperations(d)),
+		tagged(kernel.TagLinks, l.Operations(d)...),
+		tagged(kernel.TagStatistics, st.Operations(d)...),
+		tagged(kernel.TagQR, l.QROperation(d)),
+		tagged(kernel.TagJobs, jobs.New(cfg.Jobs, cfg.Links, cfg.Queued).Operations(d)...),
+		tagged(kernel.TagKeys, ks.Operations(d)...),
+		tagged(kernel.TagReviews, rs.Operations(d)...),
+		tagged(kernel.TagModeration, m.Operations(d)...),
+		tagged(kernel.TagModeration, (&lists.Lists{Keeper: cfg.Lists, Moderator: cfg.Moderator}).Operations(d)...),
+		tagged(kernel.TagServer, health.Operation(d, cfg.Health)),
+		tagged(kernel.TagCompatibility, articles.Operations(d, l)...),
 	)
 	for _, op := range all {
-		if op.anonymous || op.open {
-			d.problems(op.Responses, http.StatusMisdirectedRequest)
+		if op.Anonymous || op.Open {
+			d.Problems(op.Responses, http.StatusMisdirectedRequest)
 		}
 	}
 	return all
 }
 
+// tagged gives the tag to the operations that have none.
+func tagged(tag string, all ...*kernel.Operation) []*kernel.Operation {
+	for _, op := range all {
+		if op.Tags == nil {
+			op.Tags = []string{tag}
+		}
+	}
+	return all
+}
+
+// routes puts every operation and every document on a mux, and behind them the
+// answers for other paths and methods.
+func routes(k *kernel.Kernel, mux *http.ServeMux, described huma.API, operations []*kernel.Operation) (http.Handler, error) {
+	methods := map[string][]string{}
+	if err := apidocs.NameEnums(described.OpenAPI().Components.Schemas, operations); err != nil {
+		return nil, err
+	}
+	if err := apidocs.ShowExamples(operations); err != nil {
+		return nil, err
+	}
+	for _, op := range operations {
+		op.Security = op.Secured()
+		described.OpenAPI().AddOperation(&op.Operation)
+		described.Adapter().Handle(&op.Operation, func(ctx huma.Context) {
+			r, w := humago.Unwrap(ctx)
+			k.Run(op, w, r)
+		})
+		methods[op.Path] = append(methods[op.Path], op.Method)
+	}
+	for path, serve := range apidocs.Documents(k, described.OpenAPI(), operations) {
+		mux.HandleFunc("GET "+path, serve)
+		methods[path] = []string{http.MethodGet}
+	}
+	// Their other methods are those of a link with that code, of a ban with that number, of
+	// a review with that code and of a key with that id, which do not exist.
+	for _, path := range []string{links.BulkPath, keys.SelfPath, decisions.PreviewPath, reviews.DecisionsPath} {
+		delete(methods, path)
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, wrongMethod(k, allowed))
+	}
+	noRoute := func(w http.ResponseWriter, r *http.Request) { apidocs.NoRoute(k, w, r) }
+	mux.HandleFunc("/", noRoute)
+	return cleanPaths(mux, noRoute), nil
+}
+
 // wrongMethod answers a path that exists for other methods.
-func (a *api) wrongMethod(allowed []string) http.HandlerFunc {
+func wrongMethod(k *kernel.Kernel, allowed []string) http.HandlerFunc {
 	set := map[string]bool{}
 	for _, method := range allowed {
 		set[method] = true
@@ -228,23 +207,28 @@ func (a *api) wrongMethod(allowed []string) http.HandlerFunc {
 	allow := strings.Join(slices.Sorted(maps.Keys(set)), ", ")
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		a.fail(w, r, &refusal{kind: kindMethod(), detail: "this path takes " + allow})
+		k.Fail(w, r, kernel.Refuse(kernel.KindMethod(), "allowed methods: "+allow))
 	}
-}
-
-func (a *api) noRoute(w http.ResponseWriter, r *http.Request) {
-	a.fail(w, r, &refusal{kind: kindNoRoute(), detail: "the API is described at " + docsPath})
 }
 
 // cleanPaths answers paths that the mux would redirect to their clean form: one
 // resource has one path, and a redirected POST is a surprise.
-func (a *api) cleanPaths(mux *http.ServeMux) http.Handler {
+func cleanPaths(mux *http.ServeMux, noRoute http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := r.URL.Path
 		if !strings.HasPrefix(p, "/") || strings.Contains(p, "//") || strings.Contains(p, "/.") || r.Method == http.MethodConnect {
-			a.noRoute(w, r)
+			noRoute(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
+
+// Serves reports whether a request is the API's to answer.
+func Serves(r *http.Request) bool {
+	p := r.URL.Path
+	return strings.HasPrefix(p, apidocs.Prefix) || strings.HasPrefix(p, apidocs.ProblemsPrefix) || articles.Serves(r)
+}
+
+// Streams reports whether the answer to a request may last for hours.
+func Streams(r *http.Request) bool { return statistics.Streams(r) }

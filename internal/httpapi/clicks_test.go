@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/history"
 	"curt/internal/link"
 )
 
@@ -73,12 +75,12 @@ func TestSingleClicksOfAKind(t *testing.T) {
 		click clicks.Click
 		want  bool
 	}{{seen(), false}, {robot(), false}, {clicks.Click{Country: "DE", UTM: [5]string{2: `a,"b"`}}, true}} {
-		if keep := s.past.asked.Keep; keep == nil || keep(&c.click) != c.want {
+		if keep := s.past.asked.Filter; keep == nil || keep(&c.click) != c.want {
 			t.Errorf("%+v is kept: %t, want %t", c.click, !c.want, c.want)
 		}
 	}
 	s.do(t, "admin", http.MethodGet, collection+"/abc/clicks", "").want(t, http.StatusOK)
-	if s.past.asked.Keep != nil {
+	if s.past.asked.Filter != nil {
 		t.Error("without a filter clicks are chosen")
 	}
 }
@@ -86,7 +88,7 @@ func TestSingleClicksOfAKind(t *testing.T) {
 func TestADamagedLogIsTold(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
-	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{seen()}, Damaged: true}
+	s.past.page = history.Page{Clicks: []clicks.Click{seen()}, Damaged: true}
 	if got := s.do(t, "admin", http.MethodGet, collection+"/abc/clicks", "").want(t, http.StatusOK).json(t); got["damaged"] != true {
 		t.Errorf("JSON does not say so: %v", got)
 	}
@@ -106,7 +108,7 @@ func TestNoCellOfAFileIsRun(t *testing.T) {
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"a-_9"}`)
 	c := seen()
 	c.UTM = [5]string{"=1", "\t=1", "x;=1", "＠1", "x; =1"}
-	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{c}}
+	s.past.page = history.Page{Clicks: []clicks.Click{c}}
 	got := s.do(t, "admin", http.MethodGet, collection+"/a-_9/clicks?format=csv", "").want(t, http.StatusOK)
 	rows, err := csv.NewReader(strings.NewReader(string(got.body))).ReadAll()
 	if err != nil || len(rows) != 2 {
@@ -120,7 +122,7 @@ func TestNoCellOfAFileIsRun(t *testing.T) {
 func TestClicksAsAFile(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"a-_9"}`)
-	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{seen(), robot()}, More: true}
+	s.past.page = history.Page{Clicks: []clicks.Click{seen(), robot()}, More: true}
 	got := s.do(t, "admin", http.MethodGet, collection+"/a-_9/clicks?format=csv", "").want(t, http.StatusOK)
 	if h := got.Header; h.Get("Content-Type") != "text/csv; charset=utf-8; header=present" || h.Get("Curt-Next-Cursor") == "" ||
 		h.Get("Content-Disposition") != `attachment; filename="clicks-a-_9.csv"` || h.Get("X-Content-Type-Options") != "nosniff" {
@@ -156,13 +158,13 @@ func TestPagesOfClicksGoOn(t *testing.T) {
 	s := newService(t)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"other"}`)
-	at := clicks.Bookmark{Position: clicks.Position{Segment: 1_800_000_000_000, Offset: 77}, Record: 3}
-	s.past.page = clicks.HistoryPage{More: true, Next: at}
+	at := history.Cursor{Position: clicklog.Position{Segment: 1_800_000_000_000, Offset: 77}, Record: 3}
+	s.past.page = history.Page{More: true, Next: at}
 	const query = "?from=2026-05-01T00:00Z&to=2026-06-01T00:00Z&limit=7"
 	got := s.do(t, "admin", http.MethodGet, collection+"/abc/clicks"+query, "").want(t, http.StatusOK).json(t)
 	cursor, _ := got["next_cursor"].(string)
 	s.do(t, "admin", http.MethodGet, collection+"/abc/clicks"+query+"&cursor="+cursor, "").want(t, http.StatusOK)
-	want := clicks.HistoryQuery{
+	want := history.Query{
 		Key: link.Key{Code: "abc"}, From: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
 		Limit: 7, Before: at,
 	}
@@ -246,7 +248,7 @@ func FuzzClicks(f *testing.F) {
 		if got.StatusCode != http.StatusOK && got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%d for %v: %s", got.StatusCode, q, got.body)
 		}
-		if s.past.asked.Before != (clicks.Bookmark{}) {
+		if s.past.asked.Before != (history.Cursor{}) {
 			t.Errorf("the log was asked to go on at %v", s.past.asked.Before)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"curt/internal/hosts/hoststest"
 	"curt/internal/testkit"
 )
 
@@ -35,7 +36,7 @@ type typed struct {
 // TestClientTypesAreCommitted keeps the Go client's types of links what the description says.
 func TestClientTypesAreCommitted(t *testing.T) {
 	testkit.Unraced(t)
-	got := newService(t, func(p *parts) { p.BaseURL = "http://localhost:8080" }).do(t, "", http.MethodGet, "/api/openapi.json", "").want(t, http.StatusOK)
+	got := newService(t, func(p *parts) { p.Hosts = hoststest.New(t, "http://localhost:8080", "go.example") }).do(t, "", http.MethodGet, "/api/openapi.json", "").want(t, http.StatusOK)
 	var description struct {
 		Components struct {
 			Schemas map[string]*typed `json:"schemas"`

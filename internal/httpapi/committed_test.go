@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"curt/internal/hosts/hoststest"
 	"curt/internal/testkit"
 )
 
@@ -31,7 +32,7 @@ const committed = "../../api/openapi.yaml"
 func TestDescriptionIsCommitted(t *testing.T) {
 	testkit.Unraced(t)
 	// The server of the copy is the one that make run starts.
-	got := newService(t, func(p *parts) { p.BaseURL = "http://localhost:8080" }).do(t, "", http.MethodGet, "/api/openapi.json", "").want(t, http.StatusOK)
+	got := newService(t, func(p *parts) { p.Hosts = hoststest.New(t, "http://localhost:8080", "go.example") }).do(t, "", http.MethodGet, "/api/openapi.json", "").want(t, http.StatusOK)
 	text := toYAML(t, got.body)
 	if update() {
 		if err := os.WriteFile(committed, text, 0o644); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/httpapi"
 )
 
@@ -35,7 +39,7 @@ func newCompat(tb testing.TB) service {
 	tb.Helper()
 	var said tops
 	s := newService(tb, func(p *parts) {
-		p.BaseURL = "https://tny.li"
+		p.Hosts = hoststest.New(tb, "https://tny.li", "go.example")
 		said.stats, _ = p.Stats.(*stats)
 		said.rows = map[clicks.Dimension][]analytics.Row{
 			clicks.ReferrerHost: {{Value: clicks.Direct, Clicks: 9}, {Value: "twitter.com", Clicks: 5}, {Value: clicks.Other, Clicks: 4}, {Value: "linkedin.com", Clicks: 3}},
@@ -43,7 +47,7 @@ func newCompat(tb testing.TB) service {
 		}
 		p.Stats = said
 	})
-	s.stats.totals = analytics.Totals{Counts: clicks.Counts{Clicks: 42318}, Clicks24h: 870, LastUpdated: noon()}
+	s.stats.totals = analytics.Totals{Counts: rollup.Counts{Clicks: 42318}, Clicks24h: 870, LastUpdated: noon()}
 	s.stats.series = []analytics.Point{{Start: noon().Add(-36 * time.Hour).Truncate(24 * time.Hour), Clicks: 7}, {Start: noon().Truncate(24 * time.Hour)}}
 	return s
 }
@@ -149,6 +153,50 @@ func TestPublishedDesignsWorkAsPrinted(t *testing.T) {
 			s.do(t, "acme", http.MethodDelete, p.path+"/"+p.code, "").want(t, http.StatusNotFound).problem(t)
 			s.do(t, "acme", http.MethodPost, p.path, p.withoutAlias).want(t, http.StatusCreated)
 		})
+	}
+}
+
+// What the designs print of refusals: 400 for other schemes, 409 for an alias that is taken or
+// reserved, 429 with the seconds to wait.
+func TestPublishedDesignsRefuseAsPrinted(t *testing.T) {
+	for _, p := range designs() {
+		t.Run(p.name, func(t *testing.T) {
+			s := newCompat(t)
+			for _, scheme := range []string{"javascript:", "data:", "ftp:"} {
+				s.do(t, "acme", http.MethodPost, p.path, strings.Replace(p.sent, "https:", scheme, 1)).want(t, http.StatusBadRequest).problem(t)
+			}
+			s.do(t, "acme", http.MethodPost, p.path, p.sent).want(t, http.StatusCreated)
+			if got := s.do(t, "acme", http.MethodPost, p.path, p.sent).want(t, http.StatusConflict).problem(t); got["type"] != "/problems/slug-taken" {
+				t.Errorf("the alias is taken: %v", got)
+			}
+			reserved := strings.Replace(p.sent, `"`+p.code+`"`, `"admin"`, 1)
+			if got := s.do(t, "acme", http.MethodPost, p.path, reserved).want(t, http.StatusConflict).problem(t); got["detail"] != "this slug is reserved" {
+				t.Errorf("the alias is reserved: %v", got)
+			}
+			for range 10 { // the anonymous limit of the test's service
+				s.do(t, "", http.MethodPost, p.path, p.withoutAlias).want(t, http.StatusCreated)
+			}
+			refused := s.do(t, "", http.MethodPost, p.path, p.withoutAlias).want(t, http.StatusTooManyRequests)
+			if wait, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || wait < 1 {
+				t.Errorf("Retry-After is %q", refused.Header.Get("Retry-After"))
+			}
+		})
+	}
+}
+
+// One design prints its Idempotency-Key as a bare UUID: a retry gets the same link.
+func TestPublishedDesignsRepeatAsPrinted(t *testing.T) {
+	const key = "Idempotency-Key: 6f1e3a52-5c2e-4c1e-9b6e-0d4f5a1c2b3d"
+	for _, p := range designs() {
+		s := newCompat(t)
+		first := s.do(t, "acme", http.MethodPost, p.path, p.withoutAlias, key).want(t, http.StatusCreated).json(t)
+		second := s.do(t, "acme", http.MethodPost, p.path, p.withoutAlias, key).want(t, http.StatusCreated).json(t)
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("%s: the retry (-first +second):\n%s", p.name, diff)
+		}
+		if n := s.stored(t); n != 1 {
+			t.Errorf("%s: %d links stored", p.name, n)
+		}
 	}
 }
 

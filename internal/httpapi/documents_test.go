@@ -153,10 +153,10 @@ func TestProblemTypesLeadToTheirExplanation(t *testing.T) {
 	s.do(t, "", http.MethodPost, "/problems/not-found", "").want(t, http.StatusMethodNotAllowed).problem(t)
 }
 
-// problemNames finds the names of all kinds in the source of this package.
+// problemNames finds the names of all kinds in the source of the kernel.
 func problemNames(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("kernel/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func problemNames(t *testing.T) (names []string) {
 			if !ok {
 				return true
 			}
-			if of, ok := made.Type.(*ast.Ident); ok && of.Name == "kind" {
+			if of, ok := made.Type.(*ast.Ident); ok && of.Name == "Kind" {
 				if name, ok := made.Elts[0].(*ast.BasicLit); ok {
 					text, _ := strconv.Unquote(name.Value)
 					names = append(names, text)

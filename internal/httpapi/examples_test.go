@@ -18,11 +18,14 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/clicks"
+	"curt/internal/clicks/history"
+	"curt/internal/clicks/rollup"
+	"curt/internal/job"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
 
-const recordedExamples = "examples.json"
+const recordedExamples = "apidocs/examples.json"
 
 // recordedAnswer is what an example was answered.
 type recordedAnswer struct {
@@ -119,7 +122,11 @@ func (d documented) examples(t *testing.T) (all []exampleOf) {
 			e := exampleOf{path: path, method: method, target: path, name: "example"}
 			e.id, _ = at(op, "operationId").(string)
 			e.parameters(op)
-			if at(op, "requestBody") == nil {
+			bytes := at(op, "requestBody", "content", "application/octet-stream") != nil
+			if bytes {
+				e.headers = append(e.headers, "Content-Type: application/octet-stream")
+			}
+			if at(op, "requestBody") == nil || bytes {
 				all = append(all, e)
 				continue
 			}
@@ -176,11 +183,11 @@ func exampleService(t *testing.T) (s service, key string) {
 	s.create(t, "admin", `{"long_url":"https://example.com/docs","custom_alias":"manual","title":"Manual","tags":["docs"]}`)
 	s.stats.counts = map[link.Key]uint64{{Code: "manual"}: 42}
 	s.stats.totals = analytics.Totals{
-		Counts: clicks.Counts{Clicks: 42, Humans: 40, Previews: 3}, VisitorDays: 31, Clicks24h: 7,
+		Counts: rollup.Counts{Clicks: 42, Humans: 40, Previews: 3}, VisitorDays: 31, Clicks24h: 7,
 		LastClicked: noon().Add(-time.Minute), LastUpdated: noon(), CompleteUntil: noon().Add(-2 * time.Second),
 	}
 	s.stats.series = []analytics.Point{{Start: noon().Truncate(24 * time.Hour), Clicks: 42, Humans: 40, Visitors: 31}}
-	s.past.page = clicks.HistoryPage{Clicks: []clicks.Click{{
+	s.past.page = history.Page{Clicks: []clicks.Click{{
 		Time: noon().Add(-time.Minute), Outcome: clicks.Redirected, Country: "DE", Device: "mobile", Browser: "Firefox", OS: "Android", Language: "de", ReferrerHost: "example.org", Trigger: "link",
 	}}}
 	// The link "offer" was reported, held back and appealed for; "sale" was held back.
@@ -191,6 +198,8 @@ func exampleService(t *testing.T) (s service, key string) {
 	s.do(t, "admin", http.MethodPost, reports, `{"code":"offer","category":"phishing","text":"It looks like my bank.","contact":"me@example.com"}`).want(t, http.StatusAccepted)
 	s.do(t, "admin", http.MethodPost, appeals, `{"code":"offer","reason":"This is our own offer."}`).want(t, http.StatusAccepted)
 	s.ban(t, `{"kind":"network","name":"198.51.100.0/24","reason":"floods"}`)
+	s.do(t, "admin", http.MethodPost, "/api/v1/lists/refused_words/entries", `{"value":"~casino","reason":"gambling is not allowed here"}`).want(t, http.StatusOK)
+	s.job(t, "default", job.Import, false)
 	made := s.do(t, "admin", http.MethodPost, "/api/v1/keys", `{"name":"CI","scopes":["links:read"]}`).want(t, http.StatusCreated).json(t)
 	key, _ = made["id"].(string)
 	return s, key
@@ -231,7 +240,13 @@ func TestExamplesAreAnsweredAsShown(t *testing.T) {
 // send sends the example to a service of its own.
 func (e exampleOf) send(t *testing.T) answer {
 	t.Helper()
-	s, key := exampleService(t)
+	s, id := exampleService(t)
+	if strings.Contains(e.path, "/jobs/") {
+		id = s.job(t, "default", job.Import, e.id == "send-job-input").String()
+	}
+	if strings.Contains(e.path, "/cases/") {
+		id = s.refused(t, "admin", "https://refused.example/sign-in")
+	}
 	text := ""
 	if e.body != nil {
 		b, err := json.Marshal(e.body)
@@ -240,7 +255,7 @@ func (e exampleOf) send(t *testing.T) answer {
 		}
 		text = string(b)
 	}
-	return s.do(t, "admin", strings.ToUpper(e.method), strings.ReplaceAll(e.target, exampleID, key), text, e.headers...)
+	return s.do(t, "admin", strings.ToUpper(e.method), strings.ReplaceAll(e.target, exampleID, id), text, e.headers...)
 }
 
 // value reads a body: JSON as what it is, anything else as a string.

@@ -38,6 +38,10 @@ func exampleFacts() map[string]facts {
 		"links-series": {"series.0.short_code": "'manual", "series.0.clicks": "*"},
 		"share-stats":  {"url": "code", "expires_at": "'2026-06-08T12:00:00Z"},
 
+		"create-job": {"kind": "body.kind", "options.tags": "body.options.tags", "options.format": "body.options.format"},
+		"list-jobs":  {"jobs.0.id": "*"}, "get-job": {"id": "id", "state": "'done"}, "cancel-job": {"id": "id"},
+		"send-job-input": {"id": "id", "uploaded": "offset"}, "job-result": {"": "'{\"line\":2"},
+
 		"create-key": {"name": "body.name", "scopes": "body.scopes", "workspace_id": "body.workspace_id", "expires_at": "body.expires_at", "key": "'curt_"},
 		"list-keys":  {"keys.0.id": "*"}, "get-key": {"id": "id", "name": "*"}, "rotate-key": {"id": "id", "key": "'curt_"},
 		"get-self": {"key_id": "'admin", "scopes.0": "'admin"},
@@ -50,6 +54,8 @@ func exampleFacts() map[string]facts {
 		"decide-reviews": {
 			"results.0.link.short_code": "body.decisions.0.code", "results.0.link.safety": "body.decisions.0.safety", "results.1.status": "'404",
 		},
+		"get-case":      {"case": "case", "long_url": "'https://refused.example/", "findings.0.points": "*", "state": "'open"},
+		"decide-case":   {"case": "case", "decision": "body.safety", "state": "'closed", "history.0.reason": "body.reason"},
 		"answer-appeal": {"link.short_code": "code", "link.safety": "body.safety", "closed": "'true"},
 
 		"link-safety": {"short_code": "code", "safety": "'clean"},
@@ -57,6 +63,9 @@ func exampleFacts() map[string]facts {
 		"create-ban":  {"kind": "body.kind", "name": "body.name", "reason": "body.reason"},
 		"preview-ban": {"kind": "body.kind", "name": "body.name", "links": "*", "sample.0.long_url": "'https://example.com/"},
 		"list-bans":   {"bans.0.sequence": "*", "bans.0.kind": "'network"}, "list-journal": {"entries.0.sequence": "*"},
+		"get-lists": {"lists.0.name": "'refused_words", "lists.0.entries": "*"}, "list-list-entries": {"entries.0.value": "'~casino", "entries.0.added_by": "'admin"},
+		"list-builtin-entries": {"entries.0.value": "*"}, "export-list": {"": "'~casino # "},
+		"add-list-entry": {"changed": "'1"}, "import-list": {"changed": "'2"}, "remove-list-entry": {"changed": "'1"},
 		"erase-entry": {"action": "'erase", "reason": "body.reason"},
 		"get-health":  {"status": "'ok", "version": "*", "disk.files.0.bytes": "*"},
 
@@ -209,8 +218,8 @@ func (d documented) shownAnswer(e exampleOf, status int) (any, bool) {
 func TestSpoiledExamplesAreFound(t *testing.T) {
 	var problem, other any
 	for text, into := range map[string]*any{
-		`{"type":"/problems/banned","title":"The caller may make no links","status":403,"detail":"no links are made from this network"}`: &problem,
-		`{"long_url":"https://example.com/another","short_code":"c000001","state":"live","tags":[],"title":null}`:                        &other,
+		`{"type":"/problems/banned","title":"Link creation not allowed","status":403,"detail":"no links are made from this network"}`: &problem,
+		`{"long_url":"https://example.com/another","short_code":"c000001","state":"live","tags":[],"title":null}`:                     &other,
 	} {
 		if err := json.Unmarshal([]byte(text), into); err != nil {
 			t.Fatal(err)

@@ -3,16 +3,12 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"curt/internal/auth"
-	"curt/internal/shorten"
+	"curt/internal/httpapi/apidocs"
+	"curt/internal/httpapi/kernel"
+	"curt/internal/review"
 )
-
-// ParseDate and IfMatch are tested as the small languages that they are.
-func ParseDate(s string) (time.Time, error) { return parseDate(s) }
-
-func IfMatch(lines ...string) (shorten.Match, error) { return ifMatch(http.Header{"If-Match": lines}) }
 
 // Route is what an operation says about who may use it.
 type Route struct {
@@ -28,11 +24,11 @@ type Route struct {
 // Routes returns what every operation says.
 func Routes() []Route {
 	var routes []Route
-	for _, op := range new(api).operations(describe(http.NewServeMux(), "").OpenAPI().Components.Schemas) {
-		scopes := append(op.action.Scopes(), "", "")
-		r := Route{Method: op.Method, Path: op.Path, Scope: scopes[0], Instead: scopes[1], Anonymous: op.anonymous, Open: op.open, Owned: op.owned, HasBody: op.RequestBody != nil}
+	for _, op := range operations(&Config{Review: &review.Service{}}, kernel.Describer{Schemas: apidocs.Describe(http.NewServeMux(), "").OpenAPI().Components.Schemas}) {
+		scopes := append(op.Action.Scopes(), "", "")
+		r := Route{Method: op.Method, Path: op.Path, Scope: scopes[0], Instead: scopes[1], Anonymous: op.Anonymous, Open: op.Open, Owned: op.Owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
-			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success {
+			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success && n != http.StatusPartialContent {
 				r.Success = n
 			}
 		}

@@ -46,7 +46,7 @@ func TestAFullStoreIsLoggedEachMinute(t *testing.T) {
 		passed += 10 * time.Second
 		s.do(t, "admin", http.MethodGet, collection+"/none", "").want(t, http.StatusNotFound)
 	}
-	if rest := strings.TrimPrefix(s.log.String(), log); strings.Count(rest, "\n") != 1 || !strings.Contains(rest, "requests no longer fail") || !strings.Contains(rest, " times=1500 ") {
+	if rest := strings.TrimPrefix(s.log.String(), log); strings.Count(rest, "\n") != 1 || !strings.Contains(rest, "requests succeed again") || !strings.Contains(rest, " times=1500 ") {
 		t.Errorf("when it was over: %s", rest)
 	}
 }

@@ -33,7 +33,7 @@ const collection = "/api/v1/links"
 // everyHostile is the whole table.
 func everyHostile() []hostile {
 	creates := slices.Concat(badBodies(), badCreates(), badTexts(), badTypes())
-	return slices.Concat(creates, badFrames(), badChanges(), badLists(), badStatistics(), badFilters(), badClicks(), badModeration(), badSpellings(creates), badReports())
+	return slices.Concat(creates, badFrames(), badChanges(), badLists(), badStatistics(), badFilters(), badClicks(), badModeration(), badSpellings(creates), badReports(), badJobs())
 }
 
 func TestHostileRequestsAreRefused(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"curt/internal/bodies"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
-	"curt/internal/shorten"
+	"curt/internal/shorten/create"
 	"curt/internal/testkit"
 )
 
@@ -28,7 +28,7 @@ func (u *unread) Read([]byte) (int, error) { u.reads++; return 0, errors.New("no
 // limitedTo lets every plan make n links, and networks send one report and one appeal.
 func limitedTo(n int) func(*parts) {
 	return func(p *parts) {
-		p.plans = shorten.Plans{auth.PlanDefault: {ratelimit.Per(n, time.Minute)}, auth.PlanAnonymous: {ratelimit.Per(n, time.Minute)}}
+		p.plans = create.Plans{auth.PlanDefault: {ratelimit.Per(n, time.Minute)}, auth.PlanAnonymous: {ratelimit.Per(n, time.Minute)}}
 		p.limits = ratelimit.NewMemory()
 		one := ratelimit.Per(1, time.Hour)
 		p.limit = &one

@@ -109,6 +109,27 @@ func TestPatchChangesAndDeleteErases(t *testing.T) {
 	}
 }
 
+func TestPatchComesTooLate(t *testing.T) {
+	s := newService(t)
+	s.create(t, "acme", `{"long_url":"http://example.com","custom_alias":"abc","expires_in":60}`)
+	l, err := s.store.Get(t.Context(), link.Key{Code: "abc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Replace(t.Context(), l.WithoutContent(l.Expires), link.Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	p := s.do(t, "acme", http.MethodPatch, collection+"/abc", `{"expires_in":3600}`).want(t, http.StatusGone).problem(t)
+	if p["type"] != "/problems/content-removed" || p["title"] != "Content removed" {
+		t.Errorf("problem %v", p)
+	}
+	stranger := s.callers["acme"]
+	stranger.Workspace = "other"
+	s.callers["other"] = stranger
+	s.do(t, "other", http.MethodPatch, collection+"/abc", `{"expires_in":3600}`).want(t, http.StatusNotFound)
+	s.do(t, "acme", http.MethodGet, collection+"/abc", "").want(t, http.StatusNotFound)
+}
+
 func TestReservedSlugSaysSo(t *testing.T) {
 	p := newService(t).do(t, "admin", http.MethodPost, collection, `{"long_url":"http://example.com","custom_alias":"Admin"}`).
 		want(t, http.StatusConflict).problem(t)

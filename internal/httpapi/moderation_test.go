@@ -149,7 +149,7 @@ func TestAPreviewShowsLinksAndBansNothing(t *testing.T) {
 		t.Errorf("%v", p)
 	}
 	p = s.do(t, "admin", http.MethodPost, bansPath+"/preview", `{"kind":"network","name":"192.0.2.77/24"}`).want(t, http.StatusOK).json(t)
-	if note, _ := p["note"].(string); p["name"] != "192.0.2.0/24" || p["links"] != 0.0 || !strings.Contains(note, "no link says where") {
+	if note, _ := p["note"].(string); p["name"] != "192.0.2.0/24" || p["links"] != 0.0 || !strings.Contains(note, "do not store where") {
 		t.Errorf("%v", p)
 	}
 	if entries, _ := s.list(t, journalPath, "entries"); len(entries) != 0 {

@@ -12,6 +12,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/httpapi"
+	"curt/internal/job"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
@@ -37,10 +38,18 @@ func sentBodies() map[string]string {
 
 		"POST /api/v1/journal/{sequence}/erase": `{"reason":"x"}`,
 
+		"POST /api/v1/lists/{list}/entries": `{"value":"word","reason":"x"}`,
+		"POST /api/v1/lists/{list}/import":  `{"text":"word","reason":"x"}`,
+
 		"POST /api/v1/reports":               `{"code":"victim","category":"spam"}`,
 		"POST /api/v1/appeals":               `{"code":"victim","reason":"mine"}`,
 		"POST /api/v1/reviews/decisions":     `{"decisions":[{"code":"victim","safety":"blocked","reason":"x"}]}`,
 		"POST /api/v1/reviews/{code}/answer": `{"safety":"clean","answer":"x"}`,
+
+		"POST /api/v1/cases/{case}/decision": `{"safety":"clean","reason":"x"}`,
+
+		"POST /api/v1/jobs":           `{"kind":"{kind}"}`,
+		"PUT /api/v1/jobs/{id}/input": "long_url\n",
 
 		"POST /api/v1/keys":             `{"name":"x","scopes":["links:read"]}`,
 		"POST /api/v1/keys/{id}/rotate": `{}`,
@@ -112,12 +121,24 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	s.do(t, "admin", http.MethodPost, bansPath, `{"kind":"workspace","name":"victim","reason":"secret"}`).want(t, http.StatusCreated)
 	route := r.Method + " " + r.Path
 	body, known := sentBodies()[route]
+	kind := job.Import
+	if slices.Equal(p.scopes, []auth.Scope{auth.LinksRead}) {
+		kind = job.Export // which such a key may create
+	}
+	if strings.Contains(r.Path, "/jobs/") {
+		id = s.job(t, "acme", kind, strings.HasSuffix(r.Path, "/input")).String()
+	}
+	of := ""
+	if strings.Contains(r.Path, "/cases/") {
+		of = s.refused(t, "owner", "https://refused.example/secret")
+	}
+	body = strings.Replace(body, "{kind}", string(kind), 1)
 	if r.HasBody && !known {
 		t.Fatalf("%s: name a body in sentBodies()", route)
 	}
 	s.suspect(t, route != "POST "+appeals)
 	before := s.state(t)
-	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{alias}", "victim", "{id}", id, "{sequence}", "1", "{token}", firstToken).Replace(r.Path), body)
+	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{alias}", "victim", "{id}", id, "{sequence}", "1", "{list}", "refused_words", "{value}", "word", "{token}", firstToken, "{case}", of).Replace(r.Path), body)
 	if got.StatusCode >= http.StatusBadRequest {
 		if diff := cmp.Diff(before, s.state(t)); diff != "" {
 			t.Errorf("%s by %s answered %d and changed:\n%s", route, p.title, got.StatusCode, diff)
@@ -149,7 +170,8 @@ func (s service) state(t *testing.T) string {
 	keys := s.do(t, "admin", http.MethodGet, keysPath, "").want(t, http.StatusOK)
 	journal := s.do(t, "admin", http.MethodGet, journalPath, "").want(t, http.StatusOK)
 	queue := s.do(t, "admin", http.MethodGet, reviews, "").want(t, http.StatusOK)
-	return string(links.body) + string(keys.body) + string(journal.body) + string(queue.body)
+	jobs := s.do(t, "admin", http.MethodGet, jobsPath, "").want(t, http.StatusOK)
+	return string(jobs.body) + string(links.body) + string(keys.body) + string(journal.body) + string(queue.body)
 }
 
 // TestPermissions sends every route as everybody. What comes back is what the
@@ -207,6 +229,7 @@ const preface = `Who gets which status for a well-formed request. The link or ke
 to the workspace ` + "`acme`" + `, as do the keys of the columns with one scope; the key in
 "other workspace" has every scope but ` + "`admin`" + `. What another workspace owns does
 not exist for a caller: 404, and lists leave it out. Redirects, ` + "`/healthz`" + `, ` + "`/readyz`" + `
-and the documents of the API need no key.
+and the documents of the API need no key. Jobs that import take ` + "`links:write`" + `, those that export
+` + "`links:read`" + `; each key here has a job that it may have.
 
 `

@@ -18,26 +18,34 @@ import (
 	"testing"
 	"time"
 
+	"curt/internal/abuse"
 	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/auth/authtest"
 	"curt/internal/clicks"
+	"curt/internal/clicks/history"
 	"curt/internal/codegen"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/httpapi"
 	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/job"
+	"curt/internal/job/jobtest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
-	"curt/internal/moderation"
+	"curt/internal/moderation/lists"
 	"curt/internal/moderation/moderationtest"
+	"curt/internal/moderation/moderator"
 	"curt/internal/ratelimit"
 	"curt/internal/review"
 	"curt/internal/search"
 	"curt/internal/search/searchtest"
-	"curt/internal/shorten"
-	"curt/internal/weburl"
+	"curt/internal/shorten/create"
+	"curt/internal/shorten/linkservice"
 )
 
 func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
+
+func key(code string) link.Key { return link.Key{Code: link.Code(code)} }
 
 // service is the API over a memory store, in process.
 type service struct {
@@ -46,11 +54,12 @@ type service struct {
 	store *linktest.Memory
 	keys  *authtest.Memory
 	stats *stats
-	past  *history
+	past  *fakeHistory
 	log   *bytes.Buffer
 
+	jobs    *jobtest.Memory
 	journal *moderationtest.Memory
-	desk    *review.Desk
+	desk    *review.Service
 	callers authtest.Callers
 }
 
@@ -62,7 +71,7 @@ type parts struct {
 	index   search.Index // nil = there is none
 	callers authtest.Callers
 	limit   *ratelimit.Limit // of reports and of appeals; nil = none
-	plans   shorten.Plans
+	plans   create.Plans
 	limits  ratelimit.Store // of creates; nil = ten of each
 
 	authenticator auth.Authenticator // nil = the callers
@@ -71,7 +80,9 @@ type parts struct {
 func newService(tb testing.TB, change ...func(*parts)) service {
 	tb.Helper()
 	memory := linktest.NewMemory()
-	s := service{store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &history{}, log: &bytes.Buffer{}, journal: moderationtest.NewMemory()}
+	jobs := jobtest.NewMemory(job.DefaultBounds())
+	jobs.Now = noon
+	s := service{jobs: jobs, store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &fakeHistory{}, log: &bytes.Buffer{}, journal: moderationtest.NewMemory()}
 	every := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
 	p := parts{store: memory, callers: authtest.Callers{
 		"":       {Scopes: []auth.Scope{auth.LinksWrite}},
@@ -80,7 +91,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 		"reader": {KeyID: "reader", Workspace: "acme", Scopes: []auth.Scope{auth.LinksRead}},
 		"none":   {KeyID: "none", Workspace: "acme"},
 	}, Config: httpapi.Config{
-		Stats: s.stats, Clicks: s.past, BaseURL: "https://curt.test", Hosts: []string{"go.example"}, CursorKey: []byte("sixteen bytes key"),
+		Jobs: jobs, Stats: s.stats, Clicks: s.past, Hosts: hoststest.New(tb, "https://curt.test", "go.example"), CursorKey: []byte("sixteen bytes key"),
 		Health:     wellness,
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		Log:        slog.New(slog.NewTextHandler(&syncWriter{w: s.log}, nil)), Now: noon,
@@ -89,10 +100,7 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	for _, f := range change {
 		f(&p)
 	}
-	own, err := weburl.NewHosts(p.BaseURL, []string{"go.example"}, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	var err error
 	p.Auth, s.callers = p.callers, p.callers
 	if p.authenticator != nil {
 		p.Auth = p.authenticator
@@ -103,31 +111,54 @@ func newService(tb testing.TB, change ...func(*parts)) service {
 	if p.Keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: "curt_" + strings.Repeat("a", 32), Store: s.keys}); err != nil {
 		tb.Fatal(err)
 	}
-	p.Moderator, err = moderation.Open(tb.Context(), moderation.Config{Journal: s.journal, Progress: s.journal, Links: p.store, Random: zeros{}, Now: noon})
+	if p.Lists, err = lists.Open(tb.Context(), lists.Config{Store: s.journal, Random: zeros{}}); err != nil {
+		tb.Fatal(err)
+	}
+	p.Moderator, err = moderator.Open(tb.Context(), moderator.Config{Lists: p.Lists, Journal: s.journal, Progress: s.journal, Links: p.store, Random: zeros{}, Now: noon})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if p.limits == nil {
 		p.limits = &tenEach{}
 	}
-	p.Links = shorten.New(shorten.Config{
-		Moderator: p.Moderator, Journal: s.journal,
-		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: p.limits, Plans: p.plans, Own: own, Once: idempotencytest.NewMemory(), Random: rand.Reader,
-		Host: "curt.test", Domains: []link.Domain{"go.example"},
-	})
 	cases := moderationtest.NewMemoryCases()
 	s.desk, err = review.New(review.Config{
-		Cases: cases, Appeals: cases, Journal: s.journal, Moderator: p.Moderator, Links: p.store, DayKeys: dayKeys{},
+		Cases: cases, Appeals: cases, Destinations: cases, Journal: s.journal, Moderator: p.Moderator, Links: p.store, DayKeys: dayKeys{},
 		Limits: ratelimit.NewMemory(), ReportLimit: p.limit, AppealLimit: p.limit, Random: zeros{}, // examples show a token
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	p.Links = linkservice.New(linkservice.Config{
+		Moderator: p.Moderator, Journal: s.journal, Lists: p.Lists, Judge: suspicious, Cases: s.desk,
+		Store: p.store, Index: p.index, Ranking: searchtest.NewRanks(), Codes: &counter{}, Limits: p.limits, Plans: p.plans, Hosts: p.Hosts, Once: idempotencytest.NewMemory(), Random: rand.Reader,
+	})
 	p.Review = s.desk
 	if s.Handler, err = httpapi.New(p.Config); err != nil {
 		tb.Fatal(err)
 	}
 	return s
+}
+
+// suspicious finds what leads to refused.example too bad, and nothing else.
+func suspicious(_ context.Context, _ time.Time, f *abuse.Facts) abuse.Decision {
+	if f.URL.Host() != "refused.example" {
+		return abuse.Decision{Safety: link.Clean, Floor: link.Clean}
+	}
+	return abuse.Decision{Safety: link.Blocked, Score: 95, Floor: link.Clean, Findings: []abuse.Finding{
+		{Signal: abuse.LookAlike, Points: 65, Evidence: "refused.example"}, {Signal: abuse.YoungDomain, Points: 30},
+	}}
+}
+
+// refused returns the case of a create that is refused because of its score.
+func (s service) refused(tb testing.TB, key, url string) string {
+	tb.Helper()
+	p := s.do(tb, key, http.MethodPost, collection, `{"long_url":"`+url+`"}`).want(tb, http.StatusUnprocessableEntity).problem(tb)
+	id, _ := p["case"].(string)
+	if p["type"] != "/problems/destination-harmful" || id == "" || p["appeal_url"] != "https://curt.test/appeal?case="+id {
+		tb.Errorf("%v", p)
+	}
+	return id
 }
 
 // zeros is a source of bits that are the same each time.
@@ -158,9 +189,9 @@ type counter struct{ n atomic.Int64 }
 func (c *counter) Next(context.Context, codegen.Need) (link.Code, error) {
 	return link.Code(fmt.Sprintf("c%06d", c.n.Add(1))), nil
 }
-func (c *counter) Promise() codegen.Promise { return codegen.Unique }
-func (c *counter) Kind() link.CodeKind      { return link.Counted }
-func (c *counter) Burned(link.Code)         {}
+func (c *counter) Guarantee() codegen.Guarantee { return codegen.Unique }
+func (c *counter) Kind() link.CodeKind          { return link.Counted }
+func (c *counter) Burned(link.Code)             {}
 
 // tenEach allows ten of everything and never refills.
 type tenEach struct {
@@ -229,22 +260,22 @@ func (s *stats) Top(_ context.Context, _ analytics.Scope, n int, _ time.Time, di
 	return top, s.err
 }
 
-// history is an analytics.History that says what it is told.
-type history struct {
-	page  clicks.HistoryPage
+// fakeHistory is an analytics.History that says what it is told.
+type fakeHistory struct {
+	page  history.Page
 	since time.Time
-	asked clicks.HistoryQuery
+	asked history.Query
 	calls int
 	err   error
 }
 
-func (h *history) Page(_ context.Context, q clicks.HistoryQuery) (clicks.HistoryPage, error) {
+func (h *fakeHistory) Page(_ context.Context, q history.Query) (history.Page, error) {
 	h.asked = q
 	h.calls++
 	return h.page, h.err
 }
 
-func (h *history) Since() time.Time { return h.since }
+func (h *fakeHistory) Since() time.Time { return h.since }
 
 // answer is a response that was read.
 type answer struct {

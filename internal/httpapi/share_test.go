@@ -79,7 +79,7 @@ func TestRevokingAKeyEndsItsShares(t *testing.T) {
 		shares := auth.NewShares(authtest.NewMemoryShares(), s.keys, rand.Reader)
 		id, _ := s.makeKey(t, `{"name":"counter","scopes":["stats:read"],"workspace_id":"acme"}`)
 		k := link.Key{Code: "abc"}
-		token, _, err := shares.Make(t.Context(), noon(), auth.Principal{KeyID: id}, k, "acme", time.Hour)
+		token, _, err := shares.Issue(t.Context(), noon(), auth.Principal{KeyID: id}, k, "acme", time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

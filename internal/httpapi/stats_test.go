@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 )
 
 func TestStatisticsAsTheAPIShowsThem(t *testing.T) {
@@ -18,7 +19,7 @@ func TestStatisticsAsTheAPIShowsThem(t *testing.T) {
 	s.create(t, "admin", `{"long_url":"http://example.com","custom_alias":"abc"}`)
 	hour := noon().Add(-time.Hour)
 	s.stats.totals = analytics.Totals{
-		Counts:      clicks.Counts{Clicks: 12, Humans: 9, Previews: 2},
+		Counts:      rollup.Counts{Clicks: 12, Humans: 9, Previews: 2},
 		VisitorDays: 5, Clicks24h: 4, LastClicked: noon().Add(-time.Second),
 		LastUpdated: noon(), CompleteUntil: noon().Add(-2 * time.Second),
 	}
@@ -27,7 +28,7 @@ func TestStatisticsAsTheAPIShowsThem(t *testing.T) {
 	want := map[string]any{
 		"short_code": "abc", "total_clicks": 12.0, "human_clicks": 9.0, "bot_clicks": 3.0, "previews": 2.0, "visitor_days": 5.0,
 		"clicks_24h": 4.0, "last_clicked_at": "2026-06-01T11:59:59Z", "last_updated_at": "2026-06-01T12:00:00Z",
-		"complete_until": "2026-06-01T11:59:58Z", "filtered_from": nil, "top": map[string]any{},
+		"complete_until": "2026-06-01T11:59:58Z", "filtered_from": nil, "stale": false, "as_of": nil, "top": map[string]any{},
 		"series": []any{
 			map[string]any{"start": "2026-06-01T11:00:00Z", "clicks": 4.0, "humans": 3.0, "visitors": 2.0, "complete": true},
 			map[string]any{"start": "2026-06-01T12:00:00Z", "clicks": 0.0, "humans": 0.0, "visitors": 0.0, "complete": false},

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Keep is how long a record stands after it was claimed. A retry after that is a
+	// Retention is how long a record stands after it was claimed. A retry after that is a
 	// new request.
-	Keep = 24 * time.Hour
+	Retention = 24 * time.Hour
 	// MaxKey is the longest key of a client in bytes.
 	MaxKey = 255
 )

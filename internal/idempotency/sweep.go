@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"curt/internal/background"
 )
 
 const (
@@ -29,22 +31,16 @@ func NewSweeper(store Store, now func() time.Time, log *slog.Logger) *Sweeper {
 // Run sweeps at once and then every ten minutes until ctx ends. A store that fails is
 // asked again at the next turn.
 func (s *Sweeper) Run(ctx context.Context) error {
-	turns := time.NewTicker(sweepEvery)
-	defer turns.Stop()
-	for {
+	for range background.Every(ctx, sweepEvery) {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "old idempotency keys were not removed", slog.Any("err", err))
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-turns.C:
+			s.log.LogAttrs(ctx, slog.LevelWarn, "deleting expired idempotency keys failed, retrying", slog.Any("err", err))
 		}
 	}
+	return context.Cause(ctx)
 }
 
 func (s *Sweeper) sweep(ctx context.Context) error {
-	before := s.now().Add(-Keep)
+	before := s.now().Add(-Retention)
 	for {
 		n, err := s.store.Forget(ctx, before, sweepStep)
 		if err != nil || n < sweepStep {

@@ -39,7 +39,7 @@ func TestSweeperForgetsAfterADay(t *testing.T) {
 		for n := range 1200 {
 			claim(n)
 		}
-		time.Sleep(idempotency.Keep - time.Minute)
+		time.Sleep(idempotency.Retention - time.Minute)
 		young := claim(9999)
 		if n := store.Len(); n != 1201 {
 			t.Errorf("%d records before their day is over, want 1,201", n)

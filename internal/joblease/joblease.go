@@ -21,9 +21,9 @@ import (
 
 var (
 	// ErrHeld means that another holder has the job.
-	ErrHeld = errors.New("another server has this job")
+	ErrHeld = errors.New("another server holds the lease of this job")
 	// ErrLost means that a lease ended and the job was given to another holder.
-	ErrLost = errors.New("the lease of this job was given to another server")
+	ErrLost = errors.New("the lease of this job moved to another server")
 )
 
 // MaxName is the longest name of a job and of a holder in bytes.
@@ -45,6 +45,11 @@ type Store interface {
 	// names and times out of bounds. After an error "may have happened" it may be called again.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
 
+	Holder
+}
+
+// Holder is the part of a Store that whoever has a lease needs.
+type Holder interface {
 	// Renew lets a lease last until ttl from now, also one that has run out if nobody has the job.
 	// ErrLost when it was given to another holder, released or acquired again.
 	Renew(ctx context.Context, l Lease, ttl time.Duration) error

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"curt/internal/background"
 	"curt/internal/repeatlog"
 )
 
@@ -33,54 +34,47 @@ func (o *Once) Run(ctx context.Context, f func(ctx context.Context, fence uint64
 		if err != nil {
 			return err
 		}
-		if err := o.hold(ctx, l, began, f); !errors.Is(err, ErrLost) {
+		if err := Hold(ctx, o.Store, l, began, o.TTL, f); !errors.Is(err, ErrLost) {
 			return err
 		}
-		o.Log.WarnContext(ctx, "another server has taken over a job", slog.String("job", o.Name))
+		o.Log.WarnContext(ctx, "lost a job lease to another server", slog.String("job", o.Name))
 	}
 }
 
 // acquire waits until this server has the job. The lease lasts from began at least.
 func (o *Once) acquire(ctx context.Context) (l Lease, began time.Time, err error) {
 	var failing repeatlog.Condition
-	again := time.NewTicker(o.TTL / 3)
-	defer again.Stop()
-	for {
+	for range background.Every(ctx, o.TTL/3) {
 		began = time.Now()
 		if l, err = o.Store.Acquire(ctx, o.Name, o.Holder, o.TTL); err == nil {
 			return l, began, nil
 		}
 		if !errors.Is(err, ErrHeld) && ctx.Err() == nil {
-			if repeated, due := failing.Met(began); due {
-				o.Log.WarnContext(ctx, "a job cannot be acquired, it is tried again", slog.String("job", o.Name), slog.Any("err", err), repeated)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return l, began, context.Cause(ctx)
-		case <-again.C:
+			failing.Log(ctx, began, o.Log, slog.LevelWarn, "acquiring a job lease failed, retrying", err, slog.String("job", o.Name))
 		}
 	}
+	return l, began, context.Cause(ctx)
 }
 
-// hold runs f while the lease lasts.
-func (o *Once) hold(ctx context.Context, l Lease, began time.Time, f func(context.Context, uint64) error) error {
+// Hold runs f while a lease that lasts for ttl from began is renewed, and releases it. When the lease
+// is lost the context of f ends, and Hold waits for f and returns ErrLost.
+func Hold(ctx context.Context, s Holder, l Lease, began time.Time, ttl time.Duration, f func(context.Context, uint64) error) error {
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)
 	go func() { done <- f(within, l.Fence) }()
-	renew := time.NewTicker(o.TTL / 3)
+	renew := time.NewTicker(ttl / 3)
 	defer renew.Stop()
 	for {
 		select {
 		case err := <-done:
-			ending, stop := context.WithTimeout(context.WithoutCancel(ctx), o.TTL)
+			ending, stop := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 			defer stop()
-			_ = o.Store.Release(ending, l) // or it runs out
+			_ = s.Release(ending, l) // or it runs out
 			return err
 		case <-renew.C:
 		}
-		if next, kept := o.renew(within, l, began); kept {
+		if next, kept := renewed(within, s, l, began, ttl); kept {
 			began = next
 			continue
 		}
@@ -92,17 +86,17 @@ func (o *Once) hold(ctx context.Context, l Lease, began time.Time, f func(contex
 	}
 }
 
-// renew renews a lease that lasts from began, and returns from when it lasts now. A renewal that
+// renewed renews a lease that lasts from began, and returns from when it lasts now. A renewal that
 // fails may be made again while the lease lasts.
-func (o *Once) renew(ctx context.Context, l Lease, began time.Time) (from time.Time, kept bool) {
+func renewed(ctx context.Context, s Holder, l Lease, began time.Time, ttl time.Duration) (from time.Time, kept bool) {
 	from = time.Now()
-	within, stop := context.WithDeadline(ctx, began.Add(o.TTL))
+	within, stop := context.WithDeadline(ctx, began.Add(ttl))
 	defer stop()
-	switch err := o.Store.Renew(within, l, o.TTL); {
+	switch err := s.Renew(within, l, ttl); {
 	case err == nil:
 		return from, true
 	case errors.Is(err, ErrLost):
 		return began, false
 	}
-	return began, ctx.Err() != nil || time.Since(began) < o.TTL
+	return began, ctx.Err() != nil || time.Since(began) < ttl
 }

@@ -4,14 +4,16 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"curt/internal/lane/lanetest"
 )
 
 func TestHitsAllocateNothing(t *testing.T) {
-	for name, options := range map[string][]option{"direct": nil, "behind a proxy": {trusting("127.0.0.0/8")}} {
+	for name, options := range map[string][]option{"direct": nil, "behind a proxy": {trusting("127.0.0.0/8")}, "behind one that states countries": {stating}, "with limits": {limiting(1<<30, 1<<30)}} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, true, append(options, func(s *setup) { s.lane.Recorder = nothing{} })...)
 			nc := r.dial(t)
-			request := []byte(strings.Replace(browser, "Accept:", "X-Forwarded-For: 203.0.113.9, 127.0.0.2\r\nAccept:", 1))
+			request := []byte(strings.Replace(lanetest.Browser, "Accept:", "X-Forwarded-For: 203.0.113.9, 127.0.0.2\r\nCF-IPCountry: DE\r\nAccept:", 1))
 			roundTrip(t, nc, string(request)) // L1 has it now
 			answer := make([]byte, 4096)
 			hit := func() {

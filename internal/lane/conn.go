@@ -1,346 +1,435 @@
 package lane
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
+	"os"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
-	"curt/internal/clicks"
 	"curt/internal/connlimit"
+	"curt/internal/hosts"
+	"curt/internal/lane/head"
 	"curt/internal/redirect"
 )
 
-// conn is one connection. Its goroutine owns all that is not marked otherwise.
+// This file is the life of a connection from top to bottom: accepted, read, answered, read again,
+// and handed off to net/http or closed.
+
+// state is what a connection does. It decides about time-outs (timeouts.go) and eviction
+// (connections.go). Every transition is in this list, and the diagram of doc.go shows them. In net/http's
+// words handshake and new are StateNew, idle and unread StateIdle, http StateHijacked, the others StateActive.
+type state uint8
+
+const (
+	stateHandshake state = iota // PROXY header and TLS. Next: new; http for HTTP/2
+	stateNew                    // no byte of a request yet. Next: reading, resolving, writing, idle, http
+	stateReading                // a head has begun. Next: resolving, writing, idle, http
+	stateResolving              // the answer is not prepared. Next: writing
+	stateWriting                // the answer is. Next: idle; lingering after the last answer
+	stateIdle                   // between requests. Next: unread, and those of new
+	stateUnread                 // idle, and an end of the stream may be unread. Next: idle, and those of new
+	stateHTTP                   // at net/http with a request, or about to be. There also idle and reading. Next: new, lingering
+	stateLingering              // had its last answer. Next: closed
+)
+
+// conn is one connection: its state, and what it does in each. Its goroutine owns all that is not
+// marked otherwise.
 type conn struct {
 	lane *Lane
-	tcp  net.Conn // what was accepted; closing it ends everything above
+	tcp  socket   // as accepted
 	nc   net.Conn // what is read and written: tcp, or TLS on it
-	raw  *rawConn // another way to read tcp; nil = nc is read
+	raw  *rawConn // reads tcp without nc; nil = nc is read
 
-	peer    netip.Addr // the client's, or a proxy's
-	trusted bool       // whether peer is a proxy that is believed
-	shard   uint32     // of Lane.spare; set once
+	peer  peer
+	input input
+	host  lastHost
 
-	own    []byte // a head that came in pieces; nil or empty between heads
-	judged bool   // own was parsed, and is incomplete but not wrong
-	looked int    // up to here own holds no end of a head
-
-	// A client that stays asks for the same host: this saves looking it up.
-	host  []byte
-	place redirect.Place
-
-	state atomic.Uint64 // phase and since when; read by the sweeper
-	gone  atomic.Bool   // cut off; set by whoever closes it first
-	in    *set          // guarded by connections.mu: those among whom it is; nil = none
-	slot  int           // guarded by connections.mu: its place there
-
+	status   status              // read by the time-outs and by eviction
 	network  atomic.Uint64       // the peer's connlimit.Network
-	progress *connlimit.Progress // of its requests at net/http; set before it is in phase handing
-	evicted  bool                // guarded by connections.mu; closed to make room
-	born     int64               // when it was accepted, in connlimit's unit: the lane's clock is coarse, and who comes is younger than who came; set once
+	progress *connlimit.Progress // of its requests at net/http; set before stateHTTP
+	accepted int64               // when, in connlimit's unit, exactly: the clock is too coarse for an order; set once
+	in       *set                // guarded by connections.mu: the set that holds it; nil = none
+	index    int                 // guarded by connections.mu: in that set
+	evicted  bool                // guarded by connections.mu
 
-	waking        sync.Mutex // guards the read deadline, which only wakes
-	asleepForGood bool       // guarded by waking; nobody may wake it any more
-
-	greeted bool // it was at net/http; set before run
-	lingers bool // the last answer's client did not ask for the end
+	returned bool   // from net/http, without a handshake; set before serve
+	lingers  bool   // the last answer ended the connection, and the client did not ask for that
+	shard    uint32 // of Lane.pool; set once
 }
 
-// scratch is what handling one request needs, and an idle connection does not.
-type scratch struct {
-	in      [4 << 10]byte // twice what browsers send
-	out     []byte        // the answer
-	sent    int           // bytes of out that are written
-	closing bool          // the answer says Connection: close
-	outcome clicks.Outcome
-	head    head
-	raw     clicks.Raw
-	views   []string // of head.forwarded
-	verdict verdict  // on head
-	ready   bool     // out is the prepared answer
+const stateShift = 56
+
+// status is a state and since when, in one word.
+type status struct{ atomic.Uint64 }
+
+func (s *status) get() (is state, since int64) { return stateOf(s.Load()) }
+
+// busy reports whether the previous request was a moment ago.
+func (s *status) busy(now int64) bool {
+	is, since := s.get()
+	return (is == stateIdle || is == stateUnread) && now-since <= tick.Milliseconds()
 }
 
-func newConn(l *Lane, nc net.Conn) *conn {
-	c := &conn{lane: l, tcp: nc, nc: nc, shard: l.count.Add(1), born: l.clock.precise()}
-	c.setPeer(nc.RemoteAddr())
-	c.enter(greeting)
-	return c
+func stateOf(status uint64) (s state, since int64) {
+	return state(status >> stateShift), int64(status & (1<<stateShift - 1))
 }
 
-func (c *conn) setPeer(a net.Addr) {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		c.peer = tcp.AddrPort().Addr().Unmap().WithZone("")
-	} else {
-		c.peer = netip.Addr{}
-	}
-	c.network.Store(uint64(connlimit.NetworkOf(c.peer)))
-	c.trusted = c.peer.IsValid() && c.lane.cfg.Clients.Trusts(c.peer)
-}
-
-const phaseShift = 56
-
-// enter begins a phase. The clock is coarse, so a connection with much to do changes
-// nothing most of the time.
-func (c *conn) enter(p phase) {
-	if state := uint64(p)<<phaseShift | uint64(c.lane.clock.now()); c.state.Load() != state {
-		c.state.Store(state)
+// enter begins a state. The clock is coarse, so a busy connection changes nothing most of the time.
+func (c *conn) enter(s state) {
+	if status := uint64(s)<<stateShift | uint64(c.lane.clock.now()); c.status.Load() != status {
+		c.status.Store(status)
 	}
 }
 
-func (c *conn) phase() (p phase, since int64) {
-	return phaseOf(c.state.Load())
-}
-
-func phaseOf(state uint64) (p phase, since int64) {
-	return phase(state >> phaseShift), int64(state & (1<<phaseShift - 1))
-}
-
-// wake makes a waiting read return, to look for the end of the stream.
-func (c *conn) wake() {
-	c.waking.Lock()
-	defer c.waking.Unlock()
-	if !c.asleepForGood {
-		_ = c.tcp.SetReadDeadline(time.Unix(1, 0)) // an error means that it is closed
-	}
-}
-
-// calm lets reads wait again.
-func (c *conn) calm() error {
-	c.waking.Lock()
-	defer c.waking.Unlock()
-	return c.tcp.SetReadDeadline(time.Time{})
-}
-
-// surrender is calm for good: net/http's deadlines must be its own.
-func (c *conn) surrender() error {
-	c.waking.Lock()
-	defer c.waking.Unlock()
-	c.asleepForGood = true
-	return c.tcp.SetReadDeadline(time.Time{})
-}
-
-// late cuts the connection off and reports whether it was the first to do so.
-func (c *conn) late() bool {
-	if c.gone.Swap(true) {
-		return false
-	}
-	_ = c.tcp.Close() // its goroutine learns by it
-	return true
-}
-
-// cut is late for those who do not ask.
-func (c *conn) cut() { c.late() }
-
-// run is the life of the connection.
-func (c *conn) run() {
-	kept := true // by the lane; false = net/http has it
-	defer func() {
-		if fault := recover(); fault != nil {
-			c.lane.stats.panics.Add(1)
-			c.lane.cfg.Log.ErrorContext(c.lane.base, "panic in the lane", slog.Any("err", fault), slog.String("stack", string(debug.Stack())))
+// Serve accepts connections until the listener is closed, and returns its error. It
+// may be called for several listeners.
+func (l *Lane) Serve(listener net.Listener) error {
+	var pause time.Duration
+	for {
+		nc, err := listener.Accept()
+		if err == nil {
+			pause = 0
+			l.serve(nc)
+			continue
 		}
-		if kept {
-			c.gone.Store(true)
-			_ = c.nc.Close()
+		if !temporary(err) {
+			return err
 		}
-		c.own, c.raw = nil, nil // c may stay, as what stands for it at net/http
-		c.lane.conns.remove(c, !kept)
-	}()
-	if !c.greeted {
-		early, ok := c.greet()
-		if !ok {
-			return
-		}
-		if early != nil { // h2
-			kept = !c.give(early)
-			return
-		}
-		c.enter(fresh)
-	}
-	c.raw = newRawConn(c)
-	kept = !c.serve()
-	if c.lingers {
-		c.linger()
+		// A busy loop would take the processor from those who could close descriptors.
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		l.stats.refused.Add(1)
+		time.Sleep(pause)
 	}
 }
 
-// serve answers requests until the connection ends, or is given away: then it
-// reports true.
-func (c *conn) serve() (given bool) {
-	s := c.lane.spare.get(c.shard)
-	b, err := c.own, error(nil) // what came behind a PROXY header, or what net/http left
-	if len(b) > 0 {
-		c.look(s, b)
-	}
-	for stays := true; stays; {
-		if len(b) > 0 {
-			stays, given = c.handle(s, b)
-		}
-		c.lane.spare.put(c.shard, s)
-		if !stays {
-			break
-		}
-		if b, s, err = c.next(); err != nil {
-			c.lane.spare.put(c.shard, s)
-			if errors.Is(err, io.EOF) && len(c.own) > 0 {
-				given = c.give(c.over(c.own)) // net/http answers what was cut off
-			}
-			break
-		}
-	}
-	return given
-}
-
-// next waits for bytes and returns those of a head so far, looked at.
-func (c *conn) next() ([]byte, *scratch, error) {
-	if c.raw != nil {
-		return c.raw.next(c)
-	}
-	n, err := c.nc.Read(c.room())
-	if n == 0 && err != nil {
-		return nil, nil, err
-	}
-	c.own = c.own[:len(c.own)+n]
-	s := c.lane.spare.get(c.shard)
-	c.look(s, c.own)
-	return c.own, s, nil
-}
-
-// look judges the bytes of a head, and finds the prepared answer to it.
-func (c *conn) look(s *scratch, b []byte) {
-	s.verdict = c.judge(s, b)
-	s.ready = s.verdict == express && c.hit(s)
-}
-
-// handle does what the bytes of a head ask for, after look. stays reports whether
-// the lane reads on, given whether net/http has the connection.
-func (c *conn) handle(s *scratch, b []byte) (stays, given bool) {
-	switch s.verdict {
-	case incomplete:
-		if len(b) >= maxHead {
-			c.refuse(tooLarge)
-			return false, false
-		}
-		c.keep(b)
-		return true, false
-	case bad:
-		c.refuse(badRequest)
-		return false, false
-	case foreign:
-		return false, c.give(c.over(b))
-	case express:
-	}
-	if !s.ready {
-		c.resolve(s)
-	}
-	sent := c.send(s)
-	c.lingers = sent && s.closing && !s.head.closing
-	return sent && !s.closing, false
-}
-
-// judge parses a head, but not again for each byte of one that comes in pieces.
-func (c *conn) judge(s *scratch, b []byte) verdict {
-	if c.judged && !endsHead(b, c.looked) {
-		c.looked = len(b)
-		return incomplete
-	}
-	v := s.head.parse(b, c.lane.cfg.Pages)
-	switch {
-	case v == incomplete:
-		c.judged = s.head.lined
-		c.looked = len(b)
-	case v == express && s.head.size < len(b):
-		v = foreign // pipelined
-	}
-	return v
-}
-
-// endsHead reports whether an empty line ends in b behind the first looked bytes.
-func endsHead(b []byte, looked int) bool {
-	for i := max(looked, 1); i < len(b); i++ {
-		if b[i] == '\n' && (b[i-1] == '\n' || i > 1 && b[i-1] == '\r' && b[i-2] == '\n') {
+// temporary reports whether Accept failed for want of descriptors or memory, or
+// because the client had left: errors after which the next may succeed.
+func temporary(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, e) {
 			return true
 		}
 	}
 	return false
 }
 
-const firstRoom = 1 << 10
-
-// room returns where to read to: behind own, which grows up to maxHead.
-func (c *conn) room() []byte {
-	if n := len(c.own); n == cap(c.own) {
-		grown := make([]byte, n, min(max(2*n, firstRoom), maxHead))
-		copy(grown, c.own)
-		c.own = grown
+// serve starts the life of a connection, if the limit admits it.
+func (l *Lane) serve(nc net.Conn) {
+	c := &conn{lane: l, tcp: socket{Conn: nc}, nc: nc, shard: l.count.Add(1), accepted: l.clock.precise()}
+	c.setPeer(nc.RemoteAddr())
+	c.enter(stateHandshake)
+	if !l.conns.add(c, l.cfg.MaxConns, &l.stats) {
+		_ = nc.Close()
+		return
 	}
-	return c.own[len(c.own):cap(c.own)]
+	l.stats.accepted.Add(1)
+	go c.serve()
 }
 
-// keep holds on to the beginning of a head.
-func (c *conn) keep(b []byte) {
-	if p, _ := c.phase(); p != heading {
-		c.enter(heading)
-	}
-	if len(c.own) == 0 {
-		for cap(c.own) < len(b) {
-			c.own = make([]byte, 0, min(max(2*cap(c.own), firstRoom), maxHead))
+func (c *conn) setPeer(a net.Addr) {
+	c.peer = peerOf(a, c.lane.cfg.Clients)
+	c.network.Store(uint64(connlimit.NetworkOf(c.peer.addr)))
+}
+
+// serve is the life of a connection.
+func (c *conn) serve() {
+	handedOff := false // net/http has it
+	defer func() { c.end(recover(), handedOff) }()
+	if !c.returned {
+		http2, ok := c.handshake()
+		if !ok {
+			return
 		}
-		c.own = append(c.own, b...)
+		if http2 != nil {
+			handedOff = c.handOff(http2)
+			return
+		}
+		c.enter(stateNew)
+	}
+	c.raw = newRawConn(c)
+	handedOff = c.serveRequests()
+	if c.lingers {
+		c.linger()
 	}
 }
 
-// done follows an answer: what its head needed is let go.
-func (c *conn) done() {
-	if cap(c.own) > firstRoom {
-		c.own = nil
+// end closes a connection that net/http does not have. fault is that of a panic.
+func (c *conn) end(fault any, handedOff bool) {
+	if fault != nil {
+		c.lane.stats.panics.Add(1)
+		c.lane.cfg.Log.ErrorContext(c.lane.base, "panic in the lane", slog.Any("err", fault), slog.String("stack", string(debug.Stack())))
 	}
-	c.own, c.judged, c.looked = c.own[:0], false, 0
+	if !handedOff {
+		c.tcp.closed.Store(true)
+		_ = c.nc.Close()
+	}
+	c.input.pending, c.raw = nil, nil // c may stay, as what the lane knows of a connection at net/http
+	c.lane.conns.remove(c, handedOff)
 }
 
-// send writes the rest of the answer, then records the click. It reports whether the
-// answer left this process.
-func (c *conn) send(s *scratch) bool {
-	if s.sent < len(s.out) {
-		c.enter(writing)
-		if _, err := c.nc.Write(s.out[s.sent:]); err != nil {
+// serveRequests answers requests until the connection ends, and reports whether that is because
+// net/http has it.
+func (c *conn) serveRequests() (handedOff bool) {
+	x := c.lane.pool.get(c.shard)
+	b, err := c.input.pending, error(nil) // read after a PROXY header, or by net/http
+	if len(b) > 0 {
+		c.parse(x, b)
+	}
+	for next := readMore; ; {
+		if len(b) > 0 {
+			next = c.handle(x, b)
+		}
+		c.lane.pool.put(c.shard, x)
+		if next != readMore {
+			return next == atHTTP
+		}
+		if b, x, err = c.read(); err != nil {
+			c.lane.pool.put(c.shard, x)
+			// net/http answers a head that was cut off by the end of the stream.
+			return errors.Is(err, io.EOF) && len(c.input.pending) > 0 && c.handOff(c.newHTTPConn(c.input.pending))
+		}
+	}
+}
+
+// step is how a connection continues after handle.
+type step uint8
+
+const (
+	readMore step = iota
+	ended
+	atHTTP // net/http has the connection
+)
+
+// handle does what the parsed bytes of a head ask for.
+func (c *conn) handle(x *exchange, b []byte) step {
+	switch x.verdict {
+	case head.Incomplete:
+		if len(b) >= head.MaxSize {
+			c.refuse(headerTooLarge)
+			return ended
+		}
+		if s, _ := c.status.get(); s != stateReading {
+			c.enter(stateReading)
+		}
+		c.input.keep(b)
+		return readMore
+	case head.Bad:
+		c.refuse(badRequest)
+		return ended
+	case head.Other:
+		if c.handOff(c.newHTTPConn(b)) {
+			return atHTTP
+		}
+		return ended
+	case head.Plain:
+	}
+	if !x.prepared {
+		c.resolve(x)
+	}
+	sent := c.write(x)
+	c.lingers = sent && x.close && !x.head.Close
+	if !sent || x.close {
+		return ended
+	}
+	return readMore
+}
+
+// read waits for bytes and returns those of a head so far, parsed. With a rawConn it returns after
+// the first that is not simply answered.
+func (c *conn) read() ([]byte, *exchange, error) {
+	if c.raw != nil {
+		return c.raw.read(c)
+	}
+	n, err := c.nc.Read(c.input.room())
+	if n == 0 && err != nil {
+		return nil, nil, err
+	}
+	b := c.input.extend(n)
+	x := c.lane.pool.get(c.shard)
+	c.parse(x, b)
+	return b, x, nil
+}
+
+// rawConn reads a connection without TLS: the goroutine stays inside of one
+// syscall.RawConn.Read, which calls answerHits whenever there may be bytes. Compared
+// with net.Conn.Read and Write it saves the runtime's bookkeeping of each, and an
+// idle connection has no buffer waiting.
+//
+// The trap: the runtime's poller is edge-triggered, so a wait must follow a read that
+// returned EAGAIN. A short read shows that all bytes were read, but an end of stream
+// that came with them makes no second event. Yet a read that finds nothing, once for
+// each request, is a tenth of what a redirect costs. So a busy connection waits
+// without it, as unread, and when it turns quiet the time-outs interrupt it, once,
+// to look for the end. The price: a client that closes its half together with the
+// second or a later request in a row sees our end up to three ticks later.
+type rawConn struct {
+	syscall.RawConn
+	ready func(fd uintptr) (done bool) // c.answerHits, created once
+
+	// What answerHits left for handle.
+	bytes []byte
+	x     *exchange
+	err   error
+}
+
+// newRawConn returns nil when the connection cannot be read so.
+func newRawConn(c *conn) *rawConn {
+	tcp, ok := c.tcp.Conn.(*net.TCPConn)
+	if !ok || !canRead || c.lane.cfg.TLS != nil {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return &rawConn{RawConn: raw, ready: c.answerHits}
+}
+
+// read answers hits, and returns the first bytes that are anything else.
+func (r *rawConn) read(c *conn) ([]byte, *exchange, error) {
+	for {
+		err := r.Read(r.ready)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || c.tcp.clearDeadline() != nil {
+			return nil, nil, err
+		}
+	}
+	b, x, err := r.bytes, r.x, r.err
+	r.bytes, r.x, r.err = nil, nil, nil
+	return b, x, err
+}
+
+// answerHits answers hits until there is nothing to read. It reports true when there is something
+// else, which it leaves in c.raw.
+func (c *conn) answerHits(fd uintptr) (done bool) {
+	x := c.lane.pool.get(c.shard)
+	for {
+		room := x.in[:]
+		if len(c.input.pending) > 0 {
+			room = c.input.room()
+		}
+		n, errno := rawRead(fd, room)
+		switch {
+		case errno == syscall.EAGAIN:
+			if s, _ := c.status.get(); s == stateUnread {
+				c.enter(stateIdle)
+			}
+			c.lane.pool.put(c.shard, x)
+			return false
+		case errno == syscall.EINTR:
+			continue
+		case errno != 0:
+			c.raw.x, c.raw.err = x, errno
+			return true
+		case n == 0:
+			c.raw.x, c.raw.err = x, io.EOF
+			return true
+		}
+		b := room[:n]
+		if len(c.input.pending) > 0 {
+			b = c.input.extend(n)
+		}
+		c.parse(x, b)
+		if !x.prepared || !c.writeHit(x, fd) {
+			c.raw.bytes, c.raw.x = b, x
+			return true
+		}
+		if n < len(room) && c.status.busy(c.lane.clock.now()) {
+			c.enter(stateUnread)
+			c.lane.pool.put(c.shard, x)
 			return false
 		}
+		c.enter(stateIdle)
 	}
-	c.record(s)
-	c.done()
-	c.enter(idle)
+}
+
+// parse reads the bytes of a head, and finds the prepared answer to it.
+func (c *conn) parse(x *exchange, b []byte) {
+	x.verdict = c.input.parse(&x.head, b, c.lane.cfg.Pages)
+	if x.verdict == head.Plain && c.lane.cfg.CountryHeader != "" {
+		x.country = c.peer.country(b, c.lane.cfg.CountryHeader)
+	}
+	x.prepared = x.verdict == head.Plain && c.hit(x)
+}
+
+// hit puts the prepared answer into x.out, if L1 has one that is valid now.
+func (c *conn) hit(x *exchange) bool {
+	h := &x.head
+	c.host.find(c.lane.cfg.Visitors.Hosts(), h.Host)
+	if !c.host.match.Served() {
+		return false
+	}
+	e := c.lane.cfg.Cache.Hit(c.host.match.Domain(), h.Code)
+	if e == nil || e.Prepared.Head == "" || !valid(&e.Prepared) {
+		return false
+	}
+	if !c.host.match.Configured() && redirect.LeadsBack(e.Target.Destination, head.View(h.Host)) {
+		return false
+	}
+	if c.lane.cfg.Limits != nil && !c.allowed(x) {
+		return false
+	}
+	x.prepare(&e.Prepared, c.lane.clock.dateValue(), c.lane.draining.Load())
 	return true
 }
 
-// record tells about an answered request. What net/http's way counts as no click
-// has no outcome.
-func (c *conn) record(s *scratch) {
-	if s.outcome == 0 {
-		return
-	}
-	h := &s.head
-	s.raw = clicks.Raw{
-		Time: time.Now().UnixMilli(), Domain: c.place.Bytes(), Code: h.code, Outcome: s.outcome, Flags: h.flags,
-		Addr: c.client(s), UserAgent: h.agent, Referrer: h.referrer, Language: h.language, Query: h.query,
-	}
-	c.lane.cfg.Recorder.Record(&s.raw)
+// allowed spends a redirect where those have a bound. One that is refused is resolved, which decides
+// it and writes the answer.
+func (c *conn) allowed(x *exchange) bool {
+	wait, _ := c.lane.cfg.Limits.Take(time.Now(), c.peer.client(c.lane.cfg.Clients, x), c.host.match.Domain(), head.View(x.head.Code))
+	return wait == 0
 }
 
-// client returns the address of the client.
-func (c *conn) client(s *scratch) netip.Addr {
-	if !c.trusted || len(s.head.forwarded) == 0 {
-		return c.peer
+// lastHost is the last Host of a connection and its place in a table of hosts: most clients keep both.
+type lastHost struct {
+	name  []byte
+	table *hosts.Table
+	match hosts.Match
+}
+
+// find sets match for the Host of a request.
+func (l *lastHost) find(table *hosts.Table, name []byte) {
+	if l.name == nil || l.table != table || !bytes.Equal(name, l.name) {
+		l.table, l.match = table, table.Find(string(name))
+		l.name = append(l.name[:0], name...)
 	}
-	s.views = s.views[:0]
-	for _, line := range s.head.forwarded {
-		s.views = append(s.views, view(line))
+}
+
+// writeHit writes a prepared answer and reports whether the connection simply continues.
+func (c *conn) writeHit(x *exchange, fd uintptr) bool {
+	if !x.writeRaw(fd) || x.close {
+		return false // write does the rest, and meets an error again
 	}
-	return c.lane.cfg.Clients.Of(c.peer, s.views)
+	c.answered(x)
+	return true
+}
+
+// write writes the rest of the answer, then records the click. It reports whether the
+// answer left this process.
+func (c *conn) write(x *exchange) bool {
+	if x.sent < len(x.out) {
+		c.enter(stateWriting)
+		if _, err := c.nc.Write(x.out[x.sent:]); err != nil {
+			return false
+		}
+	}
+	c.answered(x)
+	c.enter(stateIdle)
+	return true
+}
+
+// answered records the click of a request, if it is one, and frees its head.
+func (c *conn) answered(x *exchange) {
+	if x.outcome != 0 {
+		x.record(c.lane.cfg.Recorder, c.host.match.Bytes(), c.peer.client(c.lane.cfg.Clients, x))
+	}
+	c.input.drop()
 }

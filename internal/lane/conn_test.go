@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"curt/internal/lane/lanetest"
 )
 
 // reply is an answer whose body was read.
@@ -53,7 +55,7 @@ func TestKeepAlive(t *testing.T) {
 	began := time.Now().Add(-time.Second) // Date has no fractions
 	for range 200 {
 		for request, want := range map[string]int{
-			browser: 302, live: 302, "HEAD /live HTTP/1.1\r\nHost: x\r\n\r\n": 302, "GET /none HTTP/1.1\r\nHost: x\r\n\r\n": 404,
+			lanetest.Browser: 302, live: 302, "HEAD /live HTTP/1.1\r\nHost: x\r\n\r\n": 302, "GET /none HTTP/1.1\r\nHost: x\r\n\r\n": 404,
 			"HEAD /gone HTTP/1.1\r\nHost: x\r\n\r\n": 410,
 		} {
 			a := roundTrip(t, nc, request)
@@ -65,7 +67,7 @@ func TestKeepAlive(t *testing.T) {
 			}
 		}
 	}
-	if s := r.lane.Stats(); s.Handed != 0 || s.Accepted != 1 {
+	if s := r.lane.Stats(); s.HandedOff != 0 || s.Accepted != 1 {
 		t.Errorf("%+v: plain requests left the lane", s)
 	}
 	if n := len(r.rec.take()); n != 1000 {
@@ -108,13 +110,13 @@ func TestLongHeads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, seed := range []uint64{0, 2, 3} {
-				if got := statuses(answers(t, r.exchange(t, cut(c.request, seed)...))); got != c.want {
+				if got := statuses(answers(t, r.exchange(t, lanetest.Cut(c.request, seed)...))); got != c.want {
 					t.Errorf("in pieces by %d: %s", seed, got)
 				}
 			}
 		})
 	}
-	if got := statuses(answers(t, r.exchange(t, cut(head(17<<10), 1)...))); got != "431" {
+	if got := statuses(answers(t, r.exchange(t, lanetest.Cut(head(17<<10), 1)...))); got != "431" {
 		t.Errorf("17 KiB in single bytes: %s", got)
 	}
 }
@@ -164,7 +166,7 @@ func TestTheEndThatCameWithARequest(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if n := r.lane.Stats().Late; n != 0 {
+	if n := r.lane.Stats().TimedOut; n != 0 {
 		t.Errorf("%d ends were those of silent clients", n)
 	}
 	// A quiet connection that was woken serves on, in the lane and at net/http.
@@ -172,13 +174,13 @@ func TestTheEndThatCameWithARequest(t *testing.T) {
 	for range 3 {
 		roundTrip(t, nc, live)
 	}
-	handed := r.lane.Stats().Handed
-	r.lane.Wake()
+	handed := r.lane.Stats().HandedOff
+	r.lane.Interrupt()
 	roundTrip(t, nc, live)
 	roundTrip(t, nc, live)
 	roundTrip(t, nc, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-	r.lane.Wake()
-	if a := roundTrip(t, nc, live); a.Close || r.lane.Stats().Handed != handed+1 {
+	r.lane.Interrupt()
+	if a := roundTrip(t, nc, live); a.Close || r.lane.Stats().HandedOff != handed+1 {
 		t.Error("a connection did not live through being woken")
 	}
 }

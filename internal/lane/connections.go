@@ -6,283 +6,294 @@ import (
 	"curt/internal/connlimit"
 )
 
-// connections are those that the lane owns, and those that it gave away.
+// connections are all that count against Config.MaxConns: the lane's own, and those at net/http.
+// mu is a leaf: under it connections are marked, and closed in bulk at the end.
 type connections struct {
-	mu      sync.Mutex
-	open    set  // guarded by mu; not yet given away
-	parted  set  // guarded by mu; taken back from net/http to linger
-	foreign set  // guarded by mu; at net/http, not yet closed
-	ended   bool // guarded by mu; nobody is taken in any more
-	settled bool // guarded by mu; nobody is taken back any more
+	mu            sync.Mutex
+	serving       set  // guarded by mu; in the lane
+	lingering     set  // guarded by mu; closed by net/http
+	http          set  // guarded by mu; at net/http
+	closed        bool // guarded by mu; no connection is added or resumed
+	lingersClosed bool // guarded by mu; no connection begins to linger
 
-	going  int                     // guarded by mu; those that were evicted and have not left yet
-	picker connlimit.Picker[*conn] // guarded by mu
-	scarce chan struct{}           // holds one: there is little room left
+	evicting   int                     // guarded by mu; evicted, and not yet removed
+	picker     connlimit.Picker[*conn] // guarded by mu
+	nearlyFull chan struct{}           // holds one: evictAhead is due
 }
 
-// set is some connections. Who holds connections.mu may use it.
+// set is some connections. connections.mu guards it.
 type set struct {
-	all    []*conn       // conn.slot is the index
-	empty  chan struct{} // closed when all is empty and somebody waits
-	waited bool
+	all   []*conn       // conn.index is the index
+	empty chan struct{} // closed when all is empty and none was called
+	await bool          // none was called
 }
 
-func (s *set) put(c *conn) {
-	c.in, c.slot = s, len(s.all)
+func (s *set) add(c *conn) {
+	c.in, c.index = s, len(s.all)
 	s.all = append(s.all, c)
 }
 
-func (s *set) drop(c *conn) {
+func (s *set) remove(c *conn) {
 	last := len(s.all) - 1
-	s.all[last].slot, s.all[c.slot] = c.slot, s.all[last]
+	s.all[last].index, s.all[c.index] = c.index, s.all[last]
 	s.all[last], c.in = nil, nil
 	s.all = s.all[:last]
-	s.report()
-}
-
-// drop takes c out of its set; mu is held.
-func (s *connections) drop(c *conn) {
-	c.in.drop(c)
-	if c.evicted {
-		c.evicted = false
-		s.going--
-	}
+	s.notify()
 }
 
 // none returns a channel that is closed once the set is empty.
 func (s *set) none() <-chan struct{} {
 	empty := s.empty
-	s.waited = true
-	s.report()
+	s.await = true
+	s.notify()
 	return empty
 }
 
-// report tells a waiter that the set is empty.
-func (s *set) report() {
-	if s.waited && len(s.all) == 0 {
+// notify closes the channel of none if the set is empty.
+func (s *set) notify() {
+	if s.await && len(s.all) == 0 {
 		close(s.empty)
-		s.empty, s.waited = make(chan struct{}), false
+		s.empty, s.await = make(chan struct{}), false
 	}
 }
 
-func (s *set) cut() {
+func (s *set) close() {
 	for _, c := range s.all {
-		c.cut()
+		c.tcp.closeOnce()
 	}
 }
 
 func (s *connections) init() {
-	s.open.empty, s.parted.empty = make(chan struct{}), make(chan struct{})
-	s.scarce = make(chan struct{}, 1)
+	s.serving.empty, s.lingering.empty = make(chan struct{}), make(chan struct{})
+	s.nearlyFull = make(chan struct{}, 1)
 }
 
-// sets are all that count against the cap. mu is held.
-func (s *connections) sets() [3][]*conn { return [...][]*conn{s.open.all, s.parted.all, s.foreign.all} }
-
-// add takes c in. Where there is little room it has others closed, which makeRoom does, and
-// where there is none closes them itself, here or at net/http: internal/connlimit says
-// whom. It reports false when nobody can go.
+// add adds an accepted connection. With little room left it has evictAhead close others, and
+// with none evicts some itself, in the order of internal/connlimit. It reports false when none can
+// be evicted.
 func (s *connections) add(c *conn, limit int, stats *counters) bool {
 	s.mu.Lock()
-	var leave []*conn
-	room := s.room(limit)
-	if room <= 0 && !s.ended {
-		leave = s.evict(connlimit.Batch(limit), limit, false)
+	var evicted []*conn
+	free := s.free(limit)
+	if free <= 0 && !s.closed {
+		evicted = s.evict(connlimit.Batch(limit), limit, false)
 	}
-	refused := s.ended || room <= 0 && len(leave) == 0
+	refused := s.closed || free <= 0 && len(evicted) == 0
 	if !refused {
-		s.open.put(c)
+		s.serving.add(c)
 	}
 	s.mu.Unlock()
 	if refused {
 		stats.refused.Add(1)
 	}
-	if room <= connlimit.Ahead(limit)/2 {
+	if free <= connlimit.Ahead(limit)/2 {
 		select {
-		case s.scarce <- struct{}{}:
+		case s.nearlyFull <- struct{}{}:
 		default:
 		}
 	}
-	cut(leave, stats)
+	closeEvicted(evicted, stats)
 	return !refused
 }
 
-// room is how many may come before others have to go; mu is held.
-func (s *connections) room(limit int) int {
-	return limit - len(s.open.all) - len(s.parted.all) - len(s.foreign.all) + s.going
+// free is how many connections fit below the limit; mu is held.
+func (s *connections) free(limit int) int {
+	return limit - len(s.serving.all) - len(s.lingering.all) - len(s.http.all) + s.evicting
 }
 
-// makeRoom closes others before there is no room, so that who comes does not wait for it.
-func (s *connections) makeRoom(limit int, stats *counters) {
+// evictAhead evicts before the limit is reached, so that no new connection waits for it.
+func (s *connections) evictAhead(limit int, stats *counters) {
 	s.mu.Lock()
-	var leave []*conn
-	if n := connlimit.Ahead(limit) - s.room(limit); n > 0 && !s.ended {
-		leave = s.evict(n, limit, false)
+	var evicted []*conn
+	if n := connlimit.Ahead(limit) - s.free(limit); n > 0 && !s.closed {
+		evicted = s.evict(n, limit, false)
 	}
 	s.mu.Unlock()
-	cut(leave, stats)
+	closeEvicted(evicted, stats)
 }
 
-// crowded closes connections whose requests take too much room at net/http: gate says how
-// many there are too many.
-func (s *connections) crowded(gate *connlimit.Gate, limit int, stats *counters) {
+// evictRequests evicts connections whose requests take too much memory at net/http: gate says by
+// how many there are too many.
+func (s *connections) evictRequests(gate *connlimit.Gate, limit int, stats *counters) {
 	s.mu.Lock()
-	var leave []*conn
-	if n := gate.Crowd() - s.going; n > 0 {
-		leave = s.evict(n+connlimit.Batch(limit), limit, true)
+	var evicted []*conn
+	if n := gate.Excess() - s.evicting; n > 0 {
+		evicted = s.evict(n+connlimit.Batch(limit), limit, true)
 	}
 	s.mu.Unlock()
-	cut(leave, stats)
+	closeEvicted(evicted, stats)
 }
 
-// evict returns up to n connections that are to be closed; mu is held. requests asks for
-// requests at net/http alone.
+// evict marks up to n connections, which the caller closes after it unlocked mu; mu is held. With
+// requests only unfinished requests at net/http are evicted.
 func (s *connections) evict(n, limit int, requests bool) []*conn {
-	for _, some := range s.sets() {
+	for _, some := range [...][]*conn{s.serving.all, s.lingering.all, s.http.all} {
 		for _, c := range some {
-			if !c.evicted && !c.gone.Load() && (!requests || c.owes()) { // who was evicted is cut behind the lock
+			if !c.evicted && !c.tcp.closed.Load() && (!requests || c.unfinishedAtHTTP()) {
 				s.picker.Add(c.candidate())
 			}
 		}
 	}
-	leave := s.picker.Pick(n, limit)
-	for _, c := range leave {
+	evicted := s.picker.Pick(n, limit)
+	for _, c := range evicted {
 		c.evicted = true
 	}
-	s.going += len(leave)
-	return leave
+	s.evicting += len(evicted)
+	return evicted
 }
 
-// cut closes whoever was evicted. It waits for readers to let go, so nobody holds the lock.
-func cut(leave []*conn, stats *counters) {
-	for _, c := range leave {
-		if c.late() {
+// closeEvicted closes what evict marked. A close waits for readers to return, so mu is not held.
+func closeEvicted(evicted []*conn, stats *counters) {
+	for _, c := range evicted {
+		if c.tcp.closeOnce() {
 			stats.evicted.Add(1)
 		}
 	}
 }
 
-// candidate is c as it is judged. Another goroutine may call it.
+// candidate describes c to the picker. Any goroutine may call it.
 func (c *conn) candidate() connlimit.Candidate[*conn] {
-	p, since := c.phase()
-	found := connlimit.Candidate[*conn]{Conn: c, Kind: p.kind(), Since: max(micros(since), c.born), Network: connlimit.Network(c.network.Load())}
-	if p != handing {
+	s, since := c.status.get()
+	found := connlimit.Candidate[*conn]{Conn: c, Kind: s.kind(), Since: max(micros(since), c.accepted), Network: connlimit.Network(c.network.Load())}
+	if s != stateHTTP {
 		return found
 	}
-	var owes bool
-	if found.Since, found.Weight, owes = c.progress.Owes(); owes {
+	var unfinished bool
+	if found.Since, found.Weight, unfinished = c.progress.Owes(); unfinished {
 		found.Kind = connlimit.Unfinished
 	}
 	found.Network = c.progress.Network()
 	return found
 }
 
-// owes reports whether c has a request at net/http that waits for its client.
-func (c *conn) owes() bool {
-	if p, _ := c.phase(); p != handing {
-		return false
+// kind is what a state means for eviction. With a request at net/http, progress knows more.
+func (s state) kind() connlimit.Kind {
+	switch s {
+	case stateHandshake, stateNew, stateReading, stateWriting:
+		return connlimit.Unfinished
+	case stateIdle, stateUnread:
+		return connlimit.Idle
+	case stateLingering:
+		return connlimit.Leaving
+	case stateResolving, stateHTTP:
 	}
-	_, _, owes := c.progress.Owes()
-	return owes
+	return connlimit.Working
 }
 
-// remove forgets c; foreign says that net/http has it now, and may have closed it.
-func (s *connections) remove(c *conn, foreign bool) {
+// unfinishedAtHTTP reports whether c has a request at net/http that waits for its client.
+func (c *conn) unfinishedAtHTTP() bool {
+	if s, _ := c.status.get(); s != stateHTTP {
+		return false
+	}
+	_, _, unfinished := c.progress.Owes()
+	return unfinished
+}
+
+// drop removes c from its set; mu is held.
+func (s *connections) drop(c *conn) {
+	c.in.remove(c)
+	if c.evicted {
+		c.evicted = false
+		s.evicting--
+	}
+}
+
+// remove removes c from the lane. With handedOff it is net/http's, which may have closed it already.
+func (s *connections) remove(c *conn, handedOff bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.in == nil {
 		return
 	}
 	s.drop(c)
-	if foreign {
-		s.foreign.put(c)
+	if handedOff {
+		s.http.add(c)
 	}
 }
 
-// leave is called once for each foreign HTTP/2 connection that net/http closed.
-func (s *connections) leave(c *conn) {
+// removeHTTP2 removes an HTTP/2 connection that net/http closed. It is called once for each.
+func (s *connections) removeHTTP2(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(c)
 }
 
-// back is called once for each other one that net/http closed, which was away. It takes
-// c, which is to linger, in for it and reports true; or false, when it has no reason to
-// or no time.
-func (s *connections) back(away, c *conn, lingers bool) bool {
+// removeHTTP removes another connection that net/http closed, old, once for each. If it lingers,
+// it is c from now on; false = it does not linger, or not any longer.
+func (s *connections) removeHTTP(old, c *conn, lingers bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(away)
-	if !lingers || s.settled {
+	s.drop(old)
+	if !lingers || s.lingersClosed {
 		return false
 	}
-	s.parted.put(c)
+	s.lingering.add(c)
 	return true
 }
 
-// home is back for a connection that the lane goes on with as c.
-func (s *connections) home(away, c *conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(away)
-	if s.ended || away.gone.Load() {
-		return false
-	}
-	s.open.put(c)
-	return true
-}
-
-// gone forgets one that lingered.
-func (s *connections) gone(c *conn) {
+// removeLingering removes a connection that lingered after net/http.
+func (s *connections) removeLingering(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(c)
+}
+
+// resume is removeHTTP for a connection that continues in the lane as c.
+func (s *connections) resume(old, c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(old)
+	if s.closed || old.tcp.closed.Load() {
+		return false
+	}
+	s.serving.add(c)
+	return true
 }
 
 // none returns a channel that is closed once all connections of the lane have ended or
-// were given away.
+// were handed off.
 func (s *connections) none() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open.none()
+	return s.serving.none()
 }
 
-// noneParted is none for those that were taken back.
-func (s *connections) noneParted() <-chan struct{} {
+// noneLingering is none for those that linger after net/http.
+func (s *connections) noneLingering() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.parted.none()
+	return s.lingering.none()
 }
 
-// each calls f for every connection of the lane, under the lock: f only marks and closes.
+// each calls f for every connection of the lane, under mu: f only marks and interrupts.
 func (s *connections) each(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, some := range [][]*conn{s.open.all, s.parted.all} {
+	for _, some := range [...][]*conn{s.serving.all, s.lingering.all} {
 		for _, c := range some {
 			f(c)
 		}
 	}
 }
 
-// shut cuts off whoever is left, and takes nobody in any more.
-func (s *connections) shut() {
+// closeServing closes the connections of the lane, and no more are added.
+func (s *connections) closeServing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
-	s.open.cut()
+	s.closed = true
+	s.serving.close()
 }
 
-// settle cuts off whoever was taken back, and takes nobody back any more.
-func (s *connections) settle() {
+// closeLingering closes the connections that linger after net/http, and no more begin to.
+func (s *connections) closeLingering() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settled = true
-	s.parted.cut()
+	s.lingersClosed = true
+	s.lingering.close()
 }
 
-func (s *connections) count() (open, foreign int) {
+func (s *connections) count() (lane, http int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open.all) + len(s.parted.all), len(s.foreign.all)
+	return len(s.serving.all) + len(s.lingering.all), len(s.http.all)
 }

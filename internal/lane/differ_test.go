@@ -1,7 +1,6 @@
 package lane_test
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"curt/internal/lane/lanetest"
 )
 
 // The differential test: the same bytes to a lane and to net/http alone, with the same
@@ -55,7 +56,7 @@ func compare(t *testing.T, on, off *rig, sent string, seed uint64) {
 	t.Helper()
 	on.rec.take()
 	off.rec.take()
-	pieces := cut(sent, seed)
+	pieces := lanetest.Cut(sent, seed)
 	got, want := answers(t, on.exchange(t, pieces...)), answers(t, off.exchange(t, pieces...))
 	for i, a := range got {
 		if i < len(want) && same(a, want[i]) {
@@ -96,37 +97,13 @@ func same(a, b answer) bool {
 	return cmp.Equal(a, b)
 }
 
-// cut makes up to eight pieces; seed 0 makes one, seed 1 one of each byte.
-func cut(s string, seed uint64) []string {
-	switch seed {
-	case 0:
-		return []string{s}
-	case 1:
-		return strings.Split(s, "")
-	}
-	r := rand.New(rand.NewPCG(seed, 1))
-	var pieces []string
-	for len(s) > 0 && len(pieces) < 7 {
-		n := 1 + r.IntN(len(s))
-		pieces, s = append(pieces, s[:n]), s[n:]
-	}
-	return append(pieces, s)
-}
-
-// browser is a request as browsers send it.
-const browser = "GET /abcdefg HTTP/1.1\r\nHost: links.example\r\nConnection: keep-alive\r\n" +
-	"sec-ch-ua: \"Chromium\";v=\"140\", \"Not=A?Brand\";v=\"24\"\r\nsec-ch-ua-mobile: ?0\r\nsec-ch-ua-platform: \"Linux\"\r\n" +
-	"Upgrade-Insecure-Requests: 1\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36\r\n" +
-	"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\nSec-Fetch-Site: cross-site\r\n" +
-	"Sec-Fetch-Mode: navigate\r\nReferer: https://social.example/\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nAccept-Language: de-DE,de;q=0.9\r\n\r\n"
-
 // seeds are whole connections.
 func seeds() []string {
 	one := func(line string, fields ...string) string {
 		return line + "\r\nHost: links.example\r\n" + strings.Join(append(fields, "", ""), "\r\n")
 	}
 	s := []string{
-		browser, browser + browser, "", "\r\n", "G", "GET", "GET /live HTTP/1.1\r\n", "GET /live HTTP/1.1\r\nHost: links.example\r\n",
+		lanetest.Browser, lanetest.Browser + lanetest.Browser, "", "\r\n", "G", "GET", "GET /live HTTP/1.1\r\n", "GET /live HTTP/1.1\r\nHost: links.example\r\n",
 		one("GET /live HTTP/1.1") + one("HEAD /live HTTP/1.1") + one("GET /live HTTP/1.1"),
 		one("GET /live HTTP/1.1", "Connection: close") + one("GET /live HTTP/1.1"),
 		one("GET /live HTTP/1.1", "Connection: Keep-Alive, CLOSE"), one("GET /live HTTP/1.1", "Connection: te"),

@@ -21,7 +21,9 @@ import (
 	"curt/internal/cache/cachetest"
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/lane"
+	"curt/internal/lane/proxyproto"
 	"curt/internal/link"
 	"curt/internal/redirect"
 	"curt/internal/redirect/redirecttest"
@@ -92,24 +94,21 @@ type setup struct {
 	lane   lane.Config
 	links  redirect.HandlerConfig
 	passes *redirect.Passes
+	limits *redirect.Limits
 	server *http.Server
 	still  bool // the lane's clock stands: the test moves it by At
 }
 
 type option func(*setup)
 
-func hosts() map[string]link.Domain {
-	return map[string]link.Domain{"links.example": "", "go.example": "go.example"}
-}
-
 // visitors builds what both servers share: a cache, and the handler of links.
-func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, rec redirect.Recorder, passes *redirect.Passes) (*redirect.Handler, *cache.Tiered) {
+func visitors(tb testing.TB, cfg *redirect.HandlerConfig, s *cachetest.Source, rec redirect.Recorder, passes *redirect.Passes, limits *redirect.Limits) (*redirect.Handler, *cache.Tiered) {
 	tb.Helper()
 	c, err := cache.New(cache.Config{Prepare: redirect.NewPreparer(cfg.Transport)}, s)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if cfg.Resolver, err = redirect.NewResolver(redirect.ResolverConfig{Source: c, Spender: s, Passes: passes}); err != nil {
+	if cfg.Resolver, err = redirect.NewResolver(redirect.ResolverConfig{Source: c, Spender: s, Passes: passes, Limits: limits}); err != nil {
 		tb.Fatal(err)
 	}
 	cfg.Recorder, cfg.Pages = rec, redirecttest.Pages{}
@@ -149,14 +148,14 @@ func start(tb testing.TB, on bool, options ...option) *rig {
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}}
 	c := setup{server: r.behind}
-	c.links.Hosts = hosts()
+	c.links.Hosts = hoststest.New(tb, "https://links.example", "go.example")
 	c.lane.Pages, c.lane.Log, c.lane.Recorder = []string{"healthz"}, slog.New(slog.NewTextHandler(tb.Output(), nil)), r.rec
 	for _, o := range options {
 		o(&c)
 	}
 	var h *redirect.Handler
-	h, c.lane.Cache = visitors(tb, &c.links, r.source, c.lane.Recorder, c.passes)
-	c.lane.Visitors, c.lane.Clients, r.cache = h, c.links.Clients, c.lane.Cache
+	h, c.lane.Cache = visitors(tb, &c.links, r.source, c.lane.Recorder, c.passes, c.limits)
+	c.lane.Visitors, c.lane.Clients, c.lane.Limits, r.cache = h, c.links.Clients, c.limits, c.lane.Cache
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -166,7 +165,7 @@ func start(tb testing.TB, on bool, options ...option) *rig {
 		r.begin(tb, &c, l)
 	} else {
 		if c.lane.ProxyProtocol {
-			l = lane.ProxyListener(l, c.lane.Clients)
+			l = proxyproto.Listener(l, c.lane.Clients)
 		}
 		r.behind.Handler = r.handler
 		var served sync.WaitGroup
@@ -210,9 +209,9 @@ func (r *rig) begin(tb testing.TB, c *setup, l net.Listener) {
 		served.Wait()
 		over, end := context.WithCancel(ctx)
 		end()
-		_ = r.lane.Drain(over) // at once
+		_ = r.lane.Shutdown(over) // at once
 		_ = r.behind.Close()
-		r.lane.Settle(over)
+		r.lane.AwaitLingering(over)
 		cancel()
 		loops.Wait()
 		if n := r.lane.Stats().Panics; n != 0 {

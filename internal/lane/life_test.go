@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"curt/internal/lane"
+	"curt/internal/lane/lanetest"
 	"curt/internal/redirect"
 )
 
@@ -47,19 +48,19 @@ func TestDrainEndsAThousandSilentClients(t *testing.T) {
 	r := start(t, true, still)
 	all := silent(t, r, 1000)
 	eventually(t, "all are where they should be", func() bool {
-		p, s := r.lane.Phases(), r.lane.Stats()
-		return s.Accepted == 1000 && s.Foreign == 500 && p["fresh"] == 250 && p["idle"]+p["unsure"] == 250
+		p, s := r.lane.States(), r.lane.Stats()
+		return s.Accepted == 1000 && s.AtHTTP == 500 && p["new"] == 250 && p["idle"]+p["unread"] == 250
 	})
-	r.lane.Leave()
-	r.lane.At(lane.Silence)
-	if s := r.lane.Stats(); s.Late != 0 || s.Open != 500 {
+	r.lane.BeginDrain()
+	r.lane.At(lane.DrainIdle)
+	if s := r.lane.Stats(); s.TimedOut != 0 || s.Open != 500 {
 		t.Errorf("%+v before their time", s)
 	}
-	r.lane.At(lane.Silence + time.Millisecond)
-	if err := r.lane.Drain(t.Context()); err != nil { // returns when the last is gone
+	r.lane.At(lane.DrainIdle + time.Millisecond)
+	if err := r.lane.Shutdown(t.Context()); err != nil { // returns when the last is gone
 		t.Error(err)
 	}
-	if n := r.lane.Stats().Late; n != 500 {
+	if n := r.lane.Stats().TimedOut; n != 500 {
 		t.Errorf("%d were silent for too long", n)
 	}
 	_ = r.behind.Close()
@@ -77,7 +78,7 @@ func TestDrainingAnswersOnceMore(t *testing.T) {
 	idle, fresh := r.dial(t), r.dial(t)
 	roundTrip(t, idle, live)
 	eventually(t, "both are accepted", func() bool { return r.lane.Stats().Accepted == 2 })
-	r.lane.Leave()
+	r.lane.BeginDrain()
 	late := r.dial(t)
 	for name, nc := range map[string]net.Conn{"idle": idle, "accepted before": fresh, "accepted after": late} {
 		if a := roundTrip(t, nc, live); !a.Close || a.StatusCode != 302 {
@@ -86,7 +87,7 @@ func TestDrainingAnswersOnceMore(t *testing.T) {
 		ended(t, nc)
 		_ = nc.Close() // or the lane lingers
 	}
-	if err := r.lane.Drain(t.Context()); err != nil {
+	if err := r.lane.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if n := len(r.rec.take()); n != 4 {
@@ -106,7 +107,7 @@ func TestDrainCutsOffAtTheLimit(t *testing.T) {
 	eventually(t, "accepted", func() bool { return r.lane.Stats().Open == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := r.lane.Drain(ctx); err == nil {
+	if err := r.lane.Shutdown(ctx); err == nil {
 		t.Error("a client in the middle of a head counts as gone")
 	}
 	ended(t, half)
@@ -119,7 +120,7 @@ func TestDrainCutsOffAtTheLimit(t *testing.T) {
 // ends those that nobody has taken.
 func TestHandOverWaitsForNetHTTP(t *testing.T) {
 	cfg := lane.Config{Recorder: nothing{}}
-	h, c := visitors(t, &redirect.HandlerConfig{}, links(), nothing{}, nil)
+	h, c := visitors(t, &redirect.HandlerConfig{}, links(), nothing{}, nil, nil)
 	cfg.Visitors, cfg.Cache = h, c
 	l, err := lane.New(cfg)
 	if err != nil {
@@ -143,11 +144,11 @@ func TestHandOverWaitsForNetHTTP(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := l.Drain(ctx); err == nil {
+	if err := l.Shutdown(ctx); err == nil {
 		t.Error("drained although a connection waits for net/http")
 	}
 	_, _ = io.Copy(io.Discard, nc)
-	if s := l.Stats(); s.Open != 0 || s.Handed != 0 {
+	if s := l.Stats(); s.Open != 0 || s.HandedOff != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -161,19 +162,19 @@ func TestSweeperEndsWhoIsLate(t *testing.T) {
 	roundTrip(t, idle, live)
 	roundTrip(t, foreign, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 	eventually(t, "all are where they should be", func() bool {
-		p := r.lane.Phases() // an answer is read before its connection says that it is idle
-		return p["fresh"] == 1 && p["heading"] == 1 && p["idle"] == 1 && r.lane.Stats().Foreign == 1
+		p := r.lane.States() // an answer is read before its connection says that it is idle
+		return p["new"] == 1 && p["reading"] == 1 && p["idle"] == 1 && r.lane.Stats().AtHTTP == 1
 	})
 	r.lane.At(9 * time.Second)
-	if s := r.lane.Stats(); s.Late != 0 {
+	if s := r.lane.Stats(); s.TimedOut != 0 {
 		t.Fatalf("%+v after 9 s", s)
 	}
 	r.lane.At(12 * time.Second)
 	ended(t, fresh)
 	_, _ = io.Copy(io.Discard, half)
-	eventually(t, "who sends no head is gone", func() bool { s := r.lane.Stats(); return s.Open == 1 && s.Late == 2 })
+	eventually(t, "who sends no head is gone", func() bool { s := r.lane.Stats(); return s.Open == 1 && s.TimedOut == 2 })
 	r.lane.At(74 * time.Second)
-	eventually(t, "idle is not late", func() bool { s := r.lane.Stats(); return s.Open == 1 && s.Late == 2 })
+	eventually(t, "idle is not late", func() bool { s := r.lane.Stats(); return s.Open == 1 && s.TimedOut == 2 })
 	r.lane.At(78 * time.Second)
 	ended(t, idle)
 	if a := roundTrip(t, foreign, live); a.StatusCode != 302 {
@@ -207,7 +208,7 @@ func TestTheOldestIdleConnectionMakesRoom(t *testing.T) {
 		nc := r.dial(t)
 		roundTrip(t, nc, live)
 		all = append(all, nc)
-		eventually(t, "it is idle", func() bool { return r.lane.Phases()["idle"] == i+1 })
+		eventually(t, "it is idle", func() bool { return r.lane.States()["idle"] == i+1 })
 		if i == 0 {
 			r.lane.At(time.Second) // the first is older
 		}
@@ -234,7 +235,7 @@ func TestBytesInAreBytesSeen(t *testing.T) {
 			if seed == 1 && size > 2000 {
 				continue
 			}
-			all := answers(t, r.exchange(t, cut(request, seed)...))
+			all := answers(t, r.exchange(t, lanetest.Cut(request, seed)...))
 			if len(all) != 2 || all[1].Body != "POST /api/x "+body {
 				t.Fatalf("%d bytes in pieces by %d: %d answers", size, seed, len(all))
 			}
@@ -249,12 +250,12 @@ func TestNobodyIsEvictedTwice(t *testing.T) {
 	for range 40 {
 		r.dial(t)
 	}
-	eventually(t, "all are there", func() bool { return r.lane.Phases()["fresh"] == 40 })
+	eventually(t, "all are there", func() bool { return r.lane.States()["new"] == 40 })
 	if n := r.lane.EvictTwice(10); n != 0 {
 		t.Errorf("%d were evicted twice", n)
 	}
 	eventually(t, "they left", func() bool { return r.lane.Stats().Open == 20 })
-	if n := r.lane.Going(); n != 0 {
+	if n := r.lane.Evicting(); n != 0 {
 		t.Errorf("%d are still to leave", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/internal/lane"
+	"curt/internal/lane/lanetest"
 	"curt/internal/testkit"
 )
 
@@ -114,11 +114,11 @@ func excuse(sent string) string {
 // allowed to differ.
 func judgeBoth(t *testing.T, on, oracle *rig, sent string, seed uint64) (verdict, why string) {
 	t.Helper()
-	head, verdict := lane.ParseHead([]byte(sent))
-	if verdict == "incomplete" || verdict == "foreign" {
+	head, verdict := lanetest.ParseHead([]byte(sent))
+	if verdict == "incomplete" || verdict == "other" {
 		return verdict, ""
 	}
-	pieces := cut(sent, seed)
+	pieces := lanetest.Cut(sent, seed)
 	theirs, answered := asNode(t, oracle, pieces)
 	ours := ""
 	if all := answers(t, on.exchange(t, pieces...)); len(all) > 0 {
@@ -184,7 +184,7 @@ func TestNodeReadsTheSame(t *testing.T) {
 		rounds = 30_000
 	}
 	on, oracle := start(t, true), node(t)
-	heads := slices.DeleteFunc(append(seeds(), browser), func(s string) bool {
+	heads := slices.DeleteFunc(append(seeds(), lanetest.Browser), func(s string) bool {
 		return strings.Count(s, "\r\n\r\n") != 1 || !strings.HasSuffix(s, "\r\n\r\n")
 	})
 	verdicts, differences := map[string]int{}, map[string]int{}
@@ -210,7 +210,7 @@ func TestNodeReadsTheSame(t *testing.T) {
 		}
 	}
 	t.Logf("%v in %s, differences %v", verdicts, time.Since(began).Round(time.Millisecond), differences)
-	if verdicts["express"] < rounds/20 || verdicts["bad"] < rounds/20 {
+	if verdicts["plain"] < rounds/20 || verdicts["bad"] < rounds/20 {
 		t.Errorf("%v: too few of one kind", verdicts)
 	}
 }

@@ -2,9 +2,11 @@
 
 package lane
 
-// rawConn is for Linux; elsewhere net.Conn is read.
-type rawConn struct{}
+import "syscall"
 
-func newRawConn(*conn) *rawConn { return nil }
+// canRead is false: elsewhere net.Conn is read.
+const canRead = false
 
-func (*rawConn) next(*conn) ([]byte, *scratch, error) { return nil, nil, nil }
+func rawRead(uintptr, []byte) (int, syscall.Errno) { return 0, syscall.ENOSYS }
+
+func rawWrite(uintptr, []byte) (int, syscall.Errno) { return 0, syscall.ENOSYS }

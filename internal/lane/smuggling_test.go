@@ -25,10 +25,10 @@ func TestForbiddenShapesAre400(t *testing.T) {
 	for why, shape := range lanetest.Refused() {
 		t.Run(why, func(t *testing.T) {
 			for seed := range uint64(3) {
-				if got := statuses(answers(t, on.exchange(t, cut(shape, seed)...))); got != "400" {
+				if got := statuses(answers(t, on.exchange(t, lanetest.Cut(shape, seed)...))); got != "400" {
 					t.Errorf("%q in pieces by %d: %s", shape, seed, got)
 				}
-				if got := statuses(answers(t, on.exchange(t, cut(shape+good, seed)...))); got != "400" {
+				if got := statuses(answers(t, on.exchange(t, lanetest.Cut(shape+good, seed)...))); got != "400" {
 					t.Errorf("%q with a request behind it: %s", shape, got)
 				}
 			}

@@ -2,7 +2,6 @@ package lane_test
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -13,28 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"curt/internal/lane"
 	"curt/internal/lane/lanetest"
+	"curt/internal/lane/strict"
 )
-
-// bodies are wrong only behind a head, which the lane leaves to net/http.
-func bodies() map[string]string {
-	const post = "POST /api/x HTTP/1.1\r\nHost: links.example\r\nTransfer-Encoding: chunked\r\n\r\n"
-	return map[string]string{
-		"bare LF behind a chunk's size": post + "5\nhello\r\n0\r\n\r\n",
-		"bare LF behind a chunk":        post + "5\r\nhello\n0\r\n\r\n",
-		"bare LF in an extension":       post + "5;a\nb\r\nhello\r\n0\r\n\r\n",
-		"bare CR in an extension":       post + "5;a\rb\r\nhello\r\n0\r\n\r\n",
-		"bare LF behind the last chunk": post + "5\r\nhello\r\n0\n\r\n",
-		"bare LF behind a trailer":      post + "5\r\nhello\r\n0\r\nX: y\n\r\n",
-		"bare LF as the last line":      post + "5\r\nhello\r\n0\r\n\n",
-		"folded trailer":                post + "5\r\nhello\r\n0\r\nX: y\r\n z\r\n\r\n",
-		"chunk longer than it says":     post + "4\r\nhello\r\n0\r\n\r\n",
-		"size beyond 64 bits":           post + "10000000000000005\r\nhello\r\n0\r\n\r\n",
-		"no size":                       post + ";x\r\nhello\r\n0\r\n\r\n",
-		"hexadecimal prefix":            post + "0x5\r\nhello\r\n0\r\n\r\n",
-	}
-}
 
 // stricts are servers whose connections are followed, by how they are reached.
 func stricts(t *testing.T) map[string]func() net.Conn {
@@ -54,7 +34,7 @@ func stricts(t *testing.T) map[string]func() net.Conn {
 	}
 	dials["lane, TLS"] = over(dials["lane, TLS"])
 	for name, wrap := range map[string]func(net.Listener) net.Listener{
-		"alone": lane.Strict, "alone, TLS": func(l net.Listener) net.Listener { return lane.StrictTLS(l, certs) },
+		"alone": strict.Listener, "alone, TLS": func(l net.Listener) net.Listener { return strict.TLSListener(l, certs) },
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -89,7 +69,7 @@ func TestEveryRequestOfAConnectionIsStrict(t *testing.T) {
 		"OPTIONS /api/x HTTP/1.1\r\n" + host + "\r\n",
 	}
 	shapes := lanetest.Refused()
-	maps.Copy(shapes, bodies())
+	maps.Copy(shapes, lanetest.Bodies())
 	for name, dial := range stricts(t) {
 		t.Run(name, func(t *testing.T) {
 			for why, shape := range shapes {
@@ -146,7 +126,7 @@ func TestSoundRequestsPass(t *testing.T) {
 		for seed := range uint64(5) {
 			nc := dial()
 			go func() {
-				for _, piece := range cut(all, seed) {
+				for _, piece := range lanetest.Cut(all, seed) {
 					if _, err := io.WriteString(nc, piece); err != nil {
 						return // the test says what is missing
 					}
@@ -184,7 +164,7 @@ func TestHTTP2OverTLSIsNotFollowed(t *testing.T) {
 	certs := certificate(t)
 	s := &http.Server{Handler: routed(http.NotFoundHandler())}
 	done := make(chan struct{})
-	go func() { _ = s.Serve(lane.StrictTLS(l, certs)); close(done) }()
+	go func() { _ = s.Serve(strict.TLSListener(l, certs)); close(done) }()
 	t.Cleanup(func() { _ = s.Close(); <-done })
 	c := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer c.CloseIdleConnections()
@@ -196,53 +176,4 @@ func TestHTTP2OverTLSIsNotFollowed(t *testing.T) {
 	if a.ProtoMajor != 2 || a.StatusCode != 200 {
 		t.Errorf("%s %s", a.Proto, a.Status)
 	}
-}
-
-// FuzzFollower: pieces change nothing, and what is sound ends, for net/http's reader, where the
-// follower says that it ends.
-func FuzzFollower(f *testing.F) {
-	for _, all := range []map[string]string{lanetest.Refused(), lanetest.Foreign(), bodies()} {
-		for _, shape := range all {
-			f.Add([]byte(shape), uint64(1))
-			f.Add([]byte("POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok\r\n"+shape), uint64(2))
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		n, found, _ := lane.Follow([]string{string(b)})
-		for _, pieces := range [][]string{cut(string(b), seed), bytewise(b)} {
-			if m, again, _ := lane.Follow(pieces); m != n || again != found {
-				t.Fatalf("%q whole: %d %d, in pieces: %d %d", b, n, found, m, again)
-			}
-		}
-		_, _, ends := lane.Follow(bytewise(b)) // which tells where requests end
-		sent := bytes.NewReader(b[:n])
-		r := bufio.NewReader(sent)
-		posted := false
-		for _, end := range ends[1:] {
-			if posted {
-				for c, err := r.Peek(1); err == nil && (c[0] == '\r' || c[0] == '\n'); c, err = r.Peek(1) {
-					_, _ = r.Discard(1)
-				}
-			}
-			q, err := http.ReadRequest(r)
-			if err != nil {
-				return // net/http answers with an error and closes: nothing behind is read
-			}
-			if _, err := io.Copy(io.Discard, q.Body); err != nil {
-				return
-			}
-			if at := n - sent.Len() - r.Buffered(); at != end {
-				t.Fatalf("%q: net/http's request ends at %d, the follower's at %d of %d", b, at, end, n)
-			}
-			posted = q.Method == http.MethodPost
-		}
-	})
-}
-
-func bytewise(b []byte) []string {
-	pieces := make([]string, len(b))
-	for i := range b {
-		pieces[i] = string(b[i : i+1])
-	}
-	return pieces
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // ErrMissing is the error of a program that was built without the texts.
-var ErrMissing = errors.New("this program was built without the licences of what is compiled in: run scripts/licenses before go build")
+var ErrMissing = errors.New("this build does not include the licences of its dependencies: run scripts/licenses before go build")
 
 // File is what gather writes, in the folder texts.
 const File = "third-party.txt.gz"

@@ -12,9 +12,9 @@ var (
 	// answer of a store that could not be asked.
 	ErrNotFound = errors.New("link not found")
 	// ErrExists: the key belongs to another link, or did once.
-	ErrExists = errors.New("code already taken")
+	ErrExists = errors.New("code already exists")
 	// ErrConflict: the link changed since it was read, or the ID names another key.
-	ErrConflict = errors.New("link changed meanwhile")
+	ErrConflict = errors.New("link was changed concurrently")
 	// ErrInvalid: the argument can never be stored; a retry cannot help.
 	ErrInvalid = errors.New("invalid link")
 	// ErrUnavailable: the store cannot be asked now; a retry may help.
@@ -56,7 +56,7 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("link %q was written by a newer release and needs what this one does not know (bits %x)", e.Key.String(), e.Needs)
+	return fmt.Sprintf("link %q was written by a newer release with features unknown to this one (bits %x)", e.Key.String(), e.Needs)
 }
 
 func (e *NewerError) Unwrap() error { return ErrUnavailable }

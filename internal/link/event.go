@@ -20,10 +20,14 @@ const (
 	WasExhausted EventKind = "exhausted" // the last of MaxClicks was taken
 )
 
+// WasExpired is the kind of the entries that announce links which expired. They are appended, with
+// up to MaxEventKeys keys each: at least one for each end of a link, some seconds after it.
+const WasExpired EventKind = "expired"
+
 // EventLog is a Store whose change log says what happened.
 type EventLog interface {
 	// Events is Changes with all that the entries say.
-	Events(ctx context.Context, after Sequence, n int) ([]Event, error)
+	Events(ctx context.Context, after Position, n int) ([]Event, Position, error)
 
 	// Append appends one entry that is no write of a link: e without Change, At and Fields. It is
 	// durable when nil is returned. ErrInvalid for more than MaxEventKeys keys or none, a kind
@@ -44,10 +48,12 @@ type CreateLog interface {
 
 	// CreatesHead returns a position that every create which is not visible yet lies behind.
 	CreatesHead(ctx context.Context) (Position, error)
-}
 
-// Position is where a reader of a log stands. Its bytes are the store's own.
-type Position string
+	// CreatesEnded is Creates for who needs those alone that expired: it goes over up to n links, and
+	// returns the keys of those among them that are active now and expired at or before a time. A
+	// position of Creates is one of CreatesEnded. more = false: the end was reached.
+	CreatesEnded(ctx context.Context, after Position, by time.Time, n int) (keys []Key, next Position, more bool, err error)
+}
 
 // MaxEventKeys is how many links one appended entry may name.
 const MaxEventKeys = 1000
@@ -122,7 +128,7 @@ func (e *Event) Appendable() error {
 	case len(e.Keys) == 0 || len(e.Keys) > MaxEventKeys:
 		return fmt.Errorf("%w: %d keys of an appended entry, want 1 to %d", ErrInvalid, len(e.Keys), MaxEventKeys)
 	case e.Change != (Change{}) || len(e.Fields) > 0 || !e.At.IsZero():
-		return fmt.Errorf("%w: an appended entry is no write of a link, and the store says when", ErrInvalid)
+		return fmt.Errorf("%w: an appended entry cannot be a link write, and the store sets its time", ErrInvalid)
 	case len(e.Workspace) > MaxName || len(e.Principal) > MaxName || len(e.Region) > MaxName:
 		return fmt.Errorf("%w: workspace, principal or region of an appended entry", ErrInvalid)
 	}

@@ -82,11 +82,11 @@ func TestLaterStaysWithALink(t *testing.T) {
 	l := valid()
 	wanted := l
 	l.Later = link.Later{Needs: 1, Members: `{"x_note":"a note"}`}
-	if l.StandsInFor(wanted, l.Created) {
+	if l.Equivalent(wanted, l.Created) {
 		t.Error("a link that needs more stands in for one that does not")
 	}
 	l.Later.Needs = 0
-	if !l.StandsInFor(wanted, l.Created) {
+	if !l.Equivalent(wanted, l.Created) {
 		t.Error("a note keeps a link from standing in")
 	}
 	if diff := cmp.Diff(link.Later{}, l.Tombstone(l.Created).Later); diff != "" {

@@ -56,7 +56,7 @@ var fields = []Field{
 	{Name: "safety", Column: "safety", Kind: Answer, Remains: true, Of: func(l *Link) any { return (*uint8)(&l.Safety) }},
 	{Name: "redirect_status", Column: "redirect", Kind: Answer, Remains: true, Of: func(l *Link) any { return (*uint16)(&l.Redirect) }},
 	{Name: "starts_at", Column: "starts", Kind: Answer, Of: func(l *Link) any { return &l.Starts }},
-	{Name: "expires_at", Column: "expires", Kind: Answer, Of: func(l *Link) any { return &l.Expires }},
+	{Name: "expires_at", Column: "expires", Kind: Answer, Remains: true, Of: func(l *Link) any { return &l.Expires }},
 	{Name: "created_at", Column: "created", Kind: Record, Fixed: true, Remains: true, Of: func(l *Link) any { return &l.Created }},
 	{Name: "updated_at", Column: "updated", Kind: Record, Remains: true, Of: func(l *Link) any { return &l.Updated }},
 	{Name: "max_clicks", Column: "max_clicks", Kind: Answer, Of: func(l *Link) any { return &l.MaxClicks }},

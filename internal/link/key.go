@@ -33,7 +33,7 @@ func (k Key) String() string { return string(k.Domain) + "/" + string(k.Code) }
 // MaxCode allowed bytes and its domain is in canonical form.
 func (k Key) Validate() error {
 	if !ValidCode(string(k.Code)) {
-		return fmt.Errorf("%w: code %q: want 1 to %d characters of A-Z a-z 0-9 - _", ErrInvalid, k.Code, MaxCode)
+		return fmt.Errorf("%w: code %q: expected 1 to %d characters of A-Z a-z 0-9 - _", ErrInvalid, k.Code, MaxCode)
 	}
 	if d := string(k.Domain); len(d) > 259 || strings.ToLower(d) != d || strings.ContainsAny(d, "/ \t\r\n") {
 		return fmt.Errorf("%w: domain %q is not a canonical host", ErrInvalid, d)

@@ -171,13 +171,13 @@ func (l Link) Validate() error {
 	return nil
 }
 
-// StandsInFor reports whether l may be given at now to a caller who wants wanted and
+// Equivalent reports whether l may be given at now to a caller who wants wanted and
 // takes an existing link for it: same workspace and domain, and the same answer to
 // visitors in every respect but the code, now and later. So every field that changes the
 // answer must be equal, and l must be Active, Clean and not expired. A link with a bound of
 // clicks never stands in: its clicks are for those who got it first. Title, tags and who
 // created it do not matter.
-func (l Link) StandsInFor(wanted Link, now time.Time) bool {
+func (l Link) Equivalent(wanted Link, now time.Time) bool {
 	for i := range fields {
 		if f := &fields[i]; (f.Kind == Answer || f.Kind == Secret) && !f.equal(&l, &wanted) {
 			return false
@@ -196,10 +196,27 @@ func badTime(t time.Time) bool {
 // Tombstone returns what remains of l once it is deleted: domain, code, id, the
 // owner (so that only they see "deleted"), and the times. The content is gone.
 func (l Link) Tombstone(now time.Time) Link {
+	l.Expires = time.Time{}
+	return l.remains(now)
+}
+
+// WithoutContent returns what remains of l when its content is removed, long after it expired: its
+// tombstone, which has the end that it had.
+func (l Link) WithoutContent(now time.Time) Link { return l.remains(now) }
+
+// ContentRemoved reports whether l is what WithoutContent returned.
+func (l *Link) ContentRemoved() bool { return l.Status == Deleted && !l.Expires.IsZero() }
+
+// Ended reports whether l is an active link that expired at or before a time: one of [Store].Expired.
+func (l *Link) Ended(by time.Time) bool {
+	return l.Status == Active && !l.Expires.IsZero() && !l.Expires.After(by)
+}
+
+func (l *Link) remains(now time.Time) Link {
 	var t Link
 	for i := range fields {
 		if f := &fields[i]; f.Remains {
-			f.copy(&t, &l)
+			f.copy(&t, l)
 		}
 	}
 	t.Status, t.Updated = Deleted, now

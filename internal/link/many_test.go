@@ -103,7 +103,7 @@ func TestUpdateRecognisesWhatTheStoreErased(t *testing.T) {
 
 // A link that stands in for another answers alike; every respect counts.
 func TestOnlyAnEqualLinkStandsIn(t *testing.T) {
-	if !valid().StandsInFor(valid(), day) {
+	if !valid().Equivalent(valid(), day) {
 		t.Fatal("a link does not stand in for its twin")
 	}
 	for name, differ := range map[string]func(have, want *link.Link){
@@ -120,7 +120,7 @@ func TestOnlyAnEqualLinkStandsIn(t *testing.T) {
 		"warned":      func(have, want *link.Link) { have.Safety, want.Safety = link.Warn, link.Warn },
 	} {
 		have, want := valid(), valid()
-		if differ(&have, &want); have.StandsInFor(want, day) {
+		if differ(&have, &want); have.Equivalent(want, day) {
 			t.Errorf("%s: it stands in", name)
 		}
 	}
@@ -132,7 +132,7 @@ func TestOnlyAnEqualLinkStandsIn(t *testing.T) {
 		},
 	} {
 		have, want := valid(), valid()
-		if same(&have, &want); !have.StandsInFor(want, day) {
+		if same(&have, &want); !have.Equivalent(want, day) {
 			t.Errorf("%s: it does not stand in", name)
 		}
 	}

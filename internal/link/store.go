@@ -2,6 +2,14 @@ package link
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,7 +47,8 @@ type Store interface {
 	// version. It is a compare-and-swap: ErrConflict when the stored version is
 	// another, ErrNotFound when there is no such key. ID, Key, CodeKind, Created,
 	// MaxClicks' counter Spent and a tombstone never change (a tombstone is
-	// ErrConflict); the workspace may, and who counted on the old one hears of it as of any
+	// ErrConflict, also one of WithoutContent, so that of a change that revives an expired link and
+	// the removal of its content one wins); the workspace may, and who counted on the old one hears of it as of any
 	// change. Each Replace, and each Create of a Chosen code,
 	// appends to the change log in the same transaction, with what e says of it.
 	Replace(ctx context.Context, l Link, e Edit) (Link, error)
@@ -55,17 +64,20 @@ type Store interface {
 	// Expired returns up to n keys of active links whose expiry lies at or before
 	// the given time, by (expiry, domain, code) and after the cursor. The cursor
 	// after the last is returned, after itself when there is none; it stays good for
-	// ever.
+	// ever. A link that is created, changed or becomes visible behind the cursor is not
+	// returned any more: [EventLog] and [CreateLog] have it.
 	Expired(ctx context.Context, after Cursor, before time.Time, n int) ([]Key, Cursor, error)
 
-	// Changes returns up to n changes with a sequence above after, in order. A
-	// sequence is visible only once all lower ones are, so a reader that polls
-	// with the last sequence seen misses nothing. A reader whose position was
-	// trimmed away gets ErrConflict and starts again from Head.
-	Changes(ctx context.Context, after Sequence, n int) ([]Change, error)
+	// Changes returns up to n changes after a position, and the position behind them; fewer
+	// are the end. Those of one partition come in order and without a hole, and a change is
+	// visible only once all before it in its partition are, so that a reader who goes on
+	// from there misses nothing. Partitions come in any order: where a key moved between
+	// them, its changes are in order by their versions. ErrConflict: what followed the
+	// position was trimmed, or the log ends before it; the reader starts again from Head.
+	Changes(ctx context.Context, after Position, n int) ([]Change, Position, error)
 
-	// Head returns the sequence of the newest visible change; 0 = none yet.
-	Head(ctx context.Context) (Sequence, error)
+	// Head returns the position behind the newest visible changes.
+	Head(ctx context.Context) (Position, error)
 
 	// Chosen walks the keys of links with Chosen codes, tombstones
 	// included: what the filter of "never issued" codes is filled from.
@@ -116,7 +128,7 @@ const MaxTwins = 1000
 // Deduper gives an existing link to those who would otherwise make the same again.
 type Deduper interface {
 	// FindSame returns the oldest link that stands in for wanted at now (see
-	// [Link.StandsInFor]), among the MaxTwins oldest that may. ErrNotFound when there
+	// [Link.Equivalent]), among the MaxTwins oldest that may. ErrNotFound when there
 	// is none. wanted needs no ID and no code. It writes nothing.
 	FindSame(ctx context.Context, wanted Link, now time.Time) (Link, error)
 
@@ -168,15 +180,16 @@ type LogBounds struct {
 // DefaultLogBounds are a week and a gigabyte.
 func DefaultLogBounds() LogBounds { return LogBounds{Age: 7 * 24 * time.Hour, Bytes: 1 << 30} }
 
-// Sequence numbers the change log from 1.
+// Sequence numbers a partition of the change log from 1.
 type Sequence uint64
 
 // Change is what a cache needs of an entry of the change log: from now on nothing below Version
 // may be served for Key. An entry without a Key is no write of a link; [Event] says what it is.
 type Change struct {
-	Sequence Sequence
-	Key      Key
-	Version  Version
+	Partition uint16 // below MaxPartitions; 0 where there is one
+	Sequence  Sequence
+	Key       Key
+	Version   Version
 }
 
 // Cursor is a position in a walk; the empty one is the start and, in a result, the
@@ -206,4 +219,75 @@ const MaxPage = 1000
 type Slice struct {
 	Links []Link
 	Next  Cursor
+}
+
+// GetMany reads any number of links, in as few questions as the store can be asked in. The
+// zero Link stands for one that is not there, and for one that is damaged.
+func GetMany(ctx context.Context, s Store, keys []Key) ([]Link, error) {
+	links := make([]Link, 0, len(keys))
+	many, ok := s.(ManyGetter)
+	if !ok {
+		for _, k := range keys {
+			l, err := s.Get(ctx, k)
+			if err != nil && !Absent(err) {
+				return nil, err
+			}
+			links = append(links, l)
+		}
+		return links, nil
+	}
+	for chunk := range slices.Chunk(keys, MaxPage) {
+		some, err := many.GetMany(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, some...)
+	}
+	return links, nil
+}
+
+// Absent reports whether an error of Get means this one link alone: it is not there, or it is
+// damaged.
+func Absent(err error) bool {
+	_, damaged := errors.AsType[*DamagedError](err)
+	return damaged || errors.Is(err, ErrNotFound)
+}
+
+// Tag stands for the filter in cursors, so that one cannot be used with another filter.
+func (f Filter) Tag() string {
+	domain := "*"
+	if f.Domain != nil {
+		domain = "=" + string(*f.Domain)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %x %t", f.Workspace, domain, f.Status, f.Since, f.Oldest))
+	return hex.EncodeToString(sum[:8])
+}
+
+// BadCursor is the error of a cursor that no store gave, or not for this walk.
+func BadCursor(c Cursor) error { return fmt.Errorf("cursor %q: %w", c, ErrInvalid) }
+
+// NumberedKey is a position of a walk in the order of a number, such as a time, and of keys.
+type NumberedKey struct {
+	N   int64
+	Key Key
+}
+
+// Cursor returns the position as a cursor.
+func (p NumberedKey) Cursor() Cursor {
+	return Cursor(strconv.FormatInt(p.N, 10) + "/" + p.Key.String())
+}
+
+// ParseNumberedKey returns the position of a cursor; that of "" is before every key.
+func ParseNumberedKey(c Cursor) (NumberedKey, error) {
+	if c == "" {
+		return NumberedKey{N: math.MinInt64}, nil
+	}
+	number, rest, _ := strings.Cut(string(c), "/")
+	domain, code, ok := strings.Cut(rest, "/")
+	n, err := strconv.ParseInt(number, 10, 64)
+	p := NumberedKey{n, Key{Domain(domain), Code(code)}}
+	if err != nil || !ok || p.Key.Validate() != nil {
+		return NumberedKey{}, BadCursor(c)
+	}
+	return p, nil
 }

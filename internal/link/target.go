@@ -35,18 +35,11 @@ func (l *Link) Leads() (Target, error) {
 func (l Link) Target() Target {
 	return Target{
 		Destination: l.Destination, Fallback: l.Fallback,
-		Starts: millis(l.Starts), Expires: millis(l.Expires), Version: l.Version,
+		Starts: Millis(l.Starts), Expires: Millis(l.Expires), Version: l.Version,
 		Limited: l.MaxClicks > 0, Exhausted: l.MaxClicks > 0 && l.Spent >= l.MaxClicks,
 		Redirect: l.Redirect, Status: l.Status, Safety: l.Safety,
 		ForwardQuery: l.ForwardQuery, NoIndex: l.NoIndex, Cacheable: l.Cacheable,
 	}
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }
 
 // State is what a link is at one moment: computed, never stored.

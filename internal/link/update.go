@@ -89,9 +89,7 @@ func refused(err error) bool {
 
 // after returns what a Replace of wanted over current leaves behind.
 func after(current, wanted Link) Link {
-	if wanted.Status == Deleted {
-		wanted = wanted.Tombstone(wanted.Updated)
-	}
+	wanted = wanted.Normal()
 	for i := range fields {
 		if f := &fields[i]; f.Fixed {
 			f.copy(&wanted, &current)

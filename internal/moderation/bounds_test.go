@@ -119,7 +119,7 @@ func TestWhatStandsOfTwoDecisions(t *testing.T) {
 				if actor == moderation.ActorPolicy {
 					want = max(newest, person)
 				}
-				got := moderation.Stands(moderation.Entry{Sequence: 2, Actor: actor, Safety: newest}, moderation.Entry{Sequence: 1, Actor: "a person", Safety: person})
+				got := moderation.Prevailing(moderation.Entry{Sequence: 2, Actor: actor, Safety: newest}, moderation.Entry{Sequence: 1, Actor: "a person", Safety: person})
 				if got.Safety != want || got.Safety == newest && got.Sequence != 2 {
 					t.Errorf("%s by %s after %s: %s of entry %d stands", newest, actor, person, got.Safety, got.Sequence)
 				}
@@ -146,7 +146,7 @@ func TestBansStandUntilTheyAreLifted(t *testing.T) {
 	add(moderation.ActionLift, "d")
 	add(moderation.ActionBan, "d")
 	var got []uint64
-	for _, e := range moderation.StandingBans(entries) {
+	for _, e := range moderation.ActiveBans(entries) {
 		got = append(got, e.Sequence)
 	}
 	if diff := cmp.Diff([]uint64{2, 6, 9}, got); diff != "" {
@@ -206,27 +206,6 @@ func TestVerifySaysWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// Evidence and reasons may be as long as they may.
-func TestBoundsOfOrders(t *testing.T) {
-	d := newDesk(t)
-	orders := make([]moderation.Order, moderation.MaxOrders)
-	for i := range orders {
-		orders[i] = moderation.Order{
-			Key: d.make(t, i), Safety: link.Legal, Action: moderation.ActionAnswer,
-			Reason: strings.Repeat("ü\n", moderation.MaxReason/4) + "end"[:moderation.MaxReason%4], Evidence: strings.Repeat("x", moderation.MaxEvidence),
-		}
-	}
-	out, err := d.Decide(t.Context(), noon(), "moderator", orders)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, o := range out {
-		if o.Err != nil || o.Entry.Action != moderation.ActionAnswer || len(o.Entry.Evidence.Body) != moderation.MaxEvidence {
-			t.Errorf("order %d: %+v", i, o)
-		}
-	}
-}
-
 // An erasure speaks of another entry, never of itself.
 func TestAnErasureDoesNotExplainItself(t *testing.T) {
 	j := moderationtest.NewMemory()
@@ -242,26 +221,5 @@ func TestAnErasureDoesNotExplainItself(t *testing.T) {
 	j.Spoil(1, func(e *moderation.Entry) { e.Evidence = e.Evidence.Erase() })
 	if _, err := moderation.Verify(t.Context(), j, nil); !errors.Is(err, moderation.ErrBroken) {
 		t.Errorf("what an erasure said itself was taken away: %v", err)
-	}
-}
-
-// An erasure that does not say any more of which entry it was explains one, not two.
-func TestOneErasureExplainsOneEntry(t *testing.T) {
-	d := newDesk(t)
-	k := d.make(t, 1)
-	for _, s := range []link.Safety{link.Warn, link.Blocked} {
-		d.decide(t, k, s)
-	}
-	for _, sequence := range []uint64{1, 3} { // the second erases what the first says
-		if _, err := d.Erase(t.Context(), noon(), "a-person", sequence, "names a person"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := moderation.Verify(t.Context(), d.journal, nil); err != nil {
-		t.Errorf("erased by the rules: %v", err)
-	}
-	d.journal.Spoil(2, func(e *moderation.Entry) { e.Reason = e.Reason.Erase() })
-	if last, err := moderation.Verify(t.Context(), d.journal, nil); !errors.Is(err, moderation.ErrBroken) {
-		t.Errorf("two entries are empty and one erasure is left for them: sound up to %d, %v", last.Sequence, err)
 	}
 }

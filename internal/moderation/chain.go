@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"curt/internal/feed"
 )
@@ -43,9 +46,16 @@ type Reader interface {
 	Read(ctx context.Context, after uint64, n int) ([]Entry, error)
 }
 
-// LogOf returns a journal as a log to follow. Nothing of it is ever trimmed.
+// LogOf returns a journal as a log to follow. A chain has one partition, and nothing of it is ever
+// trimmed.
 func LogOf(r Reader) feed.Log[uint64, Entry] {
-	return feed.Log[uint64, Entry]{Read: r.Read, At: func(e *Entry) uint64 { return e.Sequence }, Short: true}
+	return feed.Log[uint64, Entry]{Short: true, Read: func(ctx context.Context, after uint64, n int) ([]Entry, uint64, error) {
+		page, err := r.Read(ctx, after, n)
+		if len(page) > 0 {
+			after = page[len(page)-1].Sequence
+		}
+		return page, after, err
+	}}
 }
 
 // verifyPage is how many entries Verify reads at a time.
@@ -64,11 +74,11 @@ func Verify(ctx context.Context, r Reader, each func(*Entry)) (last Entry, err e
 	for {
 		page, err := r.Read(ctx, last.Sequence, verifyPage)
 		if err != nil {
-			return last, fmt.Errorf("verify the journal behind %d: %w", last.Sequence, err)
+			return last, fmt.Errorf("verify the journal after %d: %w", last.Sequence, err)
 		}
 		if len(page) == 0 {
 			if sequence, robbed := texts.unexplained(); robbed {
-				return Entry{Sequence: sequence - 1}, fmt.Errorf("%w: no entry says that the texts of entry %d were erased", ErrBroken, sequence)
+				return Entry{Sequence: sequence - 1}, fmt.Errorf("%w: the texts of entry %d are missing, without an entry that records their erasure", ErrBroken, sequence)
 			}
 			return last, nil
 		}
@@ -108,4 +118,59 @@ func (t Text) kept() bool {
 		return t == Text{Erased: true, Commitment: t.Commitment} && t.Commitment != Hash{}
 	}
 	return t == Commit(t.Body, t.Salt)
+}
+
+// erasedText is how the reason of an ActionErase begins: it names the entry.
+const erasedText = "entry %d: "
+
+// ErasureReason returns the reason of an ActionErase about an entry.
+func ErasureReason(sequence uint64, reason string) string {
+	return fmt.Sprintf(erasedText, sequence) + reason
+}
+
+// erasedCase is how the reason of an ActionErase begins that erased a case, and no text of the journal.
+const erasedCase = "case: "
+
+// CaseErasureReason returns the reason of an ActionErase about the case of a destination.
+func CaseErasureReason(reason string) string { return erasedCase + reason }
+
+// erasures tells texts that were erased from those that somebody took away behind the
+// journal's back: an erasure has an entry of its own. It remembers those it waits for.
+type erasures struct {
+	gone map[uint64]Entity   // entries without their texts, by number
+	some map[Entity][]uint64 // erasures that do not say, or no longer, what they erased; in order
+}
+
+func newErasures() *erasures {
+	return &erasures{gone: map[uint64]Entity{}, some: map[Entity][]uint64{}}
+}
+
+// take takes the next entry of the journal.
+func (s *erasures) take(e *Entry) {
+	if e.Reason.Erased || e.Evidence.Erased {
+		s.gone[e.Sequence] = e.Entity
+	}
+	if e.Action != ActionErase || e.Entity.Kind == KindDestination && strings.HasPrefix(e.Reason.Body, erasedCase) {
+		return
+	}
+	var of uint64
+	if _, err := fmt.Sscanf(e.Reason.Body, erasedText, &of); err != nil {
+		s.some[e.Entity] = append(s.some[e.Entity], e.Sequence)
+	} else if s.gone[of] == e.Entity && of < e.Sequence {
+		delete(s.gone, of)
+	}
+}
+
+// unexplained returns the first entry whose texts are gone and that no later erasure can
+// have meant.
+func (s *erasures) unexplained() (first uint64, found bool) {
+	for _, sequence := range slices.Backward(slices.Sorted(maps.Keys(s.gone))) {
+		of := s.gone[sequence]
+		if some := s.some[of]; len(some) > 0 && some[len(some)-1] > sequence {
+			s.some[of] = some[:len(some)-1]
+			continue
+		}
+		first, found = sequence, true
+	}
+	return first, found
 }

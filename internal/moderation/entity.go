@@ -25,7 +25,7 @@ func (e *InvalidError) PublicMessage() string { return e.Reason }
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-func invalid(field, reason string, args ...any) error {
+func Invalid(field, reason string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(reason, args...)}
 }
 
@@ -49,11 +49,11 @@ func ParseEntity(kind Kind, name string) (Entity, error) {
 			e.Name = "/" + name // in the default domain
 		}
 		if _, ok := e.Key(); !ok {
-			err = errors.New("want CODE, or DOMAIN/CODE for a link on another domain")
+			err = errors.New("expected CODE, or DOMAIN/CODE for a link on another domain")
 		}
 	case KindWorkspace, KindKey:
 		if name == "" || len(name) > link.MaxName || !plainText(name) {
-			err = fmt.Errorf("want the id of a %s", kind)
+			err = fmt.Errorf("expected the id of a %s", kind)
 		}
 	case KindHost:
 		e.Name, err = parseHost(name)
@@ -62,17 +62,17 @@ func ParseEntity(kind Kind, name string) (Entity, error) {
 	case KindNetwork:
 		e.Name, err = parseNetwork(name)
 	default:
-		return Entity{}, invalid("kind", "want link, workspace, key, host, domain or network")
+		return Entity{}, Invalid("kind", "expected link, workspace, key, host, domain or network")
 	}
 	if err != nil {
-		return Entity{}, invalid("name", "%v", err)
+		return Entity{}, Invalid("name", "%v", err)
 	}
 	return e, nil
 }
 
 var (
-	errHost    = errors.New("want a host, without scheme, port and path")
-	errNetwork = errors.New("want an address or a prefix such as 192.0.2.0/24")
+	errHost    = errors.New("expected a host, without scheme, port and path")
+	errNetwork = errors.New("expected an address or a prefix such as 192.0.2.0/24")
 )
 
 func parseHost(name string) (string, error) {
@@ -92,10 +92,10 @@ func parseDomain(name string) (string, error) {
 		return "", err
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return "", errors.New("is an address, ban it as a host")
+		return "", errors.New("is an IP address; use kind host")
 	}
 	if suffix, icann := publicsuffix.PublicSuffix(host); suffix == host && (icann || !strings.Contains(host, ".")) {
-		return "", errors.New("is a suffix under which everybody registers domains")
+		return "", errors.New("is a public suffix")
 	}
 	return host, nil
 }
@@ -122,7 +122,7 @@ func parseNetwork(name string) (string, error) {
 		widest, narrowest = widest6, narrowest6
 	}
 	if prefix.Bits() < widest || prefix.Bits() > narrowest {
-		return "", fmt.Errorf("want a prefix from /%d to /%d", widest, narrowest)
+		return "", fmt.Errorf("expected a prefix from /%d to /%d", widest, narrowest)
 	}
 	return prefix.Masked().String(), nil
 }
@@ -130,4 +130,17 @@ func parseNetwork(name string) (string, error) {
 // plainText reports whether s is UTF-8 that can be shown as it is.
 func plainText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// CheckReason returns an InvalidError for a reason that cannot explain a decision.
+func CheckReason(reason string) error {
+	switch odd := strings.ContainsFunc(reason, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); {
+	case strings.TrimSpace(reason) == "":
+		return Invalid("reason", "is required")
+	case len(reason) > MaxReason:
+		return Invalid("reason", "expected at most %d bytes", MaxReason)
+	case odd || strings.ContainsRune(reason, unicode.ReplacementChar):
+		return Invalid("reason", "expected text without control characters")
+	}
+	return nil
 }

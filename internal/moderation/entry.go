@@ -14,7 +14,8 @@ import (
 // Kind says what an entity is.
 type Kind string
 
-// The kinds of entities. All but link are banned only.
+// The kinds of entities. A link is decided about or banned, the last three are lines of lists, all
+// others and destination are banned only.
 const (
 	KindLink      Kind = "link"      // Name is link.Key.String: "domain/code", "/code" in the default domain
 	KindWorkspace Kind = "workspace" // Name is a link.WorkspaceID
@@ -22,6 +23,12 @@ const (
 	KindHost      Kind = "host"      // Name is a canonical host: destinations at exactly this one
 	KindDomain    Kind = "domain"    // Name is a canonical host: destinations there and at all below it
 	KindNetwork   Kind = "network"   // Name is a prefix (RFC 4632): further creates from there
+
+	KindDestination Kind = "destination" // as OfDestination names it; decided about, never banned
+
+	KindRefusedWord        Kind = "refused_word"        // Name is a line of a list of words: aliases
+	KindLookAlike          Kind = "look_alike"          // Name is a name that aliases may not look like
+	KindAllowedDestination Kind = "allowed_destination" // Name is a canonical host: destinations there and at all below it
 )
 
 // Entity is what an entry is about.
@@ -48,11 +55,13 @@ type Action string
 
 // The actions of the journal.
 const (
-	ActionDecide Action = "decide" // from now on the link's own decision is Safety
+	ActionDecide Action = "decide" // from now on the own decision of the link or destination is Safety
 	ActionBan    Action = "ban"    // from now on what the entity means is at least Safety
 	ActionLift   Action = "lift"   // the ban of the entity has ended
 	ActionAnswer Action = "answer" // an appeal of the link was answered; Safety is what stands
-	ActionErase  Action = "erase"  // the texts of another entry were erased: Reason says of which
+	ActionErase  Action = "erase"  // the texts of another entry were erased, or the case of a destination: Reason says of which
+	ActionList   Action = "list"   // the line is in its list
+	ActionUnlist Action = "unlist" // the line was removed from its list
 )
 
 // Entry is one line of the journal.
@@ -60,7 +69,7 @@ type Entry struct {
 	Sequence uint64    // from 1, without a gap
 	At       time.Time // UTC, whole milliseconds; never before the entry before
 	Entity   Entity
-	Link     link.ID // of an entity that is a link; else zero
+	Link     link.ID // of an entity that is a link, or the case of a destination; else zero
 	Action   Action
 	Safety   link.Safety // Clean, unless Action brings one
 	Score    int         // 0 to 100, of ActionDecide by signals; else 0
@@ -72,10 +81,13 @@ type Entry struct {
 }
 
 // ActorPolicy is the actor of decisions that no person made. ActorOwner closes the case of
-// a link that was deleted, and is in no journal.
+// a link that was deleted, ActorRetention that of one whose content was removed after its expiry: no
+// journal has them, and the latter decides nothing.
 const (
 	ActorPolicy = "policy"
 	ActorOwner  = "owner"
+
+	ActorRetention = "retention"
 
 	// ActorModeration is who changed a link in its store's log of changes; the journal says who
 	// decided that.
@@ -154,18 +166,31 @@ func (e Entry) Validate() error {
 	}
 	switch e.Action {
 	case ActionDecide, ActionAnswer:
-		if e.Entity.Kind != KindLink || e.Link.IsZero() {
+		if _, _, destination := e.Entity.Destination(); e.Entity.Kind != KindLink && !destination || e.Link.IsZero() {
 			return fail("link")
 		}
-	case ActionBan, ActionLift, ActionErase:
+	case ActionList, ActionUnlist:
+		if !e.Entity.Kind.Listed() {
+			return fail("kind")
+		}
+	case ActionBan, ActionLift:
+		if e.Entity.Kind == KindDestination || e.Entity.Kind.Listed() {
+			return fail("kind")
+		}
+	case ActionErase:
 	default:
 		return fail("action")
 	}
 	switch e.Entity.Kind {
-	case KindLink, KindWorkspace, KindKey, KindHost, KindDomain, KindNetwork:
+	case KindDestination, KindLink, KindWorkspace, KindKey, KindHost, KindDomain, KindNetwork, KindRefusedWord, KindLookAlike, KindAllowedDestination:
 		return nil
 	}
 	return fail("kind")
+}
+
+// Listed reports whether entities of a kind are lines of a list, which cannot be banned.
+func (k Kind) Listed() bool {
+	return k == KindRefusedWord || k == KindLookAlike || k == KindAllowedDestination
 }
 
 // storable reports whether a journal may take t as a new text.

@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,19 +28,22 @@ type Journal interface {
 	// sequence; 0 = from the end.
 	Find(ctx context.Context, f Filter, before uint64, n int) ([]Entry, error)
 
-	// Standing returns what was decided about a link, bans aside: its newest ActionDecide
+	// EffectiveDecision returns what was decided about a link, bans aside: its newest ActionDecide
 	// or ActionAnswer, but for a newer one of ActorPolicy that is less grave than the
-	// newest of a person ([Stands]): it does not lower what a person decided, not even one
+	// newest of a person ([Prevailing]): it does not lower what a person decided, not even one
 	// that was under way when the person did. ErrNotFound when nothing ever was decided.
 	// It goes by the id, because
 	// a key is more than one link's: an entry is written before its link is stored, and a
 	// link whose key turns out to be taken never is. Such an entry says nothing about the
 	// link that has the key, and whoever reads by keys compares Link first.
-	Standing(ctx context.Context, id link.ID) (Entry, error)
+	EffectiveDecision(ctx context.Context, id link.ID) (Entry, error)
 
 	// Bans returns the bans that stand, in order: of each entity the newest ActionBan,
 	// where no ActionLift came later.
 	Bans(ctx context.Context) ([]Entry, error)
+
+	// Verdicts returns the decisions about destinations, in order.
+	Verdicts(ctx context.Context) ([]Entry, error)
 
 	// Erase takes the texts of one entry away, for good, and appends by, an ActionErase
 	// that says so, in one durable write. It returns by as Append does. The chain verifies
@@ -65,9 +69,9 @@ func Appendable(entries []Entry) error {
 	return nil
 }
 
-// Stands returns which of two decisions about a link stands: its newest, or the newest
+// Prevailing returns which of two decisions about a link stands: its newest, or the newest
 // that a person made, whose Sequence is 0 when there is none.
-func Stands(newest, person Entry) Entry {
+func Prevailing(newest, person Entry) Entry {
 	if newest.Actor == ActorPolicy && person.Safety > newest.Safety {
 		return person
 	}
@@ -81,10 +85,10 @@ type Filter struct {
 	Since  time.Time // entries of this millisecond and later
 }
 
-// StandingBans returns the bans that stand after entries that are in order: of each
+// ActiveBans returns the bans that stand after entries that are in order: of each
 // entity the newest ActionBan, where no ActionLift came later. Other entries are passed
 // over.
-func StandingBans(entries []Entry) []Entry {
+func ActiveBans(entries []Entry) []Entry {
 	newest := map[Entity]uint64{}
 	for i := range entries {
 		if e := &entries[i]; e.Action == ActionBan || e.Action == ActionLift {
@@ -99,3 +103,14 @@ func StandingBans(entries []Entry) []Entry {
 	}
 	return bans
 }
+
+// The errors of this package, tested with errors.Is; a store that cannot be asked is
+// link.ErrUnavailable.
+var (
+	// ErrInvalid: an entry that no journal may hold; a retry cannot help.
+	ErrInvalid = errors.New("invalid journal entry")
+	// ErrNotFound: the journal was asked and has no such entry.
+	ErrNotFound = errors.New("journal entry not found")
+	// ErrBroken: the journal does not say what was appended.
+	ErrBroken = errors.New("the hash chain of the journal is broken")
+)

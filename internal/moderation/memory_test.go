@@ -15,3 +15,7 @@ func memory() moderationtest.Harness {
 }
 
 func TestMemoryJournal(t *testing.T) { moderationtest.Run(t, memory()) }
+
+func TestMemoryLists(t *testing.T) {
+	moderationtest.RunLists(t, moderationtest.ListsHarness{Open: func(testing.TB) moderationtest.Listing { return moderationtest.NewMemory() }})
+}

@@ -27,6 +27,31 @@ type Walk struct {
 	Changed  uint64 // links among them that got another safety
 }
 
+// MaxWalks is how many walks go on side by side. Bans beyond join one that has not
+// begun, so that a thousand of them at once read all links a few times, not a thousand
+// times.
+const MaxWalks = 4
+
+// Begun reports whether a walk has left its beginning.
+func (w *Walk) Begun() bool { return w.After != "" || w.Seen > 0 }
+
+// Enlist adds an entity to the walks to be.
+func (p *Progress) Enlist(e Entity) {
+	if n := len(p.Walks); n >= MaxWalks && !p.Walks[n-1].Begun() && !p.Walks[n-1].All {
+		p.Walks[n-1].Entities = append(p.Walks[n-1].Entities, e)
+		return
+	}
+	p.Walks = append(p.Walks, Walk{Entities: []Entity{e}})
+}
+
+// Filter returns which links a walk lists.
+func (w *Walk) Filter() link.Filter {
+	if len(w.Entities) == 1 && w.Entities[0].Kind == KindWorkspace {
+		return link.Filter{Workspace: link.WorkspaceID(w.Entities[0].Name)}
+	}
+	return link.Filter{}
+}
+
 // storedWalk is a walk as JSON, with its cursor as it is: that need not be text.
 type storedWalk struct {
 	Entities      []Entity
@@ -82,8 +107,8 @@ type ProgressStore interface {
 	// none.
 	Progress(ctx context.Context) (Progress, error)
 
-	// KeepProgress replaces that of this process, durably.
-	KeepProgress(ctx context.Context, p Progress) error
+	// StoreProgress replaces that of this process, durably.
+	StoreProgress(ctx context.Context, p Progress) error
 }
 
 // Peers are the processes that work on the same store of links. Its errors are those of
@@ -100,7 +125,7 @@ type Peers interface {
 // Left is the progress of a process that is silent.
 type Left struct {
 	Name     string
-	Kept     time.Time // by the clock of the store
+	StoredAt time.Time // by the clock of the store
 	Progress Progress
 }
 

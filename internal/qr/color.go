@@ -22,7 +22,7 @@ func parseColor(name, s string, otherwise Color) (Color, error) {
 	}
 	n, err := strconv.ParseUint(s, 16, 32)
 	if err != nil || len(s) != 6 {
-		return 0, &Error{name, "want six hexadecimal digits, such as 1a2b3c"}
+		return 0, &Error{name, "expected six hexadecimal digits, such as 1a2b3c"}
 	}
 	return Color(n), nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBusy means that others were being drawn for for as long as a caller may wait.
-var ErrBusy = errors.New("too many QR codes are being drawn")
+var ErrBusy = errors.New("too many QR codes are being generated")
 
 // longestWait is how long a caller waits for its turn: about as long as people wait
 // for a picture.

@@ -81,14 +81,14 @@ func ParseQuery(raw string) (Options, error) {
 		case !given:
 			continue
 		case len(values) > 1:
-			return Options{}, &Error{name, "is given more than once"}
+			return Options{}, &Error{name, "duplicate parameter"}
 		case values[0] == "":
-			return Options{}, &Error{name, "is empty"}
+			return Options{}, &Error{name, "must not be empty"}
 		}
 		known++
 	}
 	if known != len(query) {
-		return Options{}, &Error{"", "the query may have format, size, margin, level, fg and bg, and nothing else"}
+		return Options{}, &Error{"", "unknown parameter; expected format, size, margin, level, fg or bg"}
 	}
 	return Parse(query.Get)
 }
@@ -124,7 +124,7 @@ func parseFormat(s string) (Format, error) {
 	case "png":
 		return PNG, nil
 	}
-	return 0, &Error{"format", "want svg or png"}
+	return 0, &Error{"format", "expected svg or png"}
 }
 
 func parseLevel(s string) (Level, error) {
@@ -138,7 +138,7 @@ func parseLevel(s string) (Level, error) {
 	case "H":
 		return H, nil
 	}
-	return 0, &Error{"level", "want L, M, Q or H"}
+	return 0, &Error{"level", "expected L, M, Q or H"}
 }
 
 // parseNumber takes plain digits only: a number has one spelling, so that caches keep
@@ -149,7 +149,7 @@ func parseNumber(name, s string, least, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most || strconv.Itoa(n) != s {
-		return 0, &Error{name, fmt.Sprintf("want a whole number from %d to %d", least, most)}
+		return 0, &Error{name, fmt.Sprintf("expected a whole number from %d to %d", least, most)}
 	}
 	return n, nil
 }
@@ -160,7 +160,7 @@ func (o Options) check() error {
 		if contrast < 0 {
 			return &Error{"fg", "must be darker than bg: many scanners cannot read inverted codes"}
 		}
-		return &Error{"fg", fmt.Sprintf("has too little contrast with bg: %.0f %% of reflectance, want %.0f %%", contrast*100, minContrast*100)}
+		return &Error{"fg", fmt.Sprintf("has too little contrast with bg: %.0f %% of reflectance, expected %.0f %%", contrast*100, minContrast*100)}
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package ratelimit
 
 import (
 	"context"
-	"hash/maphash"
+	"crypto/rand"
 	"math"
 	"slices"
 	"sync"
@@ -31,7 +31,7 @@ const (
 // is nearly full again: a limit forgets a little under such a flood, but neither
 // memory nor the other callers' service gives way.
 type Memory struct {
-	seed   maphash.Seed
+	key    HashKey
 	start  sync.Once
 	base   time.Time    // set by start; times are counted from it
 	latest atomic.Int64 // the highest time seen
@@ -41,14 +41,21 @@ type Memory struct {
 // shard holds the buckets whose hash ends in its number. Locks of several shards
 // are taken in the order of their numbers.
 type shard struct {
-	mu   sync.Mutex
-	full map[uint64]int64 // guarded by mu
-	_    [48]byte         // keeps neighbours out of one cache line
+	mu    sync.Mutex
+	full  map[uint64]int64 // guarded by mu
+	spent map[uint64]Spent // guarded by mu: not stored; nil = nothing is (durable.go)
+	_     [40]byte         // keeps neighbours out of one cache line
 }
 
 // NewMemory returns a Store whose buckets are all full.
 func NewMemory() *Memory {
-	m := &Memory{seed: maphash.MakeSeed()}
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return newMemory(NewHashKey(secret[:]))
+}
+
+func newMemory(key HashKey) *Memory {
+	m := &Memory{key: key}
 	for i := range m.shards {
 		m.shards[i].full = make(map[uint64]int64)
 	}
@@ -65,7 +72,7 @@ func (m *Memory) Spend(_ context.Context, now time.Time, charges []Charge) ([]Ve
 	}
 	keys := make([]uint64, len(charges))
 	for i, c := range charges {
-		keys[i] = maphash.String(m.seed, c.Bucket)
+		keys[i] = m.key.Sum(c.Bucket, "")
 	}
 	defer m.lock(keys)()
 	return m.decide(m.monotonic(now), keys, charges), nil
@@ -86,7 +93,11 @@ func (m *Memory) decide(now int64, keys []uint64, charges []Charge) []Verdict {
 	}
 	for i, c := range charges {
 		if !refused {
-			m.shard(keys[i]).put(keys[i], after[i], now)
+			s, interval := m.shard(keys[i]), c.Limit.Interval()
+			s.put(keys[i], after[i], now)
+			if s.spent != nil && c.Cost > 0 {
+				s.spend(Spent{keys[i], interval * time.Duration(c.Cost), interval * time.Duration(c.Limit.Burst)})
+			}
 		} else if verdicts[i].Allowed { // but not spent
 			c.Cost = 0
 			_, v := Take(m.shard(keys[i]).full[keys[i]], now, c)

@@ -18,7 +18,7 @@ func Parse(text string) (Limit, error) {
 	periods := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 	n, err := strconv.ParseUint(count, 10, 31)
 	if err != nil || n == 0 || n > most || periods[unit] == 0 {
-		return Limit{}, fmt.Errorf("%q: want a count and s, m, h or d, such as 100/h", text)
+		return Limit{}, fmt.Errorf("%q: expected a count and s, m, h or d, such as 100/h", text)
 	}
 	return Per(int(n), periods[unit]), nil
 }

@@ -11,10 +11,10 @@ import (
 	"curt/internal/ratelimit"
 )
 
-// Budget bounds how many unknown codes one network may ask for: who tries codes finds
-// his answers turn to 429. A known code never does, because nobody can tell a scanner
-// from the other visitors of his network; therefore the code is looked up first, and
-// a hit pays nothing for the budget. It is safe for many goroutines.
+// Budget bounds how many unknown codes one network may request: a scanner gets 429 instead of 404.
+// A known code is always answered, because a scanner cannot be distinguished
+// from the other visitors of its network; therefore the code is looked up first, and
+// a hit costs nothing of the budget. It is safe for many goroutines.
 type Budget struct {
 	store   ratelimit.Store
 	limit   ratelimit.Limit
@@ -37,7 +37,7 @@ func (h *Handler) Metered(out Outcome, code link.Code) bool {
 }
 
 // Meter charges a Metered answer to the client's network and returns it, or the 429 in
-// its place, which counts as no click. A store that cannot be asked refuses nobody.
+// its place, which is not a click. If the store is unavailable, nothing is refused.
 func (h *Handler) Meter(ctx context.Context, out Outcome, client netip.Addr) Outcome {
 	wait, allowed := h.budget.Spend(ctx, time.Now(), client)
 	if allowed {
@@ -45,12 +45,12 @@ func (h *Handler) Meter(ctx context.Context, out Outcome, client netip.Addr) Out
 	}
 	return Outcome{
 		Status: http.StatusTooManyRequests, Problem: TooMany, CacheControl: noStore, NoIndex: true, HTML: out.HTML,
-		RetryAfter: max(1, int((wait+time.Second-1)/time.Second)),
+		RetryAfter: seconds(wait),
 	}
 }
 
-// Spend takes an unknown code off what the client's network may ask for, or says when it may
-// again. A nil Budget allows everything.
+// Spend charges an unknown code to the client's network, or returns when it may request the
+// next. A nil Budget allows everything.
 func (b *Budget) Spend(ctx context.Context, now time.Time, client netip.Addr) (wait time.Duration, allowed bool) {
 	if b == nil {
 		return 0, true
@@ -58,9 +58,9 @@ func (b *Budget) Spend(ctx context.Context, now time.Time, client netip.Addr) (w
 	return b.answer(b.store.Spend(ctx, now, b.charge(client)))
 }
 
-// Ask is Spend that takes nothing off: for answers that would tell a known code from the 429 of
+// Peek is Spend without a charge: for answers that would distinguish a known code from the 429 of
 // an unknown one.
-func (b *Budget) Ask(ctx context.Context, now time.Time, client netip.Addr) (wait time.Duration, allowed bool) {
+func (b *Budget) Peek(ctx context.Context, now time.Time, client netip.Addr) (wait time.Duration, allowed bool) {
 	if b == nil {
 		return 0, true
 	}

@@ -16,6 +16,8 @@ import (
 	"curt/internal/cache/cachetest"
 	"curt/internal/clicks"
 	"curt/internal/clientaddr"
+	"curt/internal/hosts"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/link"
 	"curt/internal/redirect"
 	"curt/internal/redirect/redirecttest"
@@ -49,7 +51,7 @@ func TestClickHoldsTheRequest(t *testing.T) {
 	s.Put(link.Key{Domain: "go.example", Code: "abc"}, link.Target{Destination: dest})
 	rec := &recorder{}
 	h := newHandler(t, redirect.HandlerConfig{
-		Hosts:   map[string]link.Domain{"go.example": "go.example"},
+		Hosts:   hoststest.New(t, "https://s.example", "go.example"),
 		Clients: clientaddr.New(netip.MustParsePrefix("192.0.2.0/24")), // httptest's peer
 	}, s, rec)
 	before := time.Now().UnixMilli()
@@ -183,13 +185,13 @@ func TestAClickIsRecordedAfterItsAnswerLeft(t *testing.T) {
 
 // TestOwnHostsStayServed: where hosts are strict, those that no link may lead to are followed.
 func TestOwnHostsStayServed(t *testing.T) {
-	own, err := weburl.NewHosts("https://s.example", []string{"go.example:8443"}, []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("2001:db8::7")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := hoststest.Of(t, hosts.Config{
+		Host: "s.example", Domains: []link.Domain{"go.example:8443"}, Strict: true, ServeOwn: true,
+		Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("2001:db8::7")},
+	})
 	s := cachetest.NewSource()
 	s.Put(key("abc"), link.Target{Destination: dest})
-	h := newHandler(t, redirect.HandlerConfig{Hosts: map[string]link.Domain{"s.example": ""}, StrictHost: true, Own: own.Has}, s, &recorder{})
+	h := newHandler(t, redirect.HandlerConfig{Hosts: own}, s, &recorder{})
 	strange := uint64(0)
 	for host, want := range map[string]int{
 		"s.example": 302, "127.0.0.1:8080": 302, "LOCALHOST.": 302, "localhost:80": 302, "[2001:db8::7]": 302, "[::1]:8080": 302, "go.example": 302,
@@ -205,12 +207,12 @@ func TestOwnHostsStayServed(t *testing.T) {
 		if want == 404 {
 			strange++
 		}
-		if u, err := weburl.Parse("http://" + host + "/"); want == 302 && (err != nil || !own.Refuses(u)) {
+		if u, err := weburl.Parse("http://" + host + "/"); want == 302 && (err != nil || !own.Load().Refuses(u)) {
 			t.Errorf("%q is served, and a link may lead there: %v", host, err)
 		}
 	}
-	if h.Strange() != strange {
-		t.Errorf("%d strange requests, want %d", h.Strange(), strange)
+	if h.UnservedHosts() != strange {
+		t.Errorf("%d strange requests, want %d", h.UnservedHosts(), strange)
 	}
 }
 
@@ -219,9 +221,6 @@ func TestHosts(t *testing.T) {
 	s.Put(key("abc"), link.Target{Destination: "https://default.example/"})
 	for _, d := range []link.Domain{"go.example", "go.example:8443", "[2001:db8::1]"} {
 		s.Put(link.Key{Domain: d, Code: "abc"}, link.Target{Destination: "https://" + string(d) + "/"})
-	}
-	hosts := map[string]link.Domain{
-		"s.example": "", "go.example": "go.example", "go.example:8443": "go.example:8443", "[2001:db8::1]": "[2001:db8::1]",
 	}
 	for _, c := range []struct{ host, to, strict string }{
 		{"s.example", "https://default.example/", "https://default.example/"},
@@ -237,7 +236,9 @@ func TestHosts(t *testing.T) {
 		{":", "https://default.example/", ""},
 	} {
 		for _, strict := range []bool{false, true} {
-			h := newHandler(t, redirect.HandlerConfig{Hosts: hosts, StrictHost: strict}, s, &recorder{})
+			h := newHandler(t, redirect.HandlerConfig{Hosts: hoststest.Of(t, hosts.Config{
+				Host: "s.example", Domains: []link.Domain{"go.example", "go.example:8443", "[2001:db8::1]"}, Strict: strict,
+			})}, s, &recorder{})
 			r := httptest.NewRequest("GET", "/abc", nil)
 			r.Host = c.host
 			r.Header.Set("X-Forwarded-Host", "go.example") // nobody's word

@@ -3,21 +3,22 @@ package redirect
 import (
 	"strings"
 
+	"curt/internal/hosts"
 	"curt/internal/link"
 	"curt/internal/weburl"
 )
 
 // NewLoopGuard returns what cache.Config.Admit wants: it marks a target whose
-// destination is a host of ours, and takes away a fallback that is. Our hosts do not
-// change while we run, so it is asked when a target enters L1 and never by a hit.
-func NewLoopGuard(own *weburl.Hosts) func(link.Target) link.Target {
-	leadsHome := func(url string) bool {
+// destination is a host of ours, and removes a fallback that is. It is called when a
+// target enters L1 and never by a hit.
+func NewLoopGuard(ours *hosts.Current) func(link.Target) link.Target {
+	isOurs := func(url string) bool {
 		u, err := weburl.Parse(url)
-		return err == nil && own.Refuses(u) // what is no URL is refused as such
+		return err == nil && ours.Load().Refuses(u) // an invalid URL is refused elsewhere
 	}
 	return func(t link.Target) link.Target {
-		t.Loops = leadsHome(t.Destination)
-		if t.Fallback != "" && leadsHome(t.Fallback) {
+		t.Loops = isOurs(t.Destination)
+		if t.Fallback != "" && isOurs(t.Fallback) {
 			t.Fallback = ""
 		}
 		return t
@@ -26,8 +27,8 @@ func NewLoopGuard(own *weburl.Hosts) func(link.Target) link.Target {
 
 // LeadsBack reports whether a visitor who follows url comes back with the same Host:
 // name and port are compared, not case, and without a port the scheme's own counts.
-// It is for a Host that is no configured one and yet reached us, by a name in DNS
-// that we were never told of; an empty host is led to by nothing. It allocates
+// It is for a Host that is not configured and yet reached us, by an unknown name in DNS;
+// no URL leads back to an empty host. It allocates
 // nothing.
 func LeadsBack(url, host string) bool {
 	scheme, rest, ok := strings.Cut(url, "://")
@@ -37,8 +38,8 @@ func LeadsBack(url, host string) bool {
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		rest = rest[:end]
 	}
-	name, port := splitPort(rest)
-	hostName, hostPort := splitPort(host)
+	name, port := hosts.SplitPort(rest)
+	hostName, hostPort := hosts.SplitPort(host)
 	return portOr(port, scheme) == portOr(hostPort, scheme) &&
 		strings.EqualFold(strings.TrimSuffix(name, "."), strings.TrimSuffix(hostName, "."))
 }

@@ -5,18 +5,14 @@ import (
 
 	"curt/internal/cache/cachetest"
 	"curt/internal/clicks"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/link"
 	"curt/internal/redirect"
-	"curt/internal/weburl"
 )
 
 func guard(t *testing.T) func(link.Target) link.Target {
 	t.Helper()
-	own, err := weburl.NewHosts("https://curt.example", []string{"go.example"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return redirect.NewLoopGuard(own)
+	return redirect.NewLoopGuard(hoststest.New(t, "https://curt.example", "go.example"))
 }
 
 func TestTheGuardKnowsWhatBecameOurs(t *testing.T) {
@@ -113,17 +109,17 @@ func TestAStrangeHostIsNotLedTo(t *testing.T) {
 	s := cachetest.NewSource()
 	s.Put(key("abc"), target)
 	s.SetLeft(key("abc"), 1)
-	out, err := newResolver(t, s).Resolve(t.Context(), key("abc"), redirect.Request{Method: "GET", Stranger: "A.example"}, now())
+	out, err := newResolver(t, s).Resolve(t.Context(), key("abc"), redirect.Request{Method: "GET", UnconfiguredHost: "A.example"}, now())
 	if err == nil || out.Problem != redirect.Loop || out.Click != clicks.Refused || out.Location != "" {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: "b.example"}, now()); out.Location != target.Destination {
+	if out := resolve(t, s, redirect.Request{Method: "GET", UnconfiguredHost: "b.example"}, now()); out.Location != target.Destination {
 		t.Errorf("its one click is spent: %+v", out)
 	}
 	target.Expires, target.Fallback = 1, "https://a.example/over"
 	s.Put(key("abc"), target)
 	for stranger, status := range map[string]int{"a.example": 410, "": 302, "b.example": 302} {
-		if out := resolve(t, s, redirect.Request{Method: "GET", Stranger: stranger}, now()); out.Status != status {
+		if out := resolve(t, s, redirect.Request{Method: "GET", UnconfiguredHost: stranger}, now()); out.Status != status {
 			t.Errorf("fallback, %q: %+v", stranger, out)
 		}
 	}

@@ -145,7 +145,7 @@ func TestALookIsNoVisit(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/x?secret=1", nil)
 		r.Header.Set("Accept", browser)
-		target, out := h.Look(r, link.Code(code))
+		target, out := h.Peek(r, link.Code(code))
 		if out.Problem != want.problem || out.Location != want.location || target.Limited != (code == "once") {
 			t.Errorf("%s: %+v %+v", code, out, target)
 		}

@@ -14,16 +14,16 @@ import (
 	"curt/internal/link"
 )
 
-// Passes make and read what leads on from a warning page: a pair of the query of the
-// link's own address, which the page links to and nothing follows by itself.
+// Passes creates and checks what continues from a warning page: a pair of the query of the
+// link's own URL, which the page links to and nothing follows automatically.
 //
 // A pass holds for five minutes, for one version of one link, for one destination (the
-// link's, or its fallback), and for the network that was shown the page. So nobody can
-// pass one on to others, who would then be led past a page that they never saw; who
-// tries, or comes too late, is shown the page. It opens nothing but a warning: a link
-// that is blocked meanwhile stays so.
+// link's, or its fallback), and for the network that was shown the page. So it cannot be
+// shared with other visitors, who would skip a page that they never saw; with an expired or a
+// shared pass the page is shown. It opens nothing but a warning: a link
+// that is blocked in the meantime stays blocked.
 //
-// A pass is no secret of its visitor's: it says nothing about him, and what it opens is
+// A pass is not secret: it says nothing about its visitor, and what it opens is
 // public. It stays in the link's own query, and is forwarded to no destination.
 type Passes struct{ key []byte }
 
@@ -58,7 +58,7 @@ func (p *Passes) onward(k link.Key, t link.Target, to string, q Request, now tim
 	b.WriteByte('?')
 	if t.ForwardQuery {
 		for pair := range strings.SplitSeq(q.Query, "&") {
-			if !stays(pair) {
+			if !isOwnPair(pair) {
 				encode(&b, pair)
 				b.WriteByte('&')
 			}
@@ -73,9 +73,9 @@ func (p *Passes) onward(k link.Key, t link.Target, to string, q Request, now tim
 	return b.String()
 }
 
-// opens reports whether the request carries a pass to a destination of t. Only who
-// would be shown the page may have one, and a browser that fetches ahead, before
-// anybody chose to go on, has none.
+// opens reports whether the request carries a pass to a destination of t. Only a visitor who
+// would be shown the page may have one, and a browser that fetches ahead of its
+// user has none.
 func (p *Passes) opens(k link.Key, t link.Target, to string, q Request, now time.Time) bool {
 	isHead := q.Method == http.MethodHead
 	if p == nil || q.Method != http.MethodGet && !isHead || q.Preview && !isHead || !wantsHTML(q.Accept) {
@@ -106,7 +106,7 @@ func (p *Passes) mac(k link.Key, v link.Version, to string, from netip.Addr, unt
 	return h.Sum(nil)[:passMAC]
 }
 
-// neighbourhood is the network of a visitor, so wide that he stays in it while he reads
+// neighbourhood is the network of a visitor, so wide that it does not change during the visit of
 // a page: carriers give a customer's connections several addresses near each other.
 func neighbourhood(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
@@ -116,12 +116,12 @@ func neighbourhood(addr netip.Addr) string {
 	}
 	prefix, err := addr.Prefix(bits)
 	if err != nil {
-		return "" // nobody knows where he is: all such are neighbours
+		return "" // unknown addresses are one network
 	}
 	return prefix.String()
 }
 
-// stays reports whether a pair of a query is this service's own, and goes no further.
-func stays(pair string) bool {
+// isOwnPair reports whether a pair of a query is this service's own, and is not forwarded.
+func isOwnPair(pair string) bool {
 	return pair == "" || pair == qrPair || strings.HasPrefix(pair, passPair)
 }

@@ -274,7 +274,7 @@ func TestTheWayPastAWarning(t *testing.T) {
 	// A look at the link leads on to the link, not to its preview.
 	r := httptest.NewRequest("GET", "http://x/warn+", nil)
 	r.Header.Set("Accept", browser)
-	if _, out := h.Look(r, "warn"); !strings.HasPrefix(out.Onward, "/warn?curt_pass=") {
+	if _, out := h.Peek(r, "warn"); !strings.HasPrefix(out.Onward, "/warn?curt_pass=") {
 		t.Errorf("%+v", out)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Problem says why a visitor is not redirected. Each has a stable type (RFC 9457),
 // "/problems/" and a name: a reference relative to the server, because an instance
-// has no address of its own to promise for good.
+// has no permanent address of its own.
 type Problem uint8
 
 // The problems of a redirect; NoProblem is a redirect.
@@ -28,6 +28,7 @@ const (
 	BrokenLink
 	Loop
 	TooMany
+	Limited
 
 	problems // how many there are
 )
@@ -44,33 +45,35 @@ type description struct {
 func (p Problem) describe() description {
 	switch p {
 	case NotFound:
-		return description{404, "not-found", "No such link", "This address leads nowhere. It may be mistyped: capital and small letters matter."}
+		return description{404, "not-found", "Link not found", "There is no link at this URL. Check the spelling: short links are case-sensitive."}
 	case Expired:
-		return description{410, "expired", "Link expired", "The time of this link is over."}
+		return description{410, "expired", "Link expired", "This link has expired."}
 	case Exhausted:
-		return description{410, "exhausted", "Link used up", "This link has been used as often as its owner allowed."}
+		return description{410, "exhausted", "Link limit reached", "This link has reached its click limit."}
 	case Disabled:
-		return description{410, "disabled", "Link switched off", "The owner of this link has switched it off."}
+		return description{410, "disabled", "Link disabled", "This link has been disabled by its owner."}
 	case Deleted:
-		return description{410, "deleted", "Link deleted", "This link was deleted and will not come back."}
+		return description{410, "deleted", "Link deleted", "This link has been deleted permanently."}
 	case Warning:
-		return description{403, "warning", "This link may be harmful", "This link was reported or looks like one that harms its visitors, so it does not lead on by itself."}
+		return description{403, "warning", "This link may be harmful", "This link was reported or looks unsafe, so we paused the redirect."}
 	case Blocked:
-		return description{403, "blocked", "Link blocked", "This link was blocked because it harms its visitors."}
+		return description{403, "blocked", "Link blocked", "This link was blocked because it is harmful to visitors."}
 	case Legal:
 		return description{451, "legal", "Unavailable for legal reasons", "This link was taken down because of a legal demand."}
 	case Unavailable:
-		return description{503, "unavailable", "Try again in a moment", "The link could not be looked up just now. It is not gone."}
+		return description{503, "unavailable", "Try again in a moment", "This link is temporarily unavailable."}
 	case MethodNotAllowed:
-		return description{405, "method-not-allowed", "Method not allowed", "This link can be followed by GET and HEAD only."}
+		return description{405, "method-not-allowed", "Method not allowed", "This link supports only GET and HEAD requests."}
 	case URITooLong:
-		return description{414, "uri-too-long", "Address too long", "With the query of this request the destination would be too long."}
+		return description{414, "uri-too-long", "URL too long", "The destination URL would be too long with the query parameters of this request."}
 	case BrokenLink:
-		return description{500, "broken-link", "Broken link", "What is stored for this link is not an address that a browser may be sent to."}
+		return description{500, "broken-link", "Broken link", "The stored destination of this link is not a valid URL."}
 	case Loop:
-		return description{508, "loop", "Link leads in a circle", "This link leads back to the service that serves it, so following it would not end."}
+		return description{508, "loop", "Redirect loop", "This link points back to its own service, so the redirect would never end."}
 	case TooMany:
-		return description{429, "rate-limited", "Too many unknown links", "Too many links that do not exist were asked for from this network. Links that do exist go on working."}
+		return description{429, "rate-limited", "Too many unknown links", "Your network requested too many unknown links. Existing links still work."}
+	case Limited:
+		return description{429, "too-many-visits", "Too many visits", "This link, or your network, had too many visits in a short time. Try again in a moment."}
 	case NoProblem, problems:
 	}
 	return description{500, "internal", http.StatusText(500), ""}
@@ -79,7 +82,7 @@ func (p Problem) describe() description {
 // Type returns the problem's type, such as "/problems/expired".
 func (p Problem) Type() string { return "/problems/" + p.describe().name }
 
-// Problems lists all problems, for those who document them.
+// Problems lists all problems, for the documentation.
 func Problems() []Problem {
 	var all []Problem
 	for p := NotFound; p < problems; p++ {

@@ -12,10 +12,10 @@ import (
 	"curt/internal/qr"
 )
 
-// keepCode is how long anybody may keep the picture of a code. It says nothing that
-// the short URL does not, and a picture of a dead link leads nowhere; afterwards its
-// ETag is asked about, which costs a look-up and no drawing.
-const keepCode = "public, max-age=300"
+// pictureCache says how long the picture of a code may be cached. It says nothing that
+// the short URL does not, and a dead link does not redirect from it either; afterwards its
+// ETag is revalidated, which costs a look-up and no drawing.
+const pictureCache = "public, max-age=300"
 
 // pictured returns the code of "/{code}/qr". An escaped slash divides nothing.
 func pictured(r *http.Request) (link.Code, bool) {
@@ -28,10 +28,10 @@ func pictured(r *http.Request) (link.Code, bool) {
 }
 
 // serveQR answers with the QR code of a link, for as long as the link would lead a
-// visitor somewhere; otherwise with what the visitor would be told. It counts no
+// visitor somewhere; otherwise with what the visitor would see. It counts no
 // click, and spends none.
 func (h *Handler) serveQR(w http.ResponseWriter, r *http.Request, code link.Code) {
-	_, out := h.Look(r, code)
+	_, out := h.Peek(r, code)
 	if out.Problem == Warning { // a page of 200 would look like a picture that failed
 		out = refuse(Warning, Request{Accept: r.Header["Accept"]})
 	}
@@ -39,10 +39,10 @@ func (h *Handler) serveQR(w http.ResponseWriter, r *http.Request, code link.Code
 		h.write(w, r, out)
 		return
 	}
-	h.draw(w, r, h.pictures.Text(link.Key{Domain: h.At(r.Host).Domain(), Code: code}))
+	h.draw(w, r, h.pictures.Text(link.Key{Domain: h.hosts.Load().Find(r.Host).Domain(), Code: code}))
 }
 
-// draw answers with a picture of the text, as the query wants it.
+// draw answers with a picture of the text, as the query asks for it.
 func (h *Handler) draw(w http.ResponseWriter, r *http.Request, text string) {
 	o, err := qr.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Handler) draw(w http.ResponseWriter, r *http.Request, text string) {
 		}
 	}
 	header["Etag"] = []string{tag}
-	header["Cache-Control"] = []string{keepCode}
+	header["Cache-Control"] = []string{pictureCache}
 	header["Content-Security-Policy"] = []string{qr.ContentSecurityPolicy}
 	header["X-Content-Type-Options"] = h.values.nosniff
 	header["X-Robots-Tag"] = h.values.noIndex
@@ -83,15 +83,15 @@ func (h *Handler) draw(w http.ResponseWriter, r *http.Request, text string) {
 // refuseQR answers for a picture that is not drawn: 400 for what was asked, 503 when
 // too many ask.
 func (h *Handler) refuseQR(w http.ResponseWriter, r *http.Request, err error) {
-	status, kind, title, detail := http.StatusServiceUnavailable, "unavailable", "Try again in a moment", "Too many QR codes are being drawn."
+	status, kind, title, detail := http.StatusServiceUnavailable, "unavailable", "Try again in a moment", "Too many QR codes are being generated."
 	bad, isBad := qr.AsError(err)
 	switch {
 	case isBad:
-		status, kind, title, detail = http.StatusBadRequest, "invalid-request", "The request is invalid", bad.Error()
+		status, kind, title, detail = http.StatusBadRequest, "invalid-request", "Invalid request", bad.Error()
 	case errors.Is(err, qr.ErrBusy), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		w.Header()["Retry-After"] = []string{strconv.Itoa(retrySeconds)}
 	default: // a text too long: no short URL is
-		status, kind, title, detail = http.StatusInternalServerError, "internal", "The server failed", "This code cannot be drawn."
+		status, kind, title, detail = http.StatusInternalServerError, "internal", "Internal server error", "This QR code cannot be generated."
 		h.report(r.Context(), Outcome{Status: status}, err)
 	}
 	body, err := json.Marshal(struct {
@@ -112,7 +112,7 @@ func (h *Handler) refuseQR(w http.ResponseWriter, r *http.Request, err error) {
 	header["Content-Length"] = []string{strconv.Itoa(len(body) + 1)}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(body, '\n')) // the visitor is gone: nobody is left to tell
+		_, _ = w.Write(append(body, '\n')) // an error means that the visitor has left
 	}
 }
 

@@ -162,7 +162,7 @@ func TestWhatAWarningNames(t *testing.T) {
 		if out := resolve(t, s, q, now()); out.Problem != redirect.Warning || out.Destination != c.want {
 			t.Errorf("%s: %+v", name, out)
 		}
-		_, out, err := newResolver(t, s).Standing(t.Context(), key("abc"), q, now())
+		_, out, err := newResolver(t, s).Peek(t.Context(), key("abc"), q, now())
 		if err != nil || out.Problem != redirect.Warning || out.Destination != c.want {
 			t.Errorf("a look at %s: %+v, %v", name, out, err)
 		}

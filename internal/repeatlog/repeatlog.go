@@ -4,6 +4,7 @@
 package repeatlog
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,15 +14,8 @@ import (
 // been met to be over: what comes and goes is one condition, not a line each time.
 const every = time.Minute
 
-// Condition is something that is found again and again, such as a disk that is full. Its
-// zero value was never met. Any goroutine may call its methods. What time it is the
-// caller says.
-//
-// Who logs does it as ever, with the attribute that Met or Over returns:
-//
-//	if again, due := c.Met(time.Now()); due {
-//		log.ErrorContext(ctx, "the disk is full", slog.Any("err", err), again)
-//	}
+// Condition is a failure that repeats, such as a disk that is full. The zero value is ready to use by
+// many goroutines. The caller says what time it is.
 type Condition struct {
 	mu     sync.Mutex
 	began  time.Time // guarded by mu; zero = it does not last
@@ -30,35 +24,45 @@ type Condition struct {
 	times  uint64    // guarded by mu; since it began
 }
 
-// Met notes that the condition was met, and reports whether to log it: the first time, and
-// then once a minute. Beside the first line nothing need be said: the attribute is empty.
-func (c *Condition) Met(now time.Time) (again slog.Attr, due bool) {
+// Log notes that the condition was met, and logs it the first time and then once a minute. err may be
+// nil. It reports whether there is a line.
+func (c *Condition) Log(ctx context.Context, now time.Time, log *slog.Logger, level slog.Level, message string, err error, attrs ...slog.Attr) (logged bool) {
+	if err != nil {
+		attrs = append(attrs, slog.Any("err", err))
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.met = now
 	c.times++
+	due := true
 	if c.began.IsZero() {
-		c.began, c.logged = now, now
-		return slog.Group(""), true
+		c.began = now
+	} else if due = now.Sub(c.logged) >= every; due {
+		attrs = append(attrs, c.sum())
 	}
-	if now.Sub(c.logged) < every {
-		return slog.Attr{}, false
+	if due {
+		c.logged = now
 	}
-	c.logged = now
-	return c.sum(), true
+	c.mu.Unlock()
+	if !due || !log.Enabled(ctx, level) {
+		return false
+	}
+	log.LogAttrs(ctx, level, message, attrs...)
+	return true
 }
 
-// Over notes that all is well now, and reports whether to log that the condition is over:
-// once, when it was not met for a minute. It may be called all the time.
-func (c *Condition) Over(now time.Time) (sum slog.Attr, due bool) {
+// LogRecovery notes that all is well. It logs the end of the condition once, when it was not met for a
+// minute, and reports whether it has ended by that. Without a message it logs nothing.
+func (c *Condition) LogRecovery(ctx context.Context, now time.Time, log *slog.Logger, message string, attrs ...slog.Attr) (ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.began.IsZero() || now.Sub(c.met) < every {
-		return slog.Attr{}, false
+		return false
 	}
-	sum = c.sum()
+	if message != "" {
+		log.LogAttrs(ctx, slog.LevelInfo, message, append(attrs, c.sum())...)
+	}
 	c.began, c.times = time.Time{}, 0
-	return sum, true
+	return true
 }
 
 // sum says how often it was met; mu is held.

@@ -2,6 +2,7 @@ package repeatlog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -18,6 +19,7 @@ import (
 type diary struct {
 	log   *slog.Logger
 	lines *strings.Builder
+	began time.Time
 }
 
 func newDiary() diary {
@@ -31,17 +33,15 @@ func newDiary() diary {
 		}
 		return a
 	}
-	return diary{slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: replace})), b}
+	return diary{slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: replace})), b, began}
 }
 
 // round is one turn of a loop that fails or does not.
 func (d diary) round(ctx context.Context, c *repeatlog.Condition, fails bool) {
 	if fails {
-		if again, due := c.Met(time.Now()); due {
-			d.log.ErrorContext(ctx, "full", again)
-		}
-	} else if sum, due := c.Over(time.Now()); due {
-		d.log.InfoContext(ctx, "over", sum)
+		c.Log(ctx, time.Now(), d.log, slog.LevelError, "full", nil)
+	} else {
+		c.LogRecovery(ctx, time.Now(), d.log, "over")
 	}
 }
 
@@ -88,6 +88,39 @@ func TestWhatComesAndGoesIsOneCondition(t *testing.T) {
 			"time=1m0s msg=full times=31 since=0s\n" +
 			"time=2m0s msg=full times=61 since=0s\n" +
 			fmt.Sprintf("time=3m4s msg=over times=%d since=0s\n", 63)
+		if diff := cmp.Diff(want, d.lines.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A line has the attributes of its caller, and whether there is one is reported.
+func TestLinesHaveTheirAttributes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c, silent repeatlog.Condition
+		d := newDiary()
+		disk := slog.String("disk", "a")
+		for _, logged := range []bool{true, false, true} {
+			if got := c.Log(t.Context(), time.Now(), d.log, slog.LevelWarn, "full", errors.New("no space"), disk); got != logged {
+				t.Errorf("after %s: logged %v", time.Since(d.began), got)
+			}
+			if silent.Log(t.Context(), time.Now(), d.log, slog.LevelDebug, "full", nil) {
+				t.Error("a line of a level that is not logged")
+			}
+			time.Sleep(40 * time.Second)
+		}
+		for _, ended := range []bool{false, true, false} {
+			if got := c.LogRecovery(t.Context(), time.Now(), d.log, "over", disk); got != ended {
+				t.Errorf("after %s: ended %v", time.Since(d.began), got)
+			}
+			time.Sleep(40 * time.Second)
+		}
+		if !silent.LogRecovery(t.Context(), time.Now(), d.log, "") {
+			t.Error("a condition without lines does not end")
+		}
+		want := "time=0s msg=full disk=a err=\"no space\"\n" +
+			"time=1m20s msg=full disk=a err=\"no space\" times=3 since=0s\n" +
+			"time=2m40s msg=over disk=a times=3 since=0s\n"
 		if diff := cmp.Diff(want, d.lines.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

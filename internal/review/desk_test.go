@@ -15,6 +15,7 @@ import (
 	"curt/internal/link/linktest"
 	"curt/internal/moderation"
 	"curt/internal/moderation/moderationtest"
+	"curt/internal/moderation/moderator"
 	"curt/internal/ratelimit"
 	"curt/internal/review"
 )
@@ -23,12 +24,12 @@ func noon() time.Time { return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC) }
 
 // office is a desk with everything behind it in memory.
 type office struct {
-	*review.Desk
+	*review.Service
 
 	links     *linktest.Memory
 	cases     *moderationtest.MemoryCases
 	journal   *moderationtest.Memory
-	moderator *moderation.Moderator
+	moderator *moderator.Moderator
 	metrics   *prometheus.Registry
 }
 
@@ -38,20 +39,20 @@ func newOffice(t *testing.T, change ...func(*review.Config)) office {
 		links: linktest.NewMemory(), cases: moderationtest.NewMemoryCases(), journal: moderationtest.NewMemory(), metrics: prometheus.NewRegistry(),
 	}
 	var err error
-	o.moderator, err = moderation.Open(t.Context(), moderation.Config{
+	o.moderator, err = moderator.Open(t.Context(), moderator.Config{
 		Journal: o.journal, Progress: o.journal, Links: o.links, Random: rand.Reader, Now: noon,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := review.Config{
-		Cases: o.cases, Appeals: o.cases, Journal: o.journal, Moderator: o.moderator, Links: o.links, DayKeys: dayKeys{},
+		Cases: o.cases, Appeals: o.cases, Destinations: o.cases, Journal: o.journal, Moderator: o.moderator, Links: o.links, DayKeys: dayKeys{},
 		Limits: ratelimit.NewMemory(), Random: rand.Reader, Metrics: o.metrics, Now: noon,
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
-	if o.Desk, err = review.New(cfg); err != nil {
+	if o.Service, err = review.New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -1,5 +1,6 @@
 // Package review is where people judge links: strangers report them, owners appeal,
-// moderators decide. Read desk.go, then queue.go and follow.go.
+// moderators decide. Read desk.go, which composes the parts, then queue.go and
+// follow.go; blocked.go is about creates that the score refused, whose cases have no link.
 //
 //	the journal ── follow ──┐
 //	a report ───────────────┼─► moderation.Cases ─► the queue ─► Moderator.Decide ─► the journal

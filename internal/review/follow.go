@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/moderation"
+	"curt/internal/repeatlog"
 )
 
 const (
@@ -36,62 +39,85 @@ const (
 	sweepPages = 20
 )
 
+// Follower brings the journal into the queue, and cleans up there.
+type Follower struct {
+	cases   moderation.Cases
+	journal Journal
+	links   Links
+
+	opener    opener
+	retention time.Duration
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time // of Run
+
+	kicked  chan struct{} // capacity 1: the journal has grown
+	changed link.ChangedSet
+	behind  repeatlog.Condition
+
+	waiting, overdue atomic.Int64 // cases, as counted last
+}
+
+// Waiting returns how many cases are open, and how many of them have waited too long, as
+// Run counted them last, at most some seconds ago.
+func (fl *Follower) Waiting() (open, overdue int) {
+	return int(fl.waiting.Load()), int(fl.overdue.Load())
+}
+
 // kick says that the journal has grown.
-func (d *Desk) kick() {
+func (fl *Follower) kick() {
 	select {
-	case d.kicked <- struct{}{}:
+	case fl.kicked <- struct{}{}:
 	default: // it was said already
 	}
 }
 
 // Run follows the journal, and erases what strangers wrote when its time is over, until
 // ctx ends. What fails is tried again at the next turn.
-func (d *Desk) Run(ctx context.Context) error {
+func (fl *Follower) Run(ctx context.Context) error {
 	turns := time.NewTicker(followEvery)
 	defer turns.Stop()
 	var counted, swept, forgotten time.Time
 	for {
-		now := d.config.Now()
-		err := errors.Join(d.follow(ctx), d.settle(ctx, now), d.moves(ctx))
+		now := fl.now()
+		err := errors.Join(fl.follow(ctx), fl.settle(ctx, now), fl.moves(ctx))
 		if now.Sub(swept) >= sweepEvery || now.Before(swept) {
 			swept = now
-			err = errors.Join(err, d.sweep(ctx, now))
+			err = errors.Join(err, fl.sweep(ctx, now))
 		}
 		if now.Sub(counted) >= countEvery || now.Before(counted) {
 			counted = now
-			err = errors.Join(err, d.count(ctx, now))
+			err = errors.Join(err, fl.count(ctx, now))
 		}
 		if now.Sub(forgotten) >= forgetEvery || now.Before(forgotten) {
 			forgotten = now
-			err = errors.Join(err, d.forget(ctx, now))
+			err = errors.Join(err, fl.forget(ctx, now))
 		}
-		if err != nil && ctx.Err() == nil {
-			if again, due := d.behind.Met(now); due {
-				d.config.Log.LogAttrs(ctx, slog.LevelWarn, "the review queue is behind", slog.Any("err", err), again)
-			}
-		} else if sum, due := d.behind.Over(now); due {
-			d.config.Log.LogAttrs(ctx, slog.LevelInfo, "the review queue is no longer behind", sum)
+		if err == nil {
+			fl.behind.LogRecovery(ctx, now, fl.log, "updating the review queue recovered")
+		} else if ctx.Err() == nil {
+			fl.behind.Log(ctx, now, fl.log, slog.LevelWarn, "updating the review queue failed, retrying", err)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-turns.C:
-		case <-d.kicked:
+		case <-fl.kicked:
 		}
 	}
 }
 
 // follow brings what the journal says into the cases, as far as it goes.
-func (d *Desk) follow(ctx context.Context) error {
+func (fl *Follower) follow(ctx context.Context) error {
 	var after uint64
 	follower := feed.Follower[uint64, moderation.Entry]{
-		Name: "review queue", Page: followStep, Log: moderation.LogOf(d.config.Journal),
+		Name: "review queue", Page: followStep, Log: moderation.LogOf(fl.journal),
 		Position: func(ctx context.Context) (_ uint64, _ bool, err error) {
-			after, err = d.config.Cases.Position(ctx)
+			after, err = fl.cases.Position(ctx)
 			return after, true, err
 		},
 		Apply: func(ctx context.Context, entries []moderation.Entry, to uint64) error {
-			return d.apply(ctx, entries, after, to)
+			return fl.apply(ctx, entries, after, to)
 		},
 	}
 	if err := follower.CatchUp(ctx); !errors.Is(err, link.ErrConflict) {
@@ -100,29 +126,34 @@ func (d *Desk) follow(ctx context.Context) error {
 	return nil // another process does it
 }
 
-func (d *Desk) apply(ctx context.Context, entries []moderation.Entry, after, to uint64) error {
+func (fl *Follower) apply(ctx context.Context, entries []moderation.Entry, after, to uint64) error {
 	var steps []moderation.Step
 	for i := range entries {
-		step, err := d.step(ctx, &entries[i])
+		step, err := fl.step(ctx, &entries[i])
 		if err != nil {
 			return err
 		}
 		if step != (moderation.Step{}) {
 			steps = append(steps, step)
 		}
+		if e := &entries[i]; e.Action == moderation.ActionList && e.Entity.Kind == moderation.KindAllowedDestination {
+			if steps, err = fl.allowed(ctx, e, steps); err != nil {
+				return err
+			}
+		}
 	}
-	closed, err := d.config.Cases.Follow(ctx, after, to, steps)
+	closed, err := fl.cases.Follow(ctx, after, to, steps)
 	for i := range closed {
-		d.metrics.decided(&closed[i])
+		fl.metrics.decided(&closed[i])
 	}
 	return err
 }
 
 // step is what an entry does to the queue: nothing, mostly. What the policy found
 // nothing wrong with is no case.
-func (d *Desk) step(ctx context.Context, e *moderation.Entry) (s moderation.Step, err error) {
+func (fl *Follower) step(ctx context.Context, e *moderation.Entry) (s moderation.Step, err error) {
 	k, ok := e.Entity.Key()
-	if !ok || e.Action != moderation.ActionDecide && e.Action != moderation.ActionAnswer {
+	if !ok && e.Entity.Kind != moderation.KindDestination || e.Action != moderation.ActionDecide && e.Action != moderation.ActionAnswer {
 		return s, nil
 	}
 	r := moderation.Ref{Key: k, ID: e.Link}
@@ -134,19 +165,41 @@ func (d *Desk) step(ctx context.Context, e *moderation.Entry) (s moderation.Step
 	if e.Safety == link.Clean {
 		return s, nil
 	}
-	o := moderation.Opening{Link: r, Source: moderation.FromPolicy, Sequence: e.Sequence, Score: e.Score, At: e.At, Due: e.At.Add(d.config.Due)}
-	if o.ID, err = d.ids.New(e.At); err != nil {
+	o := moderation.Opening{Link: r, Source: moderation.FromPolicy, Sequence: e.Sequence, Score: e.Score, At: e.At, Due: e.At.Add(fl.opener.due)}
+	if o.ID, err = fl.opener.ids.New(e.At); err != nil {
 		return s, err
 	}
-	o.Facts, err = d.facts(ctx, r, e.At, e.At)
+	o.Facts, err = fl.facts(ctx, r, e.At, e.At)
 	s.Open = &o
 	return s, err
 }
 
+// allowed appends the closings of refused creates whose host is now on the list of allowed
+// destinations: the entry of the list is the decision about them.
+func (fl *Follower) allowed(ctx context.Context, e *moderation.Entry, steps []moderation.Step) ([]moderation.Step, error) {
+	page := moderation.CasePage{Limit: moderation.MaxCasePage}
+	for range sweepPages {
+		cases, next, err := fl.cases.List(ctx, moderation.CaseFilter{Source: moderation.FromBlock, Order: moderation.ByNewest}, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range cases {
+			if host := cases[i].Host; host == e.Entity.Name || strings.HasSuffix(host, "."+e.Entity.Name) {
+				c := closing(e, cases[i].Link)
+				steps = append(steps, moderation.Step{Close: &c})
+			}
+		}
+		if page.After = next; next == (moderation.CasePosition{}) {
+			break
+		}
+	}
+	return steps, nil
+}
+
 // facts returns those of a link that something was decided about; zero while the link
 // may not have been written since.
-func (d *Desk) facts(ctx context.Context, r moderation.Ref, decided, now time.Time) (f moderation.Facts, err error) {
-	l, err := d.config.Links.Get(ctx, r.Key)
+func (fl *Follower) facts(ctx context.Context, r moderation.Ref, decided, now time.Time) (f moderation.Facts, err error) {
+	l, err := fl.links.Get(ctx, r.Key)
 	switch {
 	case errors.Is(err, link.ErrNotFound):
 		return f, nil
@@ -159,21 +212,21 @@ func (d *Desk) facts(ctx context.Context, r moderation.Ref, decided, now time.Ti
 }
 
 // settle looks again for the links of cases that wait for theirs.
-func (d *Desk) settle(ctx context.Context, now time.Time) error {
-	pending, err := d.config.Cases.Pending(ctx, followStep)
+func (fl *Follower) settle(ctx context.Context, now time.Time) error {
+	pending, err := fl.cases.Pending(ctx, followStep)
 	if err != nil {
 		return err
 	}
 	for i := range pending {
 		c := &pending[i]
-		f, err := d.facts(ctx, c.Link, c.Opened, now)
+		f, err := fl.facts(ctx, c.Link, c.Opened, now)
 		if err != nil {
 			return err
 		}
 		if f == (moderation.Facts{}) && now.Sub(c.Opened) < abandoned {
 			continue
 		}
-		if err := d.config.Cases.Describe(ctx, c.ID, f); err != nil {
+		if err := fl.cases.Describe(ctx, c.ID, f); err != nil {
 			return err
 		}
 	}
@@ -181,30 +234,30 @@ func (d *Desk) settle(ctx context.Context, now time.Time) error {
 }
 
 // count keeps what the metrics show.
-func (d *Desk) count(ctx context.Context, now time.Time) error {
-	open, overdue, err := d.config.Cases.Count(ctx, now)
+func (fl *Follower) count(ctx context.Context, now time.Time) error {
+	open, overdue, err := fl.cases.Count(ctx, now)
 	if err != nil {
 		return err
 	}
-	d.metrics.open.Set(float64(open))
-	d.metrics.overdue.Set(float64(overdue))
-	d.waiting.Store(int64(open))
-	d.overdue.Store(int64(overdue))
+	fl.metrics.open.Set(float64(open))
+	fl.metrics.overdue.Set(float64(overdue))
+	fl.waiting.Store(int64(open))
+	fl.overdue.Store(int64(overdue))
 	return nil
 }
 
 // sweep closes the cases of links that are gone: nothing on the journal says that an owner
 // deleted one, and nobody can decide about it any more.
-func (d *Desk) sweep(ctx context.Context, now time.Time) error {
+func (fl *Follower) sweep(ctx context.Context, now time.Time) error {
 	var p moderation.CasePage
 	for range sweepPages {
 		p.Limit = moderation.MaxCasePage
-		cases, next, err := d.config.Cases.List(ctx, moderation.CaseFilter{}, p)
+		cases, next, err := fl.cases.List(ctx, moderation.CaseFilter{}, p)
 		if err != nil {
 			return err
 		}
 		for i := range cases {
-			if err := d.closeIfGone(ctx, now, &cases[i]); err != nil {
+			if err := fl.closeIfGone(ctx, now, &cases[i]); err != nil {
 				return err
 			}
 		}
@@ -215,10 +268,13 @@ func (d *Desk) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// closeIfGone closes an open case whose link was deleted. What earlier entries of the
+// closeIfGone closes an open case whose link was deleted or lost its content. What earlier entries of the
 // journal still say of it joins the closed case.
-func (d *Desk) closeIfGone(ctx context.Context, now time.Time, c *moderation.Case) error {
-	l, err := d.config.Links.Get(ctx, c.Link.Key)
+func (fl *Follower) closeIfGone(ctx context.Context, now time.Time, c *moderation.Case) error {
+	if c.Link.IsDestination() {
+		return nil
+	}
+	l, err := fl.links.Get(ctx, c.Link.Key)
 	switch {
 	case errors.Is(err, link.ErrNotFound):
 		return nil // not yet written; settle drops what never is
@@ -227,9 +283,11 @@ func (d *Desk) closeIfGone(ctx context.Context, now time.Time, c *moderation.Cas
 	case l.ID != c.Link.ID || l.Status != link.Deleted:
 		return nil
 	}
-	_, err = d.config.Cases.Close(ctx, moderation.Closing{
-		Link: c.Link, Sequence: math.MaxInt64, At: now, By: moderation.ActorOwner, Safety: l.Safety,
-	})
+	by := moderation.ActorOwner
+	if l.ContentRemoved() {
+		by = moderation.ActorRetention
+	}
+	_, err = fl.cases.Close(ctx, moderation.Closing{Link: c.Link, Sequence: math.MaxInt64, At: now, By: by, Safety: l.Safety})
 	if errors.Is(err, moderation.ErrNoCase) {
 		return nil // a moderator was faster
 	}
@@ -237,9 +295,9 @@ func (d *Desk) closeIfGone(ctx context.Context, now time.Time, c *moderation.Cas
 }
 
 // forget erases what was written about cases that were closed long ago.
-func (d *Desk) forget(ctx context.Context, now time.Time) error {
+func (fl *Follower) forget(ctx context.Context, now time.Time) error {
 	for {
-		n, err := d.config.Cases.Forget(ctx, now.Add(-d.config.Retention), forgetStep)
+		n, err := fl.cases.Forget(ctx, now.Add(-fl.retention), forgetStep)
 		if err != nil || n < forgetStep {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/link"
 	"curt/internal/moderation"
+	"curt/internal/moderation/moderator"
 	"curt/internal/review"
 )
 
@@ -102,7 +103,7 @@ func TestDecisionsMadeElsewhereCloseCases(t *testing.T) {
 	if err := o.Report(t.Context(), noon(), stranger(1), complaint("abc")); err != nil {
 		t.Fatal(err)
 	}
-	orders := []moderation.Order{{Key: key("abc"), Safety: link.Blocked, Reason: "harmful"}}
+	orders := []moderator.Order{{Key: key("abc"), Safety: link.Blocked, Reason: "harmful"}}
 	if _, err := o.moderator.Decide(t.Context(), noon().Add(time.Minute), "other", orders); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestRunFollowsEachSecondUntilItsEnd(t *testing.T) {
 func TestTheCaseOfADeletedLinkIsClosed(t *testing.T) {
 	o := newOffice(t)
 	l := o.put(t, "gone", func(l *link.Link) { l.Safety = link.Quarantined })
-	kept := o.put(t, "kept", func(l *link.Link) { l.Safety = link.Quarantined })
+	kept := o.put(t, "kept", func(l *link.Link) { l.Safety, l.Expires = link.Quarantined, noon() })
 	o.suspect(t, &l, link.Quarantined, 70)
 	o.suspect(t, &kept, link.Quarantined, 70)
 	o.turn(t, noon())
@@ -183,9 +184,15 @@ func TestTheCaseOfADeletedLinkIsClosed(t *testing.T) {
 	if open, overdue := o.value(t, "curt_reviews_open"), o.value(t, "curt_reviews_overdue"); open != 1 || overdue != 1 {
 		t.Errorf("%v open, %v overdue; want the one of the link that is left", open, overdue)
 	}
-	c, err := o.cases.Case(t.Context(), l.ID)
-	if err != nil || c.IsOpen() || c.DecidedBy != moderation.ActorOwner {
-		t.Errorf("the case of the deleted link: %+v, %v", c, err)
+	if _, err := o.links.Replace(t.Context(), kept.WithoutContent(noon()), link.Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	o.turn(t, noon().Add(2*review.DefaultDue))
+	for id, by := range map[link.ID]string{l.ID: moderation.ActorOwner, kept.ID: moderation.ActorRetention} {
+		c, err := o.cases.Case(t.Context(), id)
+		if err != nil || c.IsOpen() || c.DecidedBy != by {
+			t.Errorf("want closed by %s: %+v, %v", by, c, err)
+		}
 	}
 }
 

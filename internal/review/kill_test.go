@@ -77,9 +77,9 @@ func (o *office) restart(t *testing.T, calls int, behind bool) *mortal {
 	t.Helper()
 	m := &mortal{Cases: o.cases, Journal: o.journal, calls: calls, behind: behind}
 	another := newOffice(t, func(c *review.Config) {
-		c.Cases, c.Appeals, c.Journal, c.Moderator, c.Links = m, o.cases, m, o.moderator, o.links
+		c.Cases, c.Appeals, c.Destinations, c.Journal, c.Moderator, c.Links = m, o.cases, o.cases, m, o.moderator, o.links
 	})
-	o.Desk = another.Desk
+	o.Service = another.Service
 	return m
 }
 

@@ -13,6 +13,7 @@ type metrics struct {
 	limited     *prometheus.CounterVec // by report or appeal
 	appeals     prometheus.Counter
 	quarantined prometheus.Counter
+	unreferred  prometheus.Counter
 	open        prometheus.Gauge
 	overdue     prometheus.Gauge
 	waited      prometheus.Histogram
@@ -29,15 +30,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "curt", Name: name, Help: help})
 	}
 	m := &metrics{
-		reports:     of("reports_total", "Reports of links that were stored, by category.", "category"),
-		ignored:     counter("reports_ignored_total", "Reports of links that do not exist, or are stopped already."),
-		limited:     of("reviews_limited_total", "Reports and appeals that were refused because their network sent too many.", "kind"),
-		appeals:     counter("appeals_total", "Appeals that were taken."),
-		quarantined: counter("reports_quarantined_total", "Links that were quarantined because many networks reported them."),
-		open:        gauge("reviews_open", "Links that wait for a moderator."),
-		overdue:     gauge("reviews_overdue", "Links that have waited for a moderator longer than CURT_REVIEW_DUE."),
+		reports:     of("reports_total", "Reports stored, by category.", "category"),
+		ignored:     counter("reports_ignored_total", "Reports of links that do not exist or are already blocked."),
+		limited:     of("reviews_limited_total", "Reports and appeals refused by the rate limit of their network.", "kind"),
+		appeals:     counter("appeals_total", "Appeals received."),
+		quarantined: counter("reports_quarantined_total", "Links quarantined because many networks reported them."),
+		unreferred:  counter("refused_creates_without_case_total", "Destinations of creates refused because of their score for which no case could be opened: too many wait, or the accounts store is unavailable."),
+		open:        gauge("reviews_open", "Links and refused destinations waiting for a moderator."),
+		overdue:     gauge("reviews_overdue", "Links and refused destinations waiting for a moderator for longer than CURT_REVIEW_DUE."),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "curt", Name: "review_decision_seconds", Help: "Time from the opening of a case to the decision that closed it.",
+			Namespace: "curt", Name: "review_decision_seconds", Help: "Time from the start of a review to the decision that closed it.",
 			Buckets: []float64{30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600},
 		}),
 	}
@@ -48,7 +50,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.limited.WithLabelValues(kind)
 	}
 	if reg != nil {
-		reg.MustRegister(m.reports, m.ignored, m.limited, m.appeals, m.quarantined, m.open, m.overdue, m.waited)
+		reg.MustRegister(m.reports, m.ignored, m.limited, m.appeals, m.quarantined, m.unreferred, m.open, m.overdue, m.waited)
 	}
 	return m
 }

@@ -10,6 +10,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/link"
 	"curt/internal/moderation"
+	"curt/internal/moderation/moderator"
 	"curt/internal/weburl"
 )
 
@@ -49,67 +50,63 @@ type Ruled struct {
 	Err    error
 }
 
+// Queue shows moderators the links under review, and takes what they decide.
+type Queue struct {
+	cases     moderation.Cases
+	appeals   moderation.Appeals
+	journal   Journal
+	moderator Moderator
+	links     Links
+	closer    closer
+}
+
 // List returns a page of the queue.
-func (d *Desk) List(ctx context.Context, who auth.Principal, f moderation.CaseFilter, p moderation.CasePage) ([]Row, moderation.CasePosition, error) {
+func (q *Queue) List(ctx context.Context, who auth.Principal, f moderation.CaseFilter, p moderation.CasePage) ([]Row, moderation.CasePosition, error) {
 	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return nil, moderation.CasePosition{}, err
 	}
-	cases, next, err := d.config.Cases.List(ctx, f, p)
+	cases, next, err := q.cases.List(ctx, f, p)
 	if err != nil {
 		return nil, next, err
 	}
 	rows := make([]Row, len(cases))
 	for i := range cases {
 		rows[i].Case = cases[i]
-		if rows[i].Link, err = d.linkOf(ctx, cases[i].Link); err != nil {
+		if rows[i].Link, err = linkOf(ctx, q.links, cases[i].Link); err != nil {
 			return nil, next, err
 		}
 	}
 	return rows, next, nil
 }
 
-// linkOf returns a link as it is now; nil = deleted, or never made.
-func (d *Desk) linkOf(ctx context.Context, r moderation.Ref) (*link.Link, error) {
-	l, err := d.config.Links.Get(ctx, r.Key)
-	switch {
-	case errors.Is(err, link.ErrNotFound):
-		return nil, nil //nolint:nilnil // absence is no failure here
-	case err != nil:
-		return nil, fmt.Errorf("get %s: %w", r.Key, err)
-	case l.ID != r.ID || l.Status == link.Deleted:
-		return nil, nil //nolint:nilnil // as above
-	}
-	return &l, nil
-}
-
 // Show returns the open case of a link, or the last one; moderation.ErrNoCase when it
 // never was under review.
-func (d *Desk) Show(ctx context.Context, who auth.Principal, k link.Key) (File, error) {
+func (q *Queue) Show(ctx context.Context, who auth.Principal, k link.Key) (File, error) {
 	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return File{}, err
 	}
-	l, err := d.config.Links.Get(ctx, k)
+	l, err := q.links.Get(ctx, k)
 	if err != nil {
 		return File{}, fmt.Errorf("get %s: %w", k, err)
 	}
 	var f File
-	if f.Case, err = d.config.Cases.Case(ctx, l.ID); err != nil {
+	if f.Case, err = q.cases.Case(ctx, l.ID); err != nil {
 		return File{}, err
 	}
 	if l.Status != link.Deleted {
 		f.Link = &l
 	}
-	if f.Notes, err = d.config.Cases.Notes(ctx, f.Case.ID); err != nil {
+	if f.Notes, err = q.cases.Notes(ctx, f.Case.ID); err != nil {
 		return File{}, err
 	}
-	switch a, err := d.config.Appeals.Of(ctx, l.ID); {
+	switch a, err := q.appeals.Of(ctx, l.ID); {
 	case err == nil:
-		seen := d.appealed(a, f.Link)
+		seen := appealed(q.moderator, a, f.Link)
 		f.Appeal = &seen
 	case !errors.Is(err, moderation.ErrNoAppeal):
 		return File{}, err
 	}
-	entries, err := d.config.Journal.Find(ctx, moderation.Filter{Entity: moderation.OfLink(k)}, 0, history)
+	entries, err := q.journal.Find(ctx, moderation.Filter{Entity: moderation.OfLink(k)}, 0, history)
 	if err != nil {
 		return File{}, fmt.Errorf("read the journal of %s: %w", k, err)
 	}
@@ -124,43 +121,43 @@ func (d *Desk) Show(ctx context.Context, who auth.Principal, k link.Key) (File, 
 // Decide decides about links, in one durable write, and closes their cases: an open
 // appeal is answered by that, without words. One that fails does not save the others; the
 // error is for all of them.
-func (d *Desk) Decide(ctx context.Context, now time.Time, who auth.Principal, rulings []Ruling) ([]Ruled, error) {
+func (q *Queue) Decide(ctx context.Context, now time.Time, who auth.Principal, rulings []Ruling) ([]Ruled, error) {
 	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return nil, err
 	}
-	if len(rulings) == 0 || len(rulings) > moderation.MaxOrders {
-		return nil, invalid("decisions", "want 1 to %d", moderation.MaxOrders)
+	if len(rulings) == 0 || len(rulings) > moderator.MaxOrders {
+		return nil, invalid("decisions", "expected 1 to %d", moderator.MaxOrders)
 	}
-	results, orders, of := make([]Ruled, len(rulings)), make([]moderation.Order, 0, len(rulings)), make([]int, 0, len(rulings))
+	results, orders, of := make([]Ruled, len(rulings)), make([]moderator.Order, 0, len(rulings)), make([]int, 0, len(rulings))
 	for i := range rulings {
 		r := &rulings[i]
 		if results[i].Err = r.check("reason"); results[i].Err == nil {
-			orders, of = append(orders, moderation.Order{Key: r.Key, Safety: r.Safety, Reason: r.Reason}), append(of, i)
+			orders, of = append(orders, moderator.Order{Key: r.Key, Safety: r.Safety, Reason: r.Reason}), append(of, i)
 		}
 	}
 	if len(orders) == 0 {
 		return results, nil
 	}
-	outcomes, err := d.carryOut(ctx, now, who.KeyID, orders)
+	outcomes, err := q.carryOut(ctx, now, who.KeyID, orders)
 	if err != nil {
 		return nil, err
 	}
 	for i := range outcomes {
-		results[of[i]] = d.conclude(ctx, &outcomes[i])
+		results[of[i]] = q.conclude(ctx, &outcomes[i])
 	}
 	return results, nil
 }
 
 // carryOut has the moderator decide about all at once, and one by one where it refuses
 // one of them, which must not spoil the others.
-func (d *Desk) carryOut(ctx context.Context, now time.Time, actor string, orders []moderation.Order) ([]moderation.Outcome, error) {
-	outcomes, err := d.config.Moderator.Decide(ctx, now, actor, orders)
+func (q *Queue) carryOut(ctx context.Context, now time.Time, actor string, orders []moderator.Order) ([]moderator.Outcome, error) {
+	outcomes, err := q.moderator.Decide(ctx, now, actor, orders)
 	if _, wrong := errors.AsType[*moderation.InvalidError](err); !wrong {
 		return outcomes, err
 	}
-	outcomes = make([]moderation.Outcome, len(orders))
+	outcomes = make([]moderator.Outcome, len(orders))
 	for i := range orders {
-		one, err := d.config.Moderator.Decide(ctx, now, actor, orders[i:i+1])
+		one, err := q.moderator.Decide(ctx, now, actor, orders[i:i+1])
 		if _, wrong := errors.AsType[*moderation.InvalidError](err); wrong {
 			outcomes[i].Err = err
 			continue
@@ -175,59 +172,53 @@ func (d *Desk) carryOut(ctx context.Context, now time.Time, actor string, orders
 
 // Answer answers the open appeal of a link, once: moderation.ErrNoAppeal when there is
 // none, moderation.ErrAnswered when it has its answer. The reason is what the owner reads.
-func (d *Desk) Answer(ctx context.Context, now time.Time, who auth.Principal, r Ruling) (Ruled, error) {
+func (q *Queue) Answer(ctx context.Context, now time.Time, who auth.Principal, r Ruling) (Ruled, error) {
 	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return Ruled{}, err
 	}
 	if err := r.check("answer"); err != nil {
 		return Ruled{}, err
 	}
-	l, err := d.config.Links.Get(ctx, r.Key)
+	l, err := q.links.Get(ctx, r.Key)
 	if err != nil {
 		return Ruled{}, fmt.Errorf("get %s: %w", r.Key, err)
 	}
-	a, err := d.config.Appeals.Of(ctx, l.ID)
+	a, err := q.appeals.Of(ctx, l.ID)
 	switch {
 	case err != nil:
 		return Ruled{}, err
 	case !a.IsOpen():
 		return Ruled{}, moderation.ErrAnswered
 	}
-	outcomes, err := d.config.Moderator.Decide(ctx, now, who.KeyID, []moderation.Order{
+	outcomes, err := q.moderator.Decide(ctx, now, who.KeyID, []moderator.Order{
 		{Key: r.Key, Safety: r.Safety, Action: moderation.ActionAnswer, Reason: r.Reason},
 	})
 	if err != nil {
 		return Ruled{}, err
 	}
-	done := d.conclude(ctx, &outcomes[0])
+	done := q.conclude(ctx, &outcomes[0])
 	return done, done.Err
 }
 
 // conclude closes the case of what was decided at once, so that whoever decided does not
 // find it in the queue again. Run finds that done, or does it.
-func (d *Desk) conclude(ctx context.Context, o *moderation.Outcome) Ruled {
+func (q *Queue) conclude(ctx context.Context, o *moderator.Outcome) Ruled {
 	done := Ruled{Entry: o.Entry, Link: o.Link, Err: o.Err}
 	k, ok := o.Entry.Entity.Key()
 	if !ok { // nothing was decided
 		return done
 	}
 	if done.Err == nil {
-		done.Ban = d.held(&done.Link, done.Entry.Safety)
+		done.Ban = held(q.moderator, &done.Link, done.Entry.Safety)
 	}
-	switch closed, err := d.config.Cases.Close(ctx, closing(&o.Entry, moderation.Ref{Key: k, ID: o.Entry.Link})); {
-	case err == nil:
-		d.metrics.decided(&closed)
-		done.Closed = &closed
-	case !errors.Is(err, moderation.ErrNoCase):
-		d.kick()
-	}
+	done.Closed = q.closer.close(ctx, closing(&o.Entry, moderation.Ref{Key: k, ID: o.Entry.Link}))
 	return done
 }
 
 // held returns the ban that holds a link to more than was decided about it; the zero
 // Entry when none does.
-func (d *Desk) held(l *link.Link, decided link.Safety) moderation.Entry {
-	if ban, banned := d.config.Moderator.BanOf(l); banned && ban.Safety > decided {
+func held(m Moderator, l *link.Link, decided link.Safety) moderation.Entry {
+	if ban, banned := m.BanOf(l); banned && ban.Safety > decided {
 		return ban
 	}
 	return moderation.Entry{}
@@ -237,7 +228,7 @@ func (d *Desk) held(l *link.Link, decided link.Safety) moderation.Entry {
 func (r *Ruling) check(field string) error {
 	switch {
 	case r.Safety < link.Clean || r.Safety > link.Legal:
-		return invalid("safety", "want clean, warn, quarantined, blocked or legal")
+		return invalid("safety", "expected clean, warn, quarantined, blocked or legal")
 	case strings.TrimSpace(r.Reason) == "":
 		return invalid(field, "is required")
 	}
@@ -245,15 +236,52 @@ func (r *Ruling) check(field string) error {
 }
 
 // Erase erases what strangers wrote about a link, at once, and returns how many texts.
-func (d *Desk) Erase(ctx context.Context, who auth.Principal, k link.Key) (int, error) {
+func (q *Queue) Erase(ctx context.Context, who auth.Principal, k link.Key) (int, error) {
 	if err := auth.May(who, auth.Moderate, auth.Resource{}); err != nil {
 		return 0, err
 	}
-	l, err := d.config.Links.Get(ctx, k)
+	l, err := q.links.Get(ctx, k)
 	if err != nil {
 		return 0, fmt.Errorf("get %s: %w", k, err)
 	}
-	return d.config.Cases.Erase(ctx, l.ID)
+	return q.cases.Erase(ctx, l.ID)
+}
+
+// linkOf returns a link as it is now; nil = deleted, or never made.
+func linkOf(ctx context.Context, links Links, r moderation.Ref) (*link.Link, error) {
+	if r.IsDestination() {
+		return nil, nil //nolint:nilnil // absence is no failure here
+	}
+	l, err := links.Get(ctx, r.Key)
+	switch {
+	case errors.Is(err, link.ErrNotFound):
+		return nil, nil //nolint:nilnil // absence is no failure here
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", r.Key, err)
+	case l.ID != r.ID || l.Status == link.Deleted:
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &l, nil
+}
+
+// closer closes cases at once that a moderator has decided.
+type closer struct {
+	cases   moderation.Cases
+	metrics *metrics
+	kick    func()
+}
+
+// close returns the case; nil = none was open, or the follower has to close it.
+func (c closer) close(ctx context.Context, by moderation.Closing) *moderation.Case {
+	closed, err := c.cases.Close(ctx, by)
+	if err != nil {
+		if !errors.Is(err, moderation.ErrNoCase) {
+			c.kick()
+		}
+		return nil
+	}
+	c.metrics.decided(&closed)
+	return &closed
 }
 
 // factsOf is what the queue is filtered by.
@@ -267,6 +295,9 @@ func closing(e *moderation.Entry, r moderation.Ref) moderation.Closing {
 	c := moderation.Closing{Link: r, Sequence: e.Sequence, At: e.At, By: e.Actor, Safety: e.Safety}
 	if e.Action == moderation.ActionAnswer {
 		c.Answer = e.Reason.Body
+	}
+	if w, digest, ok := e.Entity.Destination(); ok && w == "" {
+		c.Everyone, c.Digest = true, digest
 	}
 	return c
 }

@@ -44,9 +44,9 @@ const (
 func ParseWords(text string) ([]string, error) {
 	switch {
 	case len(text) > MaxText:
-		return nil, fmt.Errorf("is longer than %d bytes", MaxText)
+		return nil, fmt.Errorf("must not exceed %d bytes", MaxText)
 	case !utf8.ValidString(text):
-		return nil, errors.New("is not UTF-8")
+		return nil, errors.New("must be UTF-8")
 	}
 	var found []string
 	words(text, func(w string) bool {
@@ -57,9 +57,9 @@ func ParseWords(text string) ([]string, error) {
 	})
 	switch {
 	case len(found) == 0:
-		return nil, errors.New("holds no word: want letters or digits")
+		return nil, errors.New("contains no word: expected letters or digits")
 	case len(found) > MaxWords:
-		return nil, fmt.Errorf("holds more than %d words", MaxWords)
+		return nil, fmt.Errorf("contains more than %d words", MaxWords)
 	}
 	return found, nil
 }

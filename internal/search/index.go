@@ -58,7 +58,7 @@ type Position struct {
 	// After: the walk through the store has read every link up to this id.
 	After link.ID
 	// Changes: the change log was read up to here.
-	Changes link.Sequence
+	Changes link.Position
 	// Creates: those of counted codes were read up to here; "" = by a release that did not.
 	Creates link.Position
 	// Filled: the whole store was read once, so that answers are complete.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"curt/internal/background"
 	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
@@ -36,8 +37,7 @@ type IndexerConfig struct {
 	// the indexer waits. Nil = nobody counts.
 	Redirects func() uint64
 
-	// Work, if set, is called when the indexer begins to compute, and done when it rests.
-	Work func() (done func())
+	Yielder background.Yielder // boosts batches; nil = nothing is scheduled
 
 	Log *slog.Logger // nil = none
 }
@@ -49,7 +49,7 @@ type IndexerConfig struct {
 // Each batch moves the position with it, so that a kill at any moment loses nothing.
 type Indexer struct {
 	cfg  IndexerConfig
-	pace pace
+	pace background.Pace
 
 	indexed  atomic.Uint64
 	complete atomic.Bool
@@ -58,7 +58,7 @@ type Indexer struct {
 
 	// Owned by Run.
 	at       Position
-	log      feed.Follower[link.Sequence, link.Change]
+	log      feed.Follower[link.Position, link.Change]
 	cursor   link.Cursor // where the walk goes on within since; "" = at its beginning
 	since    link.ID
 	purge    time.Time
@@ -73,9 +73,7 @@ func NewIndexer(c IndexerConfig) *Indexer {
 	if c.Redirects == nil {
 		c.Redirects = func() uint64 { return 0 }
 	}
-	if c.Work == nil {
-		c.Work = func() func() { return func() {} }
-	}
+	c.Yielder = background.Or(c.Yielder)
 	return &Indexer{cfg: c}
 }
 
@@ -92,7 +90,7 @@ func (x *Indexer) Stats() IndexerStats {
 
 // Stored tells that a link is durable now: while there are many, the indexer waits. It never blocks;
 // many goroutines may call it.
-func (x *Indexer) Stored(link.ID) { x.pace.creates.Add(1) }
+func (x *Indexer) Stored(link.ID) { x.pace.Created() }
 
 // Run indexes until ctx ends, then returns nil. What fails is logged and tried again;
 // an index that is damaged is filled anew.
@@ -105,21 +103,17 @@ func (x *Indexer) Run(ctx context.Context) error {
 		if time.Since(began) > time.Minute {
 			wait = time.Second
 		}
-		sleep(ctx, wait)
+		background.Sleep(ctx, wait)
 	}
 	return nil
 }
 
 // recover makes the index one that can go on.
 func (x *Indexer) recover(ctx context.Context, err error) {
-	if again, due := x.stopped.Met(time.Now()); due {
-		x.cfg.Log.ErrorContext(ctx, "search index stopped, it is tried again", slog.Any("err", err), again)
-	}
+	x.stopped.Log(ctx, time.Now(), x.cfg.Log, slog.LevelError, "search indexing failed, retrying", err)
 	if errors.Is(err, ErrDamaged) || errors.Is(err, errLost) {
 		if err := x.cfg.Index.Reset(ctx); err != nil {
-			if again, due := x.stuck.Met(time.Now()); due {
-				x.cfg.Log.ErrorContext(ctx, "empty the search index", slog.Any("err", err), again)
-			}
+			x.stuck.Log(ctx, time.Now(), x.cfg.Log, slog.LevelError, "clearing the search index failed, retrying", err)
 		}
 	}
 }
@@ -134,25 +128,23 @@ func (x *Indexer) follow(ctx context.Context) error {
 		return err
 	}
 	for {
-		x.pace.wait(ctx, x.cfg.Redirects, func() bool { return false })
+		x.pace.Wait(ctx, x.cfg.Redirects, func() bool { return false })
 		busy := false
 		for _, step := range []func(context.Context) (bool, error){x.walk, x.creates, x.changes, x.tidy} {
 			began := time.Now()
-			done := x.cfg.Work()
+			done := x.cfg.Yielder.Boost()
 			more, err := step(ctx)
 			done()
 			if err != nil {
 				return err
 			}
 			if busy = busy || more; more {
-				x.pace.rest(ctx, time.Since(began))
+				x.pace.Pause(ctx, time.Since(began))
 			}
 		}
-		if sum, due := x.stopped.Over(time.Now()); due {
-			x.cfg.Log.InfoContext(ctx, "search index goes on", sum)
-		}
+		x.stopped.LogRecovery(ctx, time.Now(), x.cfg.Log, "search indexing recovered")
 		if !busy {
-			sleep(ctx, tick)
+			background.Sleep(ctx, background.Tick)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -204,7 +196,7 @@ func (x *Indexer) walk(ctx context.Context) (more bool, err error) {
 			batch.Position.After = page.Links[i].ID
 		}
 		if cursor, more = page.Next, page.Next != ""; more {
-			x.pace.rest(ctx, time.Since(began))
+			x.pace.Pause(ctx, time.Since(began))
 		}
 	}
 	batch.Position.Filled = !more
@@ -237,7 +229,7 @@ func (x *Indexer) creates(ctx context.Context) (more bool, err error) {
 		}
 		batch.Position.Creates = next
 		if more = len(page) > 0; more {
-			x.pace.rest(ctx, time.Since(began))
+			x.pace.Pause(ctx, time.Since(began))
 		}
 	}
 	if len(batch.Docs) == 0 { // the position goes with the next batch
@@ -271,24 +263,22 @@ func (x *Indexer) apply(ctx context.Context, b Batch) error {
 func (x *Indexer) changes(ctx context.Context) (more bool, err error) { return x.log.Step(ctx) }
 
 // follower is the index as one that follows the change log. Where changes were lost, it is filled anew.
-func (x *Indexer) follower() feed.Follower[link.Sequence, link.Change] {
-	return feed.Follower[link.Sequence, link.Change]{
+func (x *Indexer) follower() feed.Follower[link.Position, link.Change] {
+	return feed.Follower[link.Position, link.Change]{
 		Name: "search index", Page: changesPage,
-		Log: feed.Log[link.Sequence, link.Change]{
-			Read: x.cfg.Links.Changes, Head: x.cfg.Links.Head, At: func(c *link.Change) link.Sequence { return c.Sequence },
-		},
-		Position: func(context.Context) (link.Sequence, bool, error) { return x.at.Changes, true, nil },
+		Log:      feed.Log[link.Position, link.Change]{Read: x.cfg.Links.Changes, Head: x.cfg.Links.Head},
+		Position: func(context.Context) (link.Position, bool, error) { return x.at.Changes, true, nil },
 		Apply:    x.applyChanges,
 		Rebuild:  func(context.Context) error { return errLost },
 	}
 }
 
-func (x *Indexer) applyChanges(ctx context.Context, changes []link.Change, to link.Sequence) error {
+func (x *Indexer) applyChanges(ctx context.Context, changes []link.Change, to link.Position) error {
 	batch := Batch{Position: x.at}
 	batch.Position.Changes = to
 	links, err := link.GetMany(ctx, x.cfg.Links, changed(changes))
 	if err != nil {
-		return fmt.Errorf("read what changed: %w", err)
+		return fmt.Errorf("read changes: %w", err)
 	}
 	for i := range links {
 		switch l := &links[i]; {

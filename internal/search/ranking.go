@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/background"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
 )
@@ -25,7 +26,7 @@ type Ranking interface {
 
 	// Top returns up to n links of a workspace ("" = all), most clicks first and then
 	// newest first, from a place on, itself included.
-	Top(ctx context.Context, w link.WorkspaceID, from Place, n int) ([]Rank, error)
+	Top(ctx context.Context, w link.WorkspaceID, from RankPosition, n int) ([]Rank, error)
 
 	// Clicks returns the clicks of links, in order, 0 for those that have none.
 	Clicks(ctx context.Context, ids []link.ID) ([]uint64, error)
@@ -39,14 +40,14 @@ type Rank struct {
 	Clicks    uint64
 }
 
-// Place is a position in the order by clicks.
-type Place struct {
+// RankPosition is a position in the order by clicks.
+type RankPosition struct {
 	Clicks uint64
 	ID     link.ID
 }
 
 // Compare is negative when p comes before q: more clicks, or as many and newer.
-func (p Place) Compare(q Place) int {
+func (p RankPosition) Compare(q RankPosition) int {
 	return cmp.Or(cmp.Compare(q.Clicks, p.Clicks), bytes.Compare(q.ID[:], p.ID[:]))
 }
 
@@ -66,9 +67,8 @@ type RankerConfig struct {
 	Counts  Counts
 	Ranking Ranking
 
-	Redirects func() uint64        // a counter: in a burst the ranker waits
-	Work      func() (done func()) // called when it begins to compute, and done when it rests
-	Rest      func()               // called by Counted between parts of its work, and may wait
+	Redirects func() uint64      // a counter: in a burst the ranker waits
+	Yielder   background.Yielder // boosts batches; Counted yields
 	Log       *slog.Logger
 }
 
@@ -77,7 +77,7 @@ type RankerConfig struct {
 // once.
 type Ranker struct {
 	cfg  RankerConfig
-	pace *pace
+	pace background.Pace
 
 	stopped repeatlog.Condition
 
@@ -100,14 +100,9 @@ func NewRanker(cfg RankerConfig) *Ranker {
 	if cfg.Redirects == nil {
 		cfg.Redirects = func() uint64 { return 0 }
 	}
-	if cfg.Work == nil {
-		cfg.Work = func() func() { return func() {} }
-	}
-	if cfg.Rest == nil {
-		cfg.Rest = func() {}
-	}
+	cfg.Yielder = background.Or(cfg.Yielder)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	return &Ranker{cfg: cfg, pace: &pace{}, waiting: map[link.Key]struct{}{}}
+	return &Ranker{cfg: cfg, waiting: map[link.Key]struct{}{}}
 }
 
 // Clicked tells of a link of a batch that is about to be counted. It never waits for
@@ -123,7 +118,7 @@ func (r *Ranker) Clicked(k link.Key) {
 // Counted tells that the batch of all links that Clicked told of is counted for good.
 func (r *Ranker) Counted(generation uint64) {
 	for r.await(generation) {
-		r.cfg.Rest()
+		r.cfg.Yielder.Yield()
 	}
 }
 
@@ -161,11 +156,9 @@ func (r *Ranker) crowd() bool {
 func (r *Ranker) Run(ctx context.Context) error {
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
 		if err := r.follow(ctx); ctx.Err() == nil {
-			if again, due := r.stopped.Met(time.Now()); due {
-				r.cfg.Log.ErrorContext(ctx, "ranking by clicks stopped, it is tried again", slog.Any("err", err), again)
-			}
+			r.stopped.Log(ctx, time.Now(), r.cfg.Log, slog.LevelError, "ranking by clicks failed, retrying", err)
 		}
-		sleep(ctx, wait)
+		background.Sleep(ctx, wait)
 	}
 	return nil
 }
@@ -187,14 +180,12 @@ func (r *Ranker) follow(ctx context.Context) error {
 		}
 	}
 	for ctx.Err() == nil {
-		r.pace.wait(ctx, r.cfg.Redirects, r.crowd)
+		r.pace.Wait(ctx, r.cfg.Redirects, r.crowd)
 		if err := r.some(ctx); err != nil {
 			return err
 		}
-		if sum, due := r.stopped.Over(time.Now()); due {
-			r.cfg.Log.InfoContext(ctx, "ranking by clicks goes on", sum)
-		}
-		sleep(ctx, tick)
+		r.stopped.LogRecovery(ctx, time.Now(), r.cfg.Log, "ranking by clicks recovered")
+		background.Sleep(ctx, background.Tick)
 	}
 	return context.Cause(ctx)
 }
@@ -207,7 +198,7 @@ func (r *Ranker) some(ctx context.Context) error {
 	for ctx.Err() == nil {
 		keys, done, lost := r.take(min(left, rankPage))
 		if lost {
-			return fmt.Errorf("more than %d links wait to be ranked", maxWaiting)
+			return fmt.Errorf("more than %d links waiting to be ranked", maxWaiting)
 		}
 		if len(keys) == 0 {
 			return nil
@@ -264,12 +255,12 @@ func (r *Ranker) rank(ctx context.Context, keys []link.Key, generation uint64) e
 	if err := r.write(ctx, keys, generation); err != nil {
 		return err
 	}
-	r.pace.rest(ctx, time.Since(began))
+	r.pace.Pause(ctx, time.Since(began))
 	return nil
 }
 
 func (r *Ranker) write(ctx context.Context, keys []link.Key, generation uint64) error {
-	defer r.cfg.Work()()
+	defer r.cfg.Yielder.Boost()()
 	clicks, err := r.cfg.Counts.Count(ctx, keys)
 	if err != nil {
 		return err

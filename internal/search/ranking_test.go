@@ -77,7 +77,7 @@ func TestRankerFollows(t *testing.T) {
 				r.Counted(generation)
 			}
 			time.Sleep(5 * time.Second)
-			top, err := ranks.Top(t.Context(), "", search.Place{Clicks: 100}, 10)
+			top, err := ranks.Top(t.Context(), "", search.RankPosition{Clicks: 100}, 10)
 			if err != nil || len(top) != round+2 || top[0].Clicks != uint64(3+round) {
 				t.Errorf("round %d: %+v, %v", round, top, err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"curt/internal/config"
 	"curt/internal/server"
+	"curt/internal/settings"
 )
 
 // A folder that has anything of a server that ran, and no links, lost them: a start would make
@@ -54,7 +55,7 @@ func TestAFolderThatLostItsLinksDoesNotStart(t *testing.T) {
 				}
 			}
 			_, err = server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
-			if wrong, ok := errors.AsType[*config.Error](err); !ok || wrong.Setting != "CURT_DATA" || !strings.Contains(wrong.Want, "its links are gone") {
+			if wrong, ok := errors.AsType[*config.Error](err); !ok || wrong.Setting != "CURT_DATA" || !strings.Contains(wrong.Want, "its links are missing") {
 				t.Fatalf("without its links: %v", err)
 			}
 			if info, err := os.Stat(filepath.Join(data, "curt.db")); err == nil && info.Size() > 0 {
@@ -122,12 +123,12 @@ func TestAFolderOfADatabaseDoesNotStartWithoutIt(t *testing.T) {
 	}
 	refused := func(err error) bool {
 		wrong, ok := errors.AsType[*config.Error](err)
-		return ok && wrong.Setting == "CURT_DATA" && strings.Contains(wrong.Want, "are in a database, as CURT_LINKS says")
+		return ok && wrong.Setting == "CURT_DATA" && strings.Contains(wrong.Want, "are in a database, but CURT_LINKS is not set")
 	}
 	if _, err := server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)}); !refused(err) {
 		t.Errorf("the start: %v", err)
 	}
-	if !slices.ContainsFunc(server.Check(t.Context(), cfg), func(c server.Checked) bool { return refused(c.Err) }) {
+	if !slices.ContainsFunc(settings.Check(t.Context(), cfg), func(c settings.Checked) bool { return refused(c.Err) }) {
 		t.Error("config check finds nothing")
 	}
 	after, err := os.ReadDir(data)
@@ -147,8 +148,8 @@ func TestADatabaseWantsOneAdminKey(t *testing.T) {
 		if _, err := p.Parse([]string{"--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "", "--base-url", "http://localhost", "--links", links}); err != nil {
 			t.Fatal(err)
 		}
-		told := slices.ContainsFunc(server.Check(t.Context(), cfg), func(c server.Checked) bool {
-			return strings.Contains(c.What, "CURT_ADMIN_KEY is unset") && strings.Contains(c.What, "set CURT_ADMIN_KEY at all of them")
+		told := slices.ContainsFunc(settings.Check(t.Context(), cfg), func(c settings.Checked) bool {
+			return strings.Contains(c.What, "CURT_ADMIN_KEY is unset") && strings.Contains(c.What, "set CURT_ADMIN_KEY on each")
 		})
 		if told != want {
 			t.Errorf("%s: told %v", links, told)

@@ -1,303 +1,226 @@
-// Package server puts the parts together: it opens the stores, binds the listeners,
-// starts the loops and ends all of it in order. It is the only place that knows
-// every package, and it decides nothing else.
+// Package server runs curt: it opens the capabilities of its roles, runs their loops, serves their
+// handlers, and drains and closes all of it in order. What a capability is made of is in the
+// packages below internal/compose; this one decides nothing else.
 //
-// The program and the end-to-end tests use the same two functions, [New] and
-// [Server.Run].
+// The program and the end-to-end tests use the same two functions, [New] and [Server.Run]. The
+// first file to read is roles.go: it has each role from top to bottom.
 package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"curt/internal/analytics"
-	"curt/internal/auth"
-	"curt/internal/backend/redis"
+	"curt/internal/background"
 	"curt/internal/backup"
-	"curt/internal/bodies"
-	"curt/internal/cache"
-	"curt/internal/clicks"
-	"curt/internal/clientaddr"
-	"curt/internal/codegen"
+	"curt/internal/compose"
+	"curt/internal/compose/condition"
 	"curt/internal/config"
-	"curt/internal/httpapi"
-	"curt/internal/lane"
-	"curt/internal/link"
-	"curt/internal/moderation"
-	"curt/internal/qr"
-	"curt/internal/redirect"
-	"curt/internal/review"
-	"curt/internal/shorten"
+	"curt/internal/datafolder"
+	"curt/internal/hosts"
+	"curt/internal/listen"
+	"curt/internal/settings"
 	"curt/internal/telemetry"
-	"curt/internal/web"
-	"curt/internal/weburl"
 )
 
 // Options are what does not come from the operator.
 type Options struct {
 	Version string
 	Log     *slog.Logger
-	Reload  <-chan os.Signal // each asks to read the files anew that may change; nil = nobody asks
+	Reload  <-chan os.Signal // each asks to read the operator's lists again; nil = none does
 	Force   bool             // start although the write-ahead log of the links lost what was confirmed
 }
 
 // Server is one running instance. Its fields are set in New.
 type Server struct {
-	config  config.Config
-	roles   roles
-	ready   prepared
-	version string
-	asked   <-chan os.Signal // to read files anew
-	force   bool             // what the write-ahead log lost is given up
-	log     *slog.Logger
-	metrics *telemetry.Metrics
-	traces  *telemetry.Traces // nil = off
-	origin  origin
-	own     *weburl.Hosts // no link may lead there
-
-	listener  *gate // nil = this server serves nobody but its operator
-	bound     listeners
-	inherited bool          // listener is a supervisor's too: it stays open without us
-	lane      *lane.Lane    // nil = CURT_LANE=off
-	fronts    []front       // of net/http; the first is the public one's
-	serving   chan struct{} // closed when the lane accepts no more
-
-	stores
-	codeKey [32]byte
-	codes   codegen.Generator
-	ranges  *codegen.Range // codes, when it is the strategy range; else nil
-	cache   *cache.Tiered
-	redis   *redis.Client   // nil = CURT_CACHE is unset
-	teller  *teller         // nil = CURT_CACHE is unset, or the cache tells
-	alone   []func() uint64 // how often limits were decided here because of it
-	issued  *cache.Issued
-	clicks  pipeline
-	events  events
-	watched watched // of the statistics in ClickHouse
-	keys    *auth.Keys
-	decides *moderation.Moderator
-	desk    *review.Desk
-	again   *shorten.Rechecker // nil = CURT_RECHECK is 0
-	finder  finder
-	live    *analytics.Live                 // whoever watches clicks arrive
-	counted func(http.Handler) http.Handler // has answers in metrics and traces
-	bodies  *bodies.Budget                  // likewise
-	unknown *redirect.Budget                // nil = no bound, or not yet composed
-	drawer  *qr.Drawer                      // one for visitors and programs, so that both together are bounded
-
-	began       time.Time
-	health      health
-	connections connections
-	processors  *processors
-	questions   *questions
-	pauses      *pauses        // nil = there are processors for all
-	closers     []func() error // in the order opened
+	env          *compose.Env
+	sockets      *listen.Sockets
+	traffic      *listen.Traffic
+	probes       *condition.Probes
+	capabilities []*compose.Capability // in the order opened
 }
 
-// New opens everything and binds the listeners. The config must be valid by its own
-// rules; whatever else can be wrong about it is found before the data folder or an
-// address is touched. An error that the operator can put right is a [*config.Error];
-// whatever was opened is closed again. New starts nothing: until Run, connections wait.
+// New opens everything and binds the sockets. The config must be valid by its own rules; anything
+// else that can be wrong about it is found before the data folder or an address is touched. An
+// error that the operator can correct is a [*config.Error]; what was opened is closed again. New
+// starts nothing: until Run, connections wait.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	s := &Server{
-		config: cfg, roles: rolesOf(cfg), version: o.Version, asked: o.Reload, force: o.Force, log: o.Log, metrics: telemetry.New(o.Version),
-		drawer: qr.NewDrawer(), processors: newProcessors(), pauses: newPauses(), questions: newQuestions(), began: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	if err := s.open(ctx); err != nil {
+	s := &Server{probes: &condition.Probes{}, env: &compose.Env{
+		Log: o.Log, Metrics: telemetry.New(o.Version), Background: background.New(o.Log), Reload: o.Reload, Force: o.Force,
+		Version: o.Version, Began: time.Now().UTC().Truncate(time.Millisecond),
+	}}
+	if err := s.open(ctx, cfg); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *Server) open(ctx context.Context) error {
-	err := checkDescriptors()
-	if err != nil {
+func (s *Server) open(ctx context.Context, cfg config.Config) (err error) {
+	if err = listen.CheckDescriptors(); err != nil {
 		return err
 	}
-	if s.ready, err = prepare(ctx, s.config, s.log, s.processors.work); err != nil {
+	if s.env.Settings, err = settings.Read(ctx, cfg, s.env.Log, s.env.Background); err != nil {
 		return err
 	}
-	lock, err := lockFolder(s.config.Data)
-	if err != nil {
+	if err = s.add(s.openProcess(ctx)); err != nil {
 		return err
 	}
-	if s.traces, err = telemetry.NewTraces(ctx, s.version, os.Getenv); err != nil {
-		return errors.Join(err, lock.Close())
-	}
-	if s.pauses != nil {
-		s.closers = append(s.closers, s.pauses.clocks.close)
-	}
-	s.closers = append(s.closers, s.traces.Close) // after all that make spans
-	s.closers = append(s.closers, lock.Close)
-	if err := backup.Unfinished(s.config.Data); err != nil {
+	if err = s.add(s.bind(ctx)); err != nil {
 		return err
 	}
-	return s.openParts(ctx)
+	if err = s.openRoles(ctx); err != nil {
+		return err
+	}
+	var needs []compose.Dependency
+	for _, c := range s.capabilities {
+		if needs = append(needs, c.Ready...); c.Metrics != nil {
+			c.Metrics(s.env.Metrics)
+		}
+	}
+	s.probes.Watch(s.env.Config.Role, needs, s.traffic.Draining)
+	return nil
 }
 
-// compose builds the handlers on top of the stores, and puts them behind their
-// listeners.
-func (s *Server) compose(ctx context.Context) error {
-	s.counted = s.metrics.Requests(s.traces.Tracer())
-	var links *shorten.Services
-	if s.decides != nil {
-		links = s.newLinks()
-	}
-	if s.roles.works {
-		s.recheck(links)
-	}
-	if s.listener == nil {
-		s.standAlone()
-		return nil
-	}
-	f, err := s.newFaces(ctx, links)
-	if err != nil {
-		return err
-	}
-	return s.stand(ctx, s.ready.certs, f)
+// add adds a capability, also one that failed to open, which has to be closed.
+func (s *Server) add(c *compose.Capability, err error) error {
+	s.capabilities = append(s.capabilities, c)
+	return err
 }
 
-// faces are what the listeners show.
-type faces struct {
-	clients  clientaddr.Rule
-	pages    *web.Pages
-	visitors *redirect.Handler
-	programs http.Handler // nil = no API
-	people   web.Config   // zero without an API
+// openProcess locks the data folder, and opens what the process has besides its roles.
+func (s *Server) openProcess(ctx context.Context) (*compose.Capability, error) {
+	c, env := &compose.Capability{Name: "process", Metrics: s.count}, s.env
+	lock, err := datafolder.Lock(env.Config.Data)
+	if err != nil {
+		return c, err
+	}
+	c.OnClose(env.Background.Close)
+	if env.Traces, err = telemetry.NewTraces(ctx, env.Version, os.Getenv); err != nil {
+		return c, errors.Join(err, lock.Close())
+	}
+	c.OnClose(env.Traces.Close) // after all that make spans
+	c.OnClose(lock.Close)
+	c.Run("garbage", func(ctx context.Context) error { return env.Background.NewCollector().Run(ctx) })
+	c.Run("memory", func(ctx context.Context) error { return background.FreeMemory(ctx, env.Background) })
+	c.Run("processors", env.Background.Run)
+	c.Run("questions", env.Background.RunQueue)
+	return c, backup.Unfinished(env.Config.Data)
 }
 
-func (s *Server) newFaces(ctx context.Context, links *shorten.Services) (f faces, err error) {
-	f.clients = clientaddr.New(s.ready.trusted...)
-	if f.pages, err = web.NewPages(); err != nil {
-		return f, err
-	}
-	if f.visitors, err = s.visitors(f.clients, f.pages); err != nil {
-		return f, err
-	}
-	s.countProblems(f.visitors)
-	if !s.roles.programs {
-		return f, nil
-	}
-	if f.programs, err = s.programs(ctx, f.clients, links); err != nil {
-		return f, err
-	}
-	if f.people, err = s.people(f.clients, f.pages, f.visitors, links); err != nil {
-		return f, err
-	}
-	if f.people.Dashboard, err = web.NewDashboard(); err == nil && !f.people.Dashboard.Built() {
-		s.log.InfoContext(ctx, "this build has no dashboard: make build adds it where Node.js 20.19 or newer is")
-	}
-	return f, err
-}
-
-// visitors is the handler of every path that is no route.
-func (s *Server) visitors(clients clientaddr.Rule, pages *web.Pages) (*redirect.Handler, error) {
-	key, err := s.derive("curt warning pages")
-	if err != nil {
-		return nil, err
-	}
-	passes, err := redirect.NewPasses(key)
-	if err != nil {
-		return nil, err
-	}
-	s.unknown = s.newBudget()
-	resolver, err := redirect.NewResolver(redirect.ResolverConfig{
-		Source: s.cache, Spender: s.links, IsBot: clicks.NewBotList().IsBot, Passes: passes,
+// count registers how the process does.
+func (s *Server) count(m *telemetry.Metrics) {
+	m.Gauge("curt_ready", "1 while the server is ready.", func() float64 {
+		if s.probes.OK() {
+			return 1
+		}
+		return 0
 	})
-	if err != nil {
-		return nil, err
-	}
-	strict, own := s.strictHost()
-	return redirect.NewHandler(redirect.HandlerConfig{
-		Resolver: resolver, Recorder: s.clicks.ring, Pages: pages, Hosts: s.origin.hosts(),
-		StrictHost: strict, Own: own, Clients: clients, Unknown: s.unknown, Log: s.log, Transport: transport(s.config),
-		Pictures: &redirect.Pictures{Drawer: s.drawer, Text: func(k link.Key) string { return qr.Text(s.origin.shortURL(k)) }},
+	m.Gauge("curt_data_free_bytes", "Free space on the disk of CURT_DATA for this user.", func() float64 {
+		return datafolder.FreeBytes(s.env.Config.Data)
 	})
+	if certs := s.env.Certs; certs != nil {
+		until := certs.Certificates[0].Leaf.NotAfter
+		m.Gauge("curt_tls_certificate_expires_seconds", "When CURT_TLS_CERT expires, in Unix seconds.",
+			func() float64 { return float64(until.Unix()) })
+	}
 }
 
-// programs is the handler of the API.
-func (s *Server) programs(ctx context.Context, clients clientaddr.Rule, links *shorten.Services) (http.Handler, error) {
-	var err error
-	if s.keys, err = s.newKeys(ctx); err != nil {
-		return nil, err
+// bind takes the addresses before anything slow happens, so that a wrong one is known at once, and
+// reads the hosts, of which the port that was bound may be a part.
+func (s *Server) bind(ctx context.Context) (c *compose.Capability, err error) {
+	c, cfg := &compose.Capability{Name: "sockets"}, &s.env.Config
+	a := listen.Addresses{Public: cfg.Listen, API: cfg.APIListen, Admin: cfg.AdminListen}
+	if !s.env.Roles.Serves() {
+		a.Public = ""
 	}
-	cursorKey, err := s.derive("curt cursors")
+	if s.sockets, err = listen.Bind(ctx, a); err != nil {
+		return c, err
+	}
+	c.OnClose(s.sockets.Close)
+	var at net.Addr = settings.Unbound()
+	if s.env.Roles.Serves() {
+		at = s.sockets.Public()
+	}
+	named, err := settings.Hosts(*cfg, at)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	stats := s.clicks.stats()
-	s.bodies = bodies.New(bodies.Config{Metrics: s.metrics.Registerer()})
-	s.live = analytics.NewLive(stats)
-	return httpapi.New(httpapi.Config{
-		Links: links, Stats: stats, Clicks: s.rawClicks(), Live: s.live, Auth: s.keys, Keys: s.keys, Shares: s.shares(), BaseURL: s.origin.base, Hosts: s.origin.names(),
-		Moderator: s.decides, Review: s.desk, Health: s.condition, ClientAddr: addressOf(clients),
-		CursorKey: cursorKey, Drawer: s.drawer, Bodies: s.bodies, Unknown: s.unknown, Aside: s.onceAside, Log: s.log,
-	})
-}
-
-// addressOf returns what finds the address of a request's client.
-func addressOf(clients clientaddr.Rule) func(*http.Request) netip.Addr {
-	return func(r *http.Request) netip.Addr {
-		return clients.Of(clientaddr.Peer(r.RemoteAddr), r.Header.Values("X-Forwarded-For"))
+	s.env.Hosts, s.env.Loopback = hosts.NewCurrent(named), listen.IsLoopback(at)
+	if cfg.BaseURL == "" && !s.env.Loopback {
+		s.env.Log.WarnContext(ctx, "CURT_BASE_URL is not set: short links only work on this machine", slog.String("base_url", named.Base()))
 	}
-}
-
-// people is what the pages stand on; stand says what each listener offers.
-func (s *Server) people(clients clientaddr.Rule, pages *web.Pages, visitors *redirect.Handler, links *shorten.Services) (web.Config, error) {
-	key, err := s.derive("curt statistics pages")
-	return web.Config{
-		Pages: pages, Visitors: visitors, Links: links, Auth: s.keys, Keys: s.keys, Shares: s.shares(), Review: s.desk, Bodies: s.bodies,
-		Stats: s.clicks.stats(), Drawer: s.drawer, EntryKey: key, Log: s.log,
-		Hosts: auth.NewHosts(append(s.origin.names(), string(s.origin.host))...), BaseURL: s.origin.base,
-		ShortURL: s.origin.shortURL, ClientAddr: addressOf(clients),
-	}, err
-}
-
-// shares are what lets others read the statistics of a link.
-func (s *Server) shares() *auth.Shares {
-	return auth.NewShares(s.accounts.shares, s.accounts.keys, rand.Reader)
+	if named.Strict() && s.env.Roles.Redirects {
+		s.env.Log.InfoContext(ctx, "links are served on configured hosts only: add hosts to CURT_DOMAINS, or allow any host with CURT_STRICT_HOST=false",
+			slog.String("base_url", named.Base()), slog.Any("domains", named.Domains()[1:]))
+	}
+	return c, nil
 }
 
 // Addr is where the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+func (s *Server) Addr() net.Addr { return s.sockets.Public() }
 
-// Run serves until ctx ends, then lets the traffic end, counts the last clicks and
-// closes everything. It returns nil when all of that worked. Call it once.
+// Run serves until ctx ends, then drains the traffic, counts the last clicks and closes
+// everything. It returns nil when all of that worked. Call it once.
 func (s *Server) Run(ctx context.Context) error {
-	if err := shortenSlices(); err != nil {
-		s.log.WarnContext(ctx, "redirects may wait while clicks are counted", slog.Any("err", err))
+	if err := background.ShortenSlices(); err != nil {
+		s.env.Log.WarnContext(ctx, "cannot lower the priority of background work, it may delay redirects", slog.Any("err", err))
 	}
-	failed := make(chan error, 32) // one for each loop and listener: a send never waits
-	background := context.WithoutCancel(ctx)
-	running := stages{capture: begin(background, failed), fold: begin(background, failed)}
-	if s.roles.serves() {
-		running.fold = begin(background, failed, s.folding())
-		running.capture = begin(background, failed, s.capturing()...)
+	failed := make(chan error, 64) // one for each loop and socket: a send never blocks
+	detached := context.WithoutCancel(ctx)
+	var loops [compose.Stages][]compose.Loop
+	for _, c := range s.capabilities {
+		for _, l := range c.Loops {
+			loops[l.Stage] = append(loops[l.Stage], l)
+		}
 	}
-	running.support = begin(background, failed, s.support()...)
-	running.traffic = s.accept(background, failed)
-	s.health.started.Store(true)
-	s.log.InfoContext(ctx, "listening", append(s.addresses(),
-		slog.String("base_url", s.origin.base), slog.String("version", s.version), slog.Int("pid", os.Getpid()))...)
+	var running stages
+	for i := range loops {
+		running = append(running, begin(detached, failed, loops[i]...))
+	}
+	s.traffic.Serve(failed)
+	running = append(running, begin(detached, failed, compose.Loop{Name: "lane", Run: s.traffic.Run}))
+	s.probes.Start()
+	s.env.Log.InfoContext(ctx, "listening", append(s.addresses(),
+		slog.String("base_url", s.env.Hosts.Load().Base()), slog.String("version", s.env.Version), slog.Int("pid", os.Getpid()))...)
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
-		s.log.ErrorContext(ctx, "stopping", slog.Any("err", err))
+		s.env.Log.ErrorContext(ctx, "stopping", slog.Any("err", err))
 	}
-	s.drain(background)
+	s.traffic.Drain(detached)
 	err = errors.Join(err, running.end(), s.close())
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
-	s.log.InfoContext(background, "stopped")
+	s.env.Log.InfoContext(detached, "stopped")
 	return nil
+}
+
+// addresses are where the server listens, for its log.
+func (s *Server) addresses() []any {
+	attrs := []any{slog.String("role", strings.Join(s.env.Config.Role, ","))}
+	for i, addr := range []net.Addr{s.sockets.Public(), s.sockets.API(), s.sockets.Admin()} {
+		if addr != nil {
+			attrs = append(attrs, slog.String([]string{"addr", "api_addr", "admin_addr"}[i], addr.String()))
+		}
+	}
+	return attrs
+}
+
+// close closes what was opened, in reverse.
+func (s *Server) close() error {
+	var errs []error
+	for _, c := range slices.Backward(s.capabilities) {
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", c.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }

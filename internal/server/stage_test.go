@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"curt/internal/compose"
 )
 
 func TestStageEndsItsLoopsAndReportsTheirErrors(t *testing.T) {
@@ -14,8 +16,8 @@ func TestStageEndsItsLoopsAndReportsTheirErrors(t *testing.T) {
 		failed := make(chan error, 2)
 		broken := errors.New("could not flush")
 		s := begin(t.Context(), failed,
-			loop{"good", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
-			loop{"bad", func(ctx context.Context) error { <-ctx.Done(); return broken }})
+			compose.Loop{Name: "good", Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+			compose.Loop{Name: "bad", Run: func(ctx context.Context) error { <-ctx.Done(); return broken }})
 		synctest.Wait()
 		if err := s.end(); !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
 			t.Errorf("end = %v", err)
@@ -32,7 +34,7 @@ func TestStagesEndInTheOrderOfAClicksWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed, said := make(chan error, 8), make(chan string, 8)
 		named := func(name string) *stage {
-			return begin(t.Context(), failed, loop{name, func(ctx context.Context) error {
+			return begin(t.Context(), failed, compose.Loop{Name: name, Run: func(ctx context.Context) error {
 				<-ctx.Done()
 				said <- name + " ends"
 				time.Sleep(time.Second)
@@ -40,7 +42,7 @@ func TestStagesEndInTheOrderOfAClicksWay(t *testing.T) {
 				return nil
 			}})
 		}
-		s := stages{support: named("support"), fold: named("fold"), capture: named("capture"), traffic: named("traffic")}
+		s := stages{named("support"), named("fold"), named("capture"), named("traffic")}
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
@@ -57,7 +59,7 @@ func TestStagesEndInTheOrderOfAClicksWay(t *testing.T) {
 func TestLoopThatEndsByItselfIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := make(chan error, 1)
-		s := begin(t.Context(), failed, loop{"gone", func(context.Context) error { return nil }})
+		s := begin(t.Context(), failed, compose.Loop{Name: "gone", Run: func(context.Context) error { return nil }})
 		if err := <-failed; !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "gone") {
 			t.Errorf("failed with %v", err)
 		}

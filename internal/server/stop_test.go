@@ -4,16 +4,16 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/netip"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 
-	"curt/internal/backend/sqlite"
-	"curt/internal/clicks"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/clicks/clicklog"
 	"curt/internal/config"
 )
 
@@ -48,9 +48,7 @@ func TestTheLastClicksAreCounted(t *testing.T) {
 	defer stop()
 	var s *Server
 	s, err = New(ctx, cfg, Options{Version: "test", Log: slog.New(slog.NewTextHandler(&onLine{t.Output(), "msg=draining", func() {
-		s.clicks.ring.Record(&clicks.Raw{
-			Time: time.Now().UnixMilli(), Code: []byte("abc"), Outcome: clicks.Redirected, Addr: netip.MustParseAddr("203.0.113.9"),
-		})
+		follow(t, "http://"+s.Addr().String(), filepath.Join(data, "admin.key"))
 	}}, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -59,18 +57,18 @@ func TestTheLastClicksAreCounted(t *testing.T) {
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: filepath.Join(data, "clicks")})
+	log, err := clicklog.Open(clicklog.Config{Dir: filepath.Join(data, "clicks")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	r := log.Read(clicks.Position{})
+	r := log.Read(clicklog.Position{})
 	defer r.Close()
 	block, err := r.Next()
 	if err != nil || block.Count != 1 || block.Next != log.End() {
 		t.Fatalf("the log has %d clicks, up to %v of %v, %v; want the one", block.Count, block.Next, log.End(), err)
 	}
-	counts, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: filepath.Join(data, "clicks.db")})
+	counts, err := counts.Open(t.Context(), counts.Config{Path: filepath.Join(data, "clicks.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,4 +76,33 @@ func TestTheLastClicksAreCounted(t *testing.T) {
 	if state, err := counts.Load(t.Context()); err != nil || state.Position != log.End() {
 		t.Errorf("counted up to %v of %v, %v", state.Position, log.End(), err)
 	}
+}
+
+// follow makes a link and follows it.
+func follow(t *testing.T, base, keyFile string) {
+	t.Helper()
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ask := func(method, path, body string, want int) {
+		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
+		r.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.Body.Close() != nil || res.StatusCode != want {
+			t.Errorf("%s %s: %s, %v; want %d", method, path, res.Status, err, want)
+		}
+	}
+	ask(http.MethodPost, "/api/v1/links", `{"long_url": "https://example.com/", "custom_alias": "abc"}`, http.StatusCreated)
+	ask(http.MethodGet, "/abc", "", http.StatusFound)
 }

@@ -1,12 +1,11 @@
-// Package shorten is the write path: everything that makes, changes or removes a
-// link goes through its services, whoever asks and however the request arrived: a [Creator]
-// creates, an [Editor] changes and deletes, a [Finder] reads. [New] makes the three over one store.
+// Package shorten is the write path: what a caller may ask of links, the rules of each field,
+// and the errors of every service. Each service is in a folder of its own: create, edit, find;
+// judge decides about where links lead, and linkservice makes all of them over one store.
 //
-// A create is normalise, authorise, rate-limit, allocate a code, one conditional
-// insert, announce. Read create.go for that order, repeat.go for idempotency keys, rules.go for
-// what a field may hold, slug.go for aliases and reserved words, edit.go for changing and
-// deleting, find.go for reading.
+// A create is normalise, authorise, rate-limit, allocate a code, one conditional insert,
+// announce. Read create/create.go for that order, then request.go for what is asked and rules.go
+// for what a field may hold.
 //
-// The package refuses to know HTTP or JSON: httpapi translates. It imports the
-// contracts of link, codegen, ratelimit, auth and weburl, and no backend.
+// The packages refuse to know HTTP or JSON: httpapi translates. They import the contracts of
+// link, codegen, ratelimit, auth and weburl, and no backend.
 package shorten

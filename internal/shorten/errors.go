@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"curt/internal/abuse"
+	"curt/internal/abuse/blocklist"
 	"curt/internal/link"
 	"curt/internal/moderation"
 	"curt/internal/ratelimit"
@@ -15,27 +15,30 @@ import (
 var (
 	// ErrTaken: the alias belongs to another link, or did once. It wraps
 	// link.ErrExists.
-	ErrTaken = fmt.Errorf("this slug is taken: %w", link.ErrExists)
+	ErrTaken = fmt.Errorf("this alias is taken: %w", link.ErrExists)
 	// ErrReserved: the alias is a word that curt keeps for its own pages, or its operator.
 	ErrReserved = errors.New("this slug is reserved")
 	// ErrRefused: the alias is a word that nobody gets here.
-	ErrRefused = errors.New("this slug is refused")
+	ErrRefused = errors.New("this alias is not allowed")
 	// ErrKeyReused: the idempotency key stands for another request.
-	ErrKeyReused = errors.New("the idempotency key was used for another request")
+	ErrKeyReused = errors.New("the idempotency key was used for a different request")
 	// ErrKeyBusy: a request with the same idempotency key has not ended yet.
-	ErrKeyBusy = errors.New("a request with this idempotency key is under way")
+	ErrKeyBusy = errors.New("a request with this idempotency key is in flight")
 	// ErrLinkGone: the link that the idempotency key stands for was deleted since.
-	ErrLinkGone = errors.New("the link that this idempotency key made was deleted")
+	ErrLinkGone = errors.New("the link created with this idempotency key was deleted")
+	// ErrContentRemoved: the link expired long ago and its content is gone, so that nothing can be
+	// changed any more. It wraps link.ErrNotFound.
+	ErrContentRemoved = fmt.Errorf("the content of the expired link was removed: %w", link.ErrNotFound)
 	// ErrListed: a blocklist forbids links to the destination.
 	ErrListed = errors.New("the destination is on a blocklist")
 	// ErrBanned: whoever asks may make no links.
-	ErrBanned = errors.New("this caller may make no links")
+	ErrBanned = errors.New("the caller is banned")
 	// ErrBannedDestination: no links are made to there.
-	ErrBannedDestination = errors.New("no links are made to this destination")
+	ErrBannedDestination = errors.New("the destination is banned")
 	// ErrHarmful: too much about the destination speaks against it.
-	ErrHarmful = errors.New("the destination looks harmful")
+	ErrHarmful = errors.New("the destination looks unsafe")
 	// ErrVersion: the link is not at the version that the caller expects.
-	ErrVersion = errors.New("the link has another version")
+	ErrVersion = errors.New("the link has a different version")
 )
 
 // InvalidError says which field of a request is wrong, and how. It wraps
@@ -53,7 +56,7 @@ func (e *InvalidError) PublicMessage() string { return e.Reason }
 // Is makes an InvalidError a link.ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == link.ErrInvalid }
 
-func invalid(field, reason string, args ...any) error {
+func Invalid(field, reason string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(reason, args...)}
 }
 
@@ -61,14 +64,14 @@ func invalid(field, reason string, args ...any) error {
 // wraps ErrListed.
 type ListedError struct {
 	Field string // the name in the API
-	Rule  abuse.Rule
+	Rule  blocklist.Rule
 }
 
 func (e *ListedError) Error() string { return e.Field + ": " + e.PublicMessage() }
 
 // PublicMessage names the list and its entry, and nothing else of the list.
 func (e *ListedError) PublicMessage() string {
-	return fmt.Sprintf("leads to %s, which the blocklist %s forbids", e.Rule.Entry, e.Rule.List)
+	return fmt.Sprintf("%s is on the blocklist %s", e.Rule.Entry, e.Rule.List)
 }
 
 // Unwrap returns ErrListed.
@@ -77,13 +80,21 @@ func (e *ListedError) Unwrap() error { return ErrListed }
 // HarmfulError says which field of a request leads to where too much speaks against it.
 // It wraps ErrHarmful. What was seen and how it was weighed is for moderators alone:
 // whoever is told learns to avoid it.
-type HarmfulError struct{ Field string } // the name in the API
+type HarmfulError struct {
+	Field string  // the name in the API
+	Case  link.ID // of the destination, which a moderator may allow; zero = there is none
+
+	Blocked *moderation.BlockedCreate // what a moderator is to see; nil = one has decided, or cannot
+}
 
 func (e *HarmfulError) Error() string { return e.Field + ": " + e.PublicMessage() }
 
 // PublicMessage says what the caller can do.
 func (e *HarmfulError) PublicMessage() string {
-	return "leads to where visitors may be harmed, as far as this service can tell; give another URL, or ask the operator of this service to allow this one"
+	if !e.Case.IsZero() {
+		return "the destination looks unsafe; use another URL, or appeal with case " + e.Case.String()
+	}
+	return "the destination looks unsafe; use another URL, or ask the operator of this service to allow it"
 }
 
 // Unwrap returns ErrHarmful.
@@ -102,14 +113,14 @@ func (e *BannedError) Error() string { return e.Field + ": " + e.PublicMessage()
 func (e *BannedError) PublicMessage() string {
 	switch e.Kind {
 	case moderation.KindWorkspace:
-		return "this workspace may make no links any more; ask the operator of this service"
+		return "this workspace is banned from creating links; contact the operator of this service"
 	case moderation.KindKey:
-		return "this key may make no links any more; ask the operator of this service"
+		return "this key is banned from creating links; contact the operator of this service"
 	case moderation.KindNetwork:
-		return "no links are made from this network; ask the operator of this service"
-	case moderation.KindLink, moderation.KindHost, moderation.KindDomain:
+		return "your network is banned from creating links; contact the operator of this service"
+	default:
 	}
-	return "leads to where this service sends nobody; give another URL"
+	return "this service does not allow links to this destination; use another URL"
 }
 
 // Unwrap returns ErrBanned or ErrBannedDestination.
@@ -117,7 +128,7 @@ func (e *BannedError) Unwrap() error {
 	switch e.Kind {
 	case moderation.KindWorkspace, moderation.KindKey, moderation.KindNetwork:
 		return ErrBanned
-	case moderation.KindLink, moderation.KindHost, moderation.KindDomain:
+	default:
 	}
 	return ErrBannedDestination
 }
@@ -126,5 +137,5 @@ func (e *BannedError) Unwrap() error {
 type LimitedError struct{ Verdict ratelimit.Verdict }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("too many creates, wait %s", e.Verdict.RetryAfter)
+	return fmt.Sprintf("too many creates, retry in %s", e.Verdict.RetryAfter)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"curt/internal/auth"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
 )
@@ -24,8 +25,8 @@ func Value[T any](v T) Field[T] { return Field[T]{Value: v, Given: true} }
 // Null returns a field that asks for none.
 func Null[T any]() Field[T] { return Field[T]{Given: true, Null: true} }
 
-// some reports whether the field holds a value.
-func (f Field[T]) some() bool { return f.Given && !f.Null }
+// Some reports whether the field holds a value.
+func (f Field[T]) Some() bool { return f.Given && !f.Null }
 
 // Fields are what a create sets and a change may change, as the caller wrote
 // them: nothing is checked yet. The tag is the name in the API. A flag, and a text of one line,
@@ -105,7 +106,7 @@ type Request struct {
 	Domain Field[string] // absent or null: the default domain
 
 	// Dedupe takes an existing link of the workspace that stands in for the one asked
-	// for, if there is one (link.Link.StandsInFor says which). With an alias only the
+	// for, if there is one (link.Link.Equivalent says which). With an alias only the
 	// link of that alias can. Absent or null: as Config.Dedupe says.
 	Dedupe Field[bool]
 
@@ -114,8 +115,17 @@ type Request struct {
 	Limit *ratelimit.Verdict
 }
 
-// Made is what became of a Request.
-type Made struct {
+// Cause is why a link is written.
+type Cause struct {
+	Principal auth.Principal // who asks
+
+	// IdempotencyKey names the request, which may then be sent again without creating a
+	// second link; "" = it has no name. At most idempotency.MaxKey bytes. Changes take none.
+	IdempotencyKey string
+}
+
+// Result is what became of a Request.
+type Result struct {
 	Link  link.Link
 	Found bool // Link was there before: the request asked to dedupe
 }
@@ -126,8 +136,8 @@ type Change struct {
 	Status Field[link.Status] // Active or Disabled
 }
 
-// empty reports whether nothing is asked for.
-func (c Change) empty() bool { return reflect.ValueOf(c).IsZero() }
+// Empty reports whether nothing is asked for.
+func (c Change) Empty() bool { return reflect.ValueOf(c).IsZero() }
 
 // Match is the versions of a link that a caller accepts: the If-Match of HTTP.
 // The zero Match accepts any.
@@ -136,6 +146,11 @@ type Match struct {
 	Only     bool // accept nothing but Versions
 }
 
-func (m Match) accepts(v link.Version) bool {
+func (m Match) Accepts(v link.Version) bool {
 	return !m.Only || slices.Contains(m.Versions, v)
+}
+
+// Visible reports whether a link exists for the caller: tombstones do for nobody.
+func Visible(who auth.Principal, l link.Link) bool {
+	return l.Status != link.Deleted && auth.May(who, auth.Unrestricted, auth.In(l.Workspace)) == nil
 }

@@ -181,7 +181,7 @@ func (f *File) create(change func(*State)) error {
 	if err := os.Rename(f.name+".new", f.name); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(f.name))
+	return SyncFolder(filepath.Dir(f.name))
 }
 
 // write fills the slot that is older.
@@ -218,12 +218,4 @@ func raised(a, b map[string]uint64) map[string]uint64 {
 		all[counter] = max(all[counter], next)
 	}
 	return all
-}
-
-func syncFolder(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

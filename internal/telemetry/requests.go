@@ -30,10 +30,10 @@ func (m *Metrics) Requests(tracer *Tracer) func(next http.Handler) http.Handler 
 	q := &requests{
 		tracer: tracer,
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "curt_api_answers_total", Help: "Answers of the API and of pages by method, route and class of status.",
+			Name: "curt_api_answers_total", Help: "Responses of the API and of pages by method, route and status class.",
 		}, []string{"method", "route", "class"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "curt_api_answer_seconds", Help: "Time until the API or a page had answered, by method and route.",
+			Name: "curt_api_answer_seconds", Help: "Response time of the API and of pages, by method and route.",
 			// A read from memory; a create, which waits for an fsync; the bound of creates
 			// (50 ms); and what a person calls slow.
 			Buckets: []float64{.0005, .002, .005, .01, .025, .05, .1, .25, 1, 5},

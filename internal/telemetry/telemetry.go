@@ -23,7 +23,7 @@ func New(version string) *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "curt_build_info", Help: "1, with the version as a label.",
+		Name: "curt_build_info", Help: "Always 1; the version is a label.",
 	}, []string{"version"})
 	build.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(build)

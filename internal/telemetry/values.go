@@ -40,7 +40,7 @@ func numbers(getenv func(string) string) error {
 func number(getenv func(string) string, name string, least, most int) error {
 	value := strings.TrimSpace(getenv(name))
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < least || n > most) {
-		return &SettingError{name, value, fmt.Sprintf("want a whole number from %d to %d", least, most)}
+		return &SettingError{name, value, fmt.Sprintf("expected a whole number from %d to %d", least, most)}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func number(getenv func(string) string, name string, least, most int) error {
 func truth(getenv func(string) string, name string) error {
 	value := strings.TrimSpace(getenv(name))
 	if value != "" && !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
-		return &SettingError{name, value, "want true or false"}
+		return &SettingError{name, value, "expected true or false"}
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func headers(getenv func(string) string, name string) error {
 	}) {
 		return nil
 	}
-	return &SettingError{name, "***", "want name=value pairs, separated by commas, such as authorization=Bearer%20KEY"}
+	return &SettingError{name, "***", "expected name=value pairs, separated by commas, such as authorization=Bearer%20KEY"}
 }
 
 func attributes(getenv func(string) string) error {
@@ -84,7 +84,7 @@ func attributes(getenv func(string) string) error {
 	if list == "" || pairs(list, func(key, _ string) bool { return key != "" }) {
 		return nil
 	}
-	return &SettingError{name, list, "want key=value pairs, separated by commas, such as deployment.environment.name=test"}
+	return &SettingError{name, list, "expected key=value pairs, separated by commas, such as deployment.environment.name=test"}
 }
 
 // authorities checks the file of those who vouch for the receiver.
@@ -95,10 +95,10 @@ func authorities(getenv func(string) string, name string) error {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return &SettingError{name, path, "want a readable file: " + err.Error()}
+		return &SettingError{name, path, "expected a readable file: " + err.Error()}
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(text) {
-		return &SettingError{name, path, "want certificates in PEM"}
+		return &SettingError{name, path, "expected PEM certificates"}
 	}
 	return nil
 }
@@ -110,12 +110,12 @@ func client(getenv func(string) string, certificate, key string) error {
 	case path == "" && keyPath == "":
 		return nil
 	case path == "":
-		return &SettingError{key, keyPath, "certificate and key go together; set " + certificate + " too"}
+		return &SettingError{key, keyPath, "certificate and key are both required; set " + certificate + " too"}
 	case keyPath == "":
-		return &SettingError{certificate, path, "certificate and key go together; set " + key + " too"}
+		return &SettingError{certificate, path, "certificate and key are both required; set " + key + " too"}
 	}
 	if _, err := tls.LoadX509KeyPair(path, keyPath); err != nil {
-		return &SettingError{certificate, path, "want a certificate and its key in PEM: " + err.Error()}
+		return &SettingError{certificate, path, "expected a PEM certificate and its key: " + err.Error()}
 	}
 	return nil
 }

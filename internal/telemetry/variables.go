@@ -62,7 +62,7 @@ func sending(getenv func(string) string) error {
 
 func oneOf(getenv func(string) string, name string, allowed ...string) error {
 	if value := getenv(name); value != "" && !slices.Contains(allowed, value) {
-		return &SettingError{name, value, "want " + strings.Join(allowed, " or ")}
+		return &SettingError{name, value, "expected " + strings.Join(allowed, " or ")}
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func oneOf(getenv func(string) string, name string, allowed ...string) error {
 func eachOf(getenv func(string) string, name string, allowed ...string) error {
 	for part := range strings.SplitSeq(getenv(name), ",") {
 		if part = strings.TrimSpace(part); part != "" && !slices.Contains(allowed, part) {
-			return &SettingError{name, getenv(name), "want some of " + strings.Join(allowed, ", ")}
+			return &SettingError{name, getenv(name), "expected some of " + strings.Join(allowed, ", ")}
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func address(getenv func(string) string, name string) error {
 	if getenv(name) == "" || (err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "") {
 		return nil
 	}
-	return &SettingError{name, "***", "want a URL such as http://localhost:4318"}
+	return &SettingError{name, "***", "expected a URL such as http://localhost:4318"}
 }
 
 func ratio(getenv func(string) string) error {
@@ -92,7 +92,7 @@ func ratio(getenv func(string) string) error {
 		return nil
 	}
 	if f, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(f) || f < 0 || f > 1 {
-		return &SettingError{name, value, "want a number from 0 to 1"}
+		return &SettingError{name, value, "expected a number from 0 to 1"}
 	}
 	return nil
 }

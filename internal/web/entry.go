@@ -60,10 +60,10 @@ func (e entries) open(k link.Key, value string, now time.Time) (sum auth.Sum, ok
 }
 
 // cookie is what a browser is sent; with an empty value it forgets.
-func (h *Handler) cookie(r *http.Request, path, value string) *http.Cookie {
+func (p *statsPages) cookie(r *http.Request, path, value string) *http.Cookie {
 	c := &http.Cookie{ //nolint:gosec // Secure where TLS is spoken; over plain HTTP the browser would not send it back
 		Name: entryCookie, Value: value, Path: path, MaxAge: int(entryLasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || strings.HasPrefix(h.BaseURL, "https:"),
+		Secure: r.TLS != nil || strings.HasPrefix(p.hosts.Load().Base(), "https:"),
 	}
 	if value == "" {
 		c.MaxAge = -1
@@ -72,59 +72,59 @@ func (h *Handler) cookie(r *http.Request, path, value string) *http.Cookie {
 }
 
 // errNoEntry means that nobody has said who asks.
-var errNoEntry = errors.New("neither a key nor a share was shown")
+var errNoEntry = errors.New("neither a key nor a share was sent")
 
 // viewer returns who asks for the statistics of k: whoever a share was given to, or
 // whoever showed a key in the last hour that is still one. Errors: errNoEntry,
 // auth.ErrUnauthenticated, those of the store.
-func (h *Handler) viewer(r *http.Request, k link.Key, share string) (auth.Principal, error) {
-	now := h.Now()
+func (p *statsPages) viewer(r *http.Request, k link.Key, share string) (auth.Principal, error) {
+	now := p.now()
 	if share != "" {
-		return h.Shares.Open(r.Context(), now, k, share)
+		return p.shares.Open(r.Context(), now, k, share)
 	}
 	c, err := r.Cookie(entryCookie)
-	if err != nil || !h.API {
+	if err != nil || !p.api {
 		return auth.Principal{}, errNoEntry
 	}
-	sum, ok := h.entries.open(k, c.Value, now)
+	sum, ok := p.entries.open(k, c.Value, now)
 	if !ok {
-		return auth.Principal{}, fmt.Errorf("%w: the cookie has ended", errNoEntry)
+		return auth.Principal{}, fmt.Errorf("%w: the cookie has expired", errNoEntry)
 	}
-	return h.Keys.Recall(r.Context(), sum, now)
+	return p.keys.Recall(r.Context(), sum, now)
 }
 
 // enter takes a key and lets the browser show the statistics with it; or takes that
 // back.
-func (h *Handler) enter(w http.ResponseWriter, r *http.Request, k link.Key) {
+func (p *statsPages) enter(w http.ResponseWriter, r *http.Request, k link.Key) {
 	here := r.URL.EscapedPath()
 	switch {
-	case h.origins.Check(r) != nil:
-		h.say(w, r, http.StatusForbidden, "Sent from another site", "This form was sent from a page of another site.", here)
+	case p.origins.Check(r) != nil:
+		p.say(w, r, http.StatusForbidden, "Cross-site request refused", "This form was sent from another site.", here)
 		return
-	case !h.API:
-		h.write(w, r, http.StatusForbidden, "key", h.ask(r, k, ""))
+	case !p.api:
+		p.write(w, r, http.StatusForbidden, "key", p.ask(r, k, ""))
 		return
 	}
-	values, status := h.readForm(w, r)
+	values, status := p.readForm(w, r)
 	if status != http.StatusOK {
-		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", here)
+		p.say(w, r, status, "Invalid form", "The request does not match the form on this page.", here)
 		return
 	}
 	value := ""
 	if values.Get("leave") == "" {
 		key := strings.TrimSpace(values.Get("key"))
-		who, err := h.Keys.Identify(r.Context(), key, h.Now())
+		who, err := p.keys.Identify(r.Context(), key, p.now())
 		if err != nil {
-			h.refuseKey(w, r, k, err)
+			p.refuseKey(w, r, k, err)
 			return
 		}
-		if _, _, err := h.find(r.Context(), who, k); err != nil {
-			h.refuseKey(w, r, k, err)
+		if _, _, err := p.find(r.Context(), who, k); err != nil {
+			p.refuseKey(w, r, k, err)
 			return
 		}
-		value = h.entries.make(k, auth.SumOf(key), h.Now())
+		value = p.entries.make(k, auth.SumOf(key), p.now())
 	}
-	http.SetCookie(w, h.cookie(r, here, value))
+	http.SetCookie(w, p.cookie(r, here, value))
 	header := w.Header()
 	header["Cache-Control"] = []string{"no-store"}
 	header["Location"] = []string{here}
@@ -139,31 +139,31 @@ type keyPage struct {
 	Open              bool
 }
 
-func (h *Handler) ask(r *http.Request, k link.Key, wrong string) keyPage {
-	p := keyPage{shell: h.Pages.shell("Statistics of " + string(k.Code)), Code: string(k.Code), Here: r.URL.EscapedPath(), Error: wrong, Open: h.API}
+func (p *statsPages) ask(r *http.Request, k link.Key, wrong string) keyPage {
+	page := keyPage{shell: p.pages.shell("Statistics of " + string(k.Code)), Code: string(k.Code), Here: r.URL.EscapedPath(), Error: wrong, Open: p.api}
 	if wrong != "" {
-		p.Title = "Error: " + p.Title
+		page.Title = "Error: " + page.Title
 	}
-	return p
+	return page
 }
 
 // refuseKey shows the form again, with what is wrong.
-func (h *Handler) refuseKey(w http.ResponseWriter, r *http.Request, k link.Key, err error) {
-	status, reason := http.StatusInternalServerError, "The server failed."
+func (p *statsPages) refuseKey(w http.ResponseWriter, r *http.Request, k link.Key, err error) {
+	status, reason := http.StatusInternalServerError, "Internal server error."
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
-		status, reason = http.StatusUnauthorized, "This is no key of this service, or none any more."
+		status, reason = http.StatusUnauthorized, "Invalid or revoked API key."
 		w.Header().Set("WWW-Authenticate", auth.Challenge)
 	case errors.Is(err, auth.ErrForbidden):
-		status, reason = http.StatusForbidden, "This key may not read statistics."
+		status, reason = http.StatusForbidden, "This key can't read statistics."
 	case errors.Is(err, link.ErrNotFound):
-		status, reason = http.StatusNotFound, "There is no such link, or it is another's."
+		status, reason = http.StatusNotFound, "Link not found, or it belongs to another workspace."
 	case unavailable(err):
-		status, reason = http.StatusServiceUnavailable, "The statistics cannot be read just now. Try again in a moment."
+		status, reason = http.StatusServiceUnavailable, "The statistics are temporarily unavailable. Try again in a moment."
 		w.Header().Set("Retry-After", "1")
 	}
 	if status >= http.StatusInternalServerError {
-		h.failure(r, status, err)
+		p.failure(r, status, err)
 	}
-	h.write(w, r, status, "key", h.ask(r, k, reason))
+	p.write(w, r, status, "key", p.ask(r, k, reason))
 }

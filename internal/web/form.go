@@ -24,12 +24,12 @@ const maxForm = 64 << 10
 
 // readForm reads a form as browsers send one, each field once, within the budget of bodies. A
 // form that finds no room is told when to come again.
-func (h *Handler) readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status int) {
+func (s *site) readForm(w http.ResponseWriter, r *http.Request) (values url.Values, status int) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" {
 		return nil, http.StatusUnsupportedMediaType
 	}
-	body := h.Bodies.Request(w, r, maxForm)
+	body := s.bodies.Request(w, r, maxForm)
 	defer body.Close()
 	r.Body = http.MaxBytesReader(telemetry.Bare(w), io.NopCloser(body), maxForm)
 	err = r.ParseForm()
@@ -70,7 +70,7 @@ func (p *home) fill(values url.Values) *shorten.Request {
 		}
 	}
 	if !chosen {
-		p.Expiry.Error = "Choose one of the list."
+		p.Expiry.Error = "Choose an option from the list."
 	}
 	return req
 }
@@ -81,7 +81,7 @@ func (p *home) bad() bool {
 }
 
 // explain puts what went wrong where it belongs and returns the status that says it.
-func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err error) int {
+func (h *homePages) explain(w http.ResponseWriter, r *http.Request, p *home, err error) int {
 	if wrong, ok := errors.AsType[*shorten.InvalidError](err); ok {
 		p.blame(wrong.Field, wrong.PublicMessage())
 		return http.StatusBadRequest
@@ -91,6 +91,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 		return http.StatusUnprocessableEntity
 	}
 	if harmful, ok := errors.AsType[*shorten.HarmfulError](err); ok {
+		if !harmful.Case.IsZero() {
+			p.Appeal = appealPath + "?case=" + harmful.Case.String()
+		}
 		p.blame(harmful.Field, harmful.PublicMessage())
 		return http.StatusUnprocessableEntity
 	}
@@ -105,33 +108,33 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, p *home, err e
 	if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		wait := limited.Verdict.RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))
-		p.Problem = "Many links were made from your network. Wait " + waiting(wait) + " and send this again."
+		p.Problem = "Too many links were created from your network. Try again in " + waiting(wait) + "."
 		return http.StatusTooManyRequests
 	}
 	switch {
 	case errors.Is(err, shorten.ErrReserved):
-		p.Alias.Error = "This name is kept for the service itself. Choose another."
+		p.Alias.Error = "This alias is reserved. Choose another."
 		return http.StatusConflict
 	case errors.Is(err, shorten.ErrRefused):
-		p.Alias.Error = "This name is not possible here. Choose another."
+		p.Alias.Error = "This alias is not allowed. Choose another."
 		return http.StatusConflict
 	case errors.Is(err, shorten.ErrTaken):
-		p.Alias.Error = "This name is taken. Choose another."
+		p.Alias.Error = "This alias is taken. Choose another."
 		return http.StatusConflict
 	case errors.Is(err, auth.ErrUnauthenticated), errors.Is(err, auth.ErrForbidden):
-		p.Problem = "You may not make links here."
+		p.Problem = "You can't create links here."
 		return http.StatusForbidden
 	case errors.Is(err, link.ErrFull), errors.Is(err, codegen.ErrExhausted):
-		p.Problem = "There is no room for more links."
+		p.Problem = "The service is full."
 		h.failure(r, http.StatusInsufficientStorage, err)
 		return http.StatusInsufficientStorage
 	case errors.Is(err, link.ErrUnavailable), errors.Is(err, link.ErrUncertain), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		w.Header().Set("Retry-After", "1")
-		p.Problem = "This cannot be done just now. Send it again in a moment."
+		p.Problem = "Temporarily unavailable. Try again in a moment."
 		h.failure(r, http.StatusServiceUnavailable, err)
 		return http.StatusServiceUnavailable
 	}
-	p.Problem = "The server failed. It was logged as " + h.failure(r, http.StatusInternalServerError, err) + "."
+	p.Problem = "Internal server error. Error id: " + h.failure(r, http.StatusInternalServerError, err) + "."
 	return http.StatusInternalServerError
 }
 

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -13,11 +11,12 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/bodies"
+	"curt/internal/hosts"
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/redirect"
 	"curt/internal/review"
-	"curt/internal/shorten"
+	"curt/internal/shorten/linkservice"
 )
 
 // Config is what [New] needs. Everything but Bodies, Challenge and Now is required.
@@ -25,11 +24,11 @@ type Config struct {
 	Pages     *Pages
 	Dashboard *Dashboard
 	Visitors  *redirect.Handler // says what a Host is and where links lead
-	Links     *shorten.Services
+	Links     *linkservice.Service
 	Auth      auth.Authenticator
 	Keys      *auth.Keys // normally Auth itself
 	Shares    *auth.Shares
-	Review    *review.Desk
+	Review    *review.Service
 	Stats     analytics.Reader
 	Drawer    *qr.Drawer
 	Log       *slog.Logger
@@ -38,14 +37,11 @@ type Config struct {
 	// or they end early. At least 16 bytes.
 	EntryKey []byte
 
-	// Hosts are the names under which callers without a key may make links.
-	Hosts auth.Hosts
+	// Attribution is the sentence that is shown below countries; "" = none.
+	Attribution string
 
-	// BaseURL is where visitors reach the default domain, without a slash at the end.
-	BaseURL string
-
-	// ShortURL returns what people pass on.
-	ShortURL func(link.Key) string
+	// Hosts are those of this service, for short URLs and callers without a key.
+	Hosts *hosts.Current
 
 	// ClientAddr returns the address of a request's client, proxies considered.
 	ClientAddr func(*http.Request) netip.Addr
@@ -66,13 +62,15 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Handler serves the pages. Its fields are set once in New.
+// Handler serves the pages, each group of them by a type of its own.
 type Handler struct {
-	Config
+	*site
 
-	origins *http.CrossOriginProtection
-	entries entries
-	ofLinks *LinkPages
+	home      *homePages
+	forms     *reviewForms
+	stats     *statsPages
+	dashboard *dashboardPages
+	ofLinks   *LinkPages
 }
 
 // minEntryKey is the fewest bytes of a key that cannot be guessed.
@@ -81,7 +79,7 @@ const minEntryKey = 16
 // New returns a Handler.
 func New(cfg Config) (*Handler, error) {
 	if cfg.Pages == nil || cfg.Dashboard == nil || cfg.Visitors == nil || cfg.Links == nil || cfg.Auth == nil || cfg.Keys == nil || cfg.Shares == nil || cfg.Review == nil || cfg.Stats == nil || cfg.Drawer == nil || cfg.Log == nil ||
-		cfg.BaseURL == "" || cfg.ShortURL == nil || cfg.ClientAddr == nil || len(cfg.EntryKey) < minEntryKey {
+		cfg.Hosts == nil || cfg.ClientAddr == nil || len(cfg.EntryKey) < minEntryKey {
 		return nil, errors.New("web: a part is missing")
 	}
 	if cfg.Challenge == nil {
@@ -93,11 +91,22 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	ofLinks, err := NewLinkPages(LinksConfig{Pages: cfg.Pages, Visitors: cfg.Visitors, Log: cfg.Log, ShortURL: cfg.ShortURL, Now: cfg.Now})
+	ofLinks, err := NewLinkPages(LinksConfig{Pages: cfg.Pages, Visitors: cfg.Visitors, Log: cfg.Log, Hosts: cfg.Hosts, Now: cfg.Now})
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{Config: cfg, origins: http.NewCrossOriginProtection(), entries: entries{cfg.EntryKey}, ofLinks: ofLinks}, nil
+	common := &site{
+		pages: cfg.Pages, log: cfg.Log, hosts: cfg.Hosts, bodies: cfg.Bodies, origins: http.NewCrossOriginProtection(),
+		clientAddr: cfg.ClientAddr, api: cfg.API, public: cfg.Public, now: cfg.Now,
+	}
+	return &Handler{
+		site:      common,
+		home:      &homePages{site: common, links: cfg.Links, auth: cfg.Auth, drawer: cfg.Drawer, hasDashboard: cfg.API && cfg.Dashboard.Built()},
+		forms:     &reviewForms{site: common, reports: cfg.Review.Reports, appeals: cfg.Review.Appeals, challenge: cfg.Challenge, keys: cfg.Keys, domain: cfg.Links.Domain},
+		stats:     &statsPages{site: common, entries: entries{cfg.EntryKey}, links: cfg.Links, keys: cfg.Keys, shares: cfg.Shares, reader: cfg.Stats, attribution: cfg.Attribution},
+		dashboard: &dashboardPages{site: common, built: cfg.Dashboard},
+		ofLinks:   ofLinks,
+	}, nil
 }
 
 // Serves reports whether the request is for a page; everything else is the links'. No
@@ -118,62 +127,24 @@ func (h *Handler) route(r *http.Request) (pattern string, serve http.HandlerFunc
 		if !h.leads(r) {
 			return "", nil
 		}
-		return "/{$}", h.home
+		return "/{$}", h.home.serve
 	case p == reportPath:
-		return reportPath, h.report
+		return reportPath, h.forms.report
 	case p == appealPath:
-		return appealPath, h.appeal
+		return appealPath, h.forms.appeal
 	case strings.HasPrefix(p+"/", dashboardPrefix):
-		if h.API && h.leads(r) {
-			return "/app/{path...}", h.dashboard
+		if h.api && h.leads(r) {
+			return "/app/{path...}", h.dashboard.serve
 		}
 	case strings.HasSuffix(p, "/stats"):
-		place, code := h.Visitors.At(r.Host), strings.TrimSuffix(p[1:], "/stats")
-		if link.ValidCode(code) && r.URL.EscapedPath() == p && (place.Served() || !h.Public) {
+		place, code := h.hosts.Load().Find(r.Host), strings.TrimSuffix(p[1:], "/stats")
+		if link.ValidCode(code) && r.URL.EscapedPath() == p && (place.Served() || !h.public) {
 			return "/{code}/stats", func(w http.ResponseWriter, r *http.Request) {
-				h.stats(w, r, link.Key{Domain: place.Domain(), Code: link.Code(code)})
+				h.stats.serve(w, r, link.Key{Domain: place.Domain(), Code: link.Code(code)})
 			}
 		}
 	default:
 		return h.ofLinks.route(r)
 	}
 	return "", nil
-}
-
-// leads reports whether the request came under the name of the service, and not under
-// one that is for links only.
-func (h *Handler) leads(r *http.Request) bool {
-	place := h.Visitors.At(r.Host)
-	return !h.Public || place.Served() && place.Domain() == ""
-}
-
-// write answers with a page that nobody keeps.
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, name string, content any) {
-	h.Pages.write(w, r, h.Log, status, name, content)
-}
-
-// say answers with a page that says one thing.
-func (h *Handler) say(w http.ResponseWriter, r *http.Request, status int, title, detail, back string) {
-	h.write(w, r, status, "message", message{shell: h.Pages.shell(title), Detail: detail, Status: statusLine(status), Back: back})
-}
-
-// methods answers a method that a page with a form does not take.
-func (h *Handler) methods(w http.ResponseWriter, r *http.Request) {
-	const allow = "GET, HEAD, POST"
-	w.Header().Set("Allow", allow)
-	h.say(w, r, http.StatusMethodNotAllowed, "Method not allowed", "This page takes "+allow+".", "")
-}
-
-// failure logs a failure of the server's own and returns the id that names it.
-func (h *Handler) failure(r *http.Request, status int, err error) (id string) {
-	if errors.Is(err, context.Canceled) {
-		return ""
-	}
-	id = rand.Text()
-	level := slog.LevelWarn
-	if status == http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	h.Log.LogAttrs(r.Context(), level, "page failed", slog.Int("status", status), slog.String("request_id", id), slog.Any("err", err))
-	return id
 }

@@ -12,6 +12,7 @@ import (
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/shorten"
+	"curt/internal/shorten/linkservice"
 )
 
 // home is the page of "/".
@@ -24,6 +25,7 @@ type home struct {
 	// The form, where links may be made here.
 	Open               bool
 	Problem            string // what is wrong and no field's
+	Appeal             string // where to appeal against that
 	URL, Alias, Expiry field
 	Ends               []end
 
@@ -55,16 +57,26 @@ func ends() []end {
 	const hour, day = 60 * 60, 24 * 60 * 60
 	return []end{
 		{0, "Never", false},
-		{hour, "After an hour", false},
-		{day, "After a day", false},
-		{7 * day, "After a week", false},
-		{30 * day, "After 30 days", false},
-		{365 * day, "After a year", false},
+		{hour, "In 1 hour", false},
+		{day, "In 1 day", false},
+		{7 * day, "In 1 week", false},
+		{30 * day, "In 30 days", false},
+		{365 * day, "In 1 year", false},
 	}
 }
 
-// home answers "/".
-func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
+// homePages create links with a form.
+type homePages struct {
+	*site
+
+	links        *linkservice.Service
+	auth         auth.Authenticator
+	drawer       *qr.Drawer
+	hasDashboard bool
+}
+
+// serve answers "/".
+func (h *homePages) serve(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		page := h.form()
@@ -81,25 +93,25 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *Handler) form() home {
-	page := home{shell: h.Pages.shell("Shorten a link"), Open: true, Ends: ends(), Dashboard: h.API && h.Dashboard.Built()}
+func (h *homePages) form() home {
+	page := home{shell: h.pages.shell("Shorten a link"), Open: true, Ends: ends(), Dashboard: h.hasDashboard}
 	page.Index = true
 	return page
 }
 
 // admit finds who asks. Who may make no link here is told why by the page, which is
 // closed then, and by the status.
-func (h *Handler) admit(r *http.Request, page *home) (who auth.Principal, status int) {
-	who, err := h.Auth.Authenticate(r, h.ClientAddr(r), h.Now())
+func (h *homePages) admit(r *http.Request, page *home) (who auth.Principal, status int) {
+	who, err := h.auth.Authenticate(r, h.clientAddr(r), h.now())
 	switch {
-	case !h.API:
-		status, page.Why = http.StatusForbidden, "Links are not made at this address."
+	case !h.api:
+		status, page.Why = http.StatusForbidden, "Links can't be created on this host."
 	case err != nil:
-		status, page.Why = http.StatusUnauthorized, "The request carries a key that is not known here."
+		status, page.Why = http.StatusUnauthorized, "Invalid or revoked API key."
 	case auth.May(who, auth.CreateLink, auth.Resource{}) != nil:
-		status, page.Why = http.StatusForbidden, "Links are made with an API key here, by programs and on the command line."
-	case !h.Hosts.Own(r.Host):
-		status, page.Why, page.Elsewhere = http.StatusMisdirectedRequest, "Links are made at the address of this service:", h.BaseURL+"/"
+		status, page.Why = http.StatusForbidden, "Creating links requires an API key. Use the API or the command line."
+	case !h.hosts.Load().Names().Own(r.Host):
+		status, page.Why, page.Elsewhere = http.StatusMisdirectedRequest, "Create links at the address of this service:", h.hosts.Load().Base()+"/"
 	default:
 		return who, http.StatusOK
 	}
@@ -108,9 +120,9 @@ func (h *Handler) admit(r *http.Request, page *home) (who auth.Principal, status
 }
 
 // make makes the link that a form asks for.
-func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
+func (h *homePages) make(w http.ResponseWriter, r *http.Request) {
 	if h.origins.Check(r) != nil {
-		h.say(w, r, http.StatusForbidden, "Sent from another site", "This form was sent from a page of another site, so no link was made.", "/")
+		h.say(w, r, http.StatusForbidden, "Cross-site request refused", "This form was sent from another site, so no link was created.", "/")
 		return
 	}
 	page := h.form()
@@ -119,14 +131,14 @@ func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
 		h.write(w, r, status, "home", page)
 		return
 	}
-	if err := h.Links.Afford(r.Context(), h.Now(), who, ""); err != nil {
+	if err := h.links.Afford(r.Context(), h.now(), who, ""); err != nil {
 		status := h.explain(w, r, &page, err)
 		h.again(w, r, status, page)
 		return
 	}
 	values, status := h.readForm(w, r)
 	if status != http.StatusOK {
-		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", "/")
+		h.say(w, r, status, "Invalid form", "The request does not match the form on this page.", "/")
 		return
 	}
 	req := page.fill(values)
@@ -134,7 +146,7 @@ func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
 		h.again(w, r, http.StatusBadRequest, page)
 		return
 	}
-	made, err := h.Links.Create(r.Context(), h.Now(), shorten.Cause{Principal: who}, req)
+	made, err := h.links.Create(r.Context(), h.now(), shorten.Cause{Principal: who}, req)
 	if err != nil {
 		status := h.explain(w, r, &page, err)
 		h.again(w, r, status, page)
@@ -146,21 +158,21 @@ func (h *Handler) make(w http.ResponseWriter, r *http.Request) {
 }
 
 // again shows the form with what was typed and what is wrong with it.
-func (h *Handler) again(w http.ResponseWriter, r *http.Request, status int, page home) {
+func (h *homePages) again(w http.ResponseWriter, r *http.Request, status int, page home) {
 	page.Title, page.Index = "Error: "+page.Title, false
 	h.write(w, r, status, "home", page)
 }
 
 // show describes a link. A code that cannot be drawn now is left out: the link is made.
-func (h *Handler) show(ctx context.Context, l link.Link) *made {
-	short := h.ShortURL(l.Key)
+func (h *homePages) show(ctx context.Context, l link.Link) *made {
+	short := h.hosts.Load().ShortURL(l.Key)
 	m := &made{ShortURL: short, Preview: short + "+", Download: short + "/qr?format=png&size=1024", Destination: destinationOf(l.Destination), Warned: l.Safety != link.Clean}
 	if !l.Expires.IsZero() {
 		m.Expires = &l.Expires
 	}
 	o := qr.Defaults()
 	o.Format = qr.SVG
-	if picture, err := h.Drawer.Draw(ctx, qr.Text(short), o); err == nil {
+	if picture, err := h.drawer.Draw(ctx, qr.Text(short), o); err == nil {
 		m.Picture = template.HTML(picture) //nolint:gosec // numbers and hexadecimal digits that internal/qr wrote
 	}
 	return m
@@ -184,7 +196,7 @@ func sentence(reason string) string {
 func waiting(d time.Duration) string {
 	switch s := int((d + time.Second - 1) / time.Second); {
 	case s <= 1:
-		return "a second"
+		return "1 second"
 	case s < 120:
 		return fmt.Sprintf("%d seconds", s)
 	case s < 2*60*60:

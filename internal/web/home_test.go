@@ -10,7 +10,7 @@ import (
 	"curt/internal/auth/authtest"
 	"curt/internal/link"
 	"curt/internal/ratelimit"
-	"curt/internal/shorten"
+	"curt/internal/shorten/create"
 )
 
 func TestTheFormMakesALink(t *testing.T) {
@@ -23,7 +23,7 @@ func TestTheFormMakesALink(t *testing.T) {
 	if got := attr(d.byID("short"), "value"); got != "https://curt.test/books" {
 		t.Errorf("the field to copy holds %q", got)
 	}
-	for _, want := range []string{"https://xn--bcher-kva.example/a%20b?q=%3Cx%3E", "bücher.example", "It ends on"} {
+	for _, want := range []string{"https://xn--bcher-kva.example/a%20b?q=%3Cx%3E", "bücher.example", "Expires on"} {
 		if !strings.Contains(text(d.root), want) {
 			t.Errorf("the page does not say %q: %s", want, text(d.root))
 		}
@@ -170,13 +170,13 @@ func TestOnlyTheDefaultDomainHasAHome(t *testing.T) {
 // The limit is asked before the form is read.
 func TestLimitsHoldForTheForm(t *testing.T) {
 	s := newSite(t, func(p *parts) {
-		p.create.Plans = shorten.Plans{auth.PlanAnonymous: {ratelimit.Per(2, time.Minute)}}
+		p.create.Plans = create.Plans{auth.PlanAnonymous: {ratelimit.Per(2, time.Minute)}}
 	})
 	body := encode("url", "https://example.com/")
 	s.page(t, 201, "POST", "/", body)
 	s.page(t, 201, "POST", "/", body)
 	d := s.page(t, 429, "POST", "/", body)
-	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Wait ") {
+	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Try again in ") {
 		t.Errorf("%v %s", d.Header(), text(d.root))
 	}
 }

@@ -12,12 +12,16 @@ import (
 	"curt/internal/moderation"
 )
 
-// clerk is a shorten.Moderator that knows some bans, and the journal to it.
+// clerk is a judge.Moderator that knows some bans, and the journal to it.
 type clerk struct{}
 
-func (clerk) Enter() (leave func()) { return func() {} }
+func (clerk) BeginWrite() (leave func()) { return func() {} }
 
-func (clerk) Bars(f *abuse.Facts) (ban moderation.Entry, barred bool) {
+func (clerk) Verdict(link.WorkspaceID, string) (verdict moderation.Entry, decided bool) {
+	return verdict, false
+}
+
+func (clerk) CheckBan(f *abuse.Facts) (ban moderation.Entry, barred bool) {
 	switch f.URL.Host() {
 	case "banned.example":
 		return moderation.Entry{Entity: moderation.Entity{Kind: moderation.KindHost, Name: "banned.example"}}, true
@@ -27,7 +31,7 @@ func (clerk) Bars(f *abuse.Facts) (ban moderation.Entry, barred bool) {
 	return ban, false
 }
 
-func (clerk) Settle(context.Context, time.Time, link.Key) (link.Link, error) {
+func (clerk) Apply(context.Context, time.Time, link.Key) (link.Link, error) {
 	return link.Link{}, link.ErrUnavailable
 }
 
@@ -35,7 +39,7 @@ func (clerk) Append(_ context.Context, e ...moderation.Entry) ([]moderation.Entr
 	return e, nil
 }
 
-func (clerk) Standing(context.Context, link.ID) (moderation.Entry, error) {
+func (clerk) EffectiveDecision(context.Context, link.ID) (moderation.Entry, error) {
 	return moderation.Entry{}, moderation.ErrNotFound
 }
 
@@ -55,7 +59,7 @@ func judged(p *parts) {
 
 func TestTheFormSaysWhatWasFound(t *testing.T) {
 	s := newSite(t, judged)
-	const notice = "they see a warning before they go on"
+	const notice = "visitors see a warning first"
 	d := s.page(t, http.StatusCreated, "POST", "/", encode("url", "https://warn.example/", "expiry", "0"))
 	if !strings.Contains(text(d.root), notice) {
 		t.Errorf("the maker is not told: %s", text(d.root))
@@ -64,14 +68,14 @@ func TestTheFormSaysWhatWasFound(t *testing.T) {
 	if strings.Contains(text(d.root), notice) {
 		t.Errorf("the maker is told of nothing: %s", text(d.root))
 	}
-	for host, says := range map[string]string{"blocked": "give another URL", "banned": "sends nobody"} {
+	for host, says := range map[string]string{"blocked": "use another URL", "banned": "does not allow links to this destination"} {
 		d = s.page(t, http.StatusUnprocessableEntity, "POST", "/", encode("url", "https://"+host+".example/", "expiry", "0"))
 		if got := text(d.byID("url-error")); !strings.Contains(got, says) || strings.Contains(got, "100") {
 			t.Errorf("%s: the field says %q", host, got)
 		}
 	}
 	d = s.page(t, http.StatusForbidden, "POST", "/", encode("url", "https://nobody.example/", "expiry", "0"))
-	if !strings.Contains(text(d.root), "no links are made from this network") && !strings.Contains(text(d.root), "No links are made from this network") {
+	if !strings.Contains(text(d.root), "Your network is banned") {
 		t.Errorf("the page says %s", text(d.root))
 	}
 	if n := len(s.stored(t)); n != 2 {

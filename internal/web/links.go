@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"curt/internal/hosts"
 	"curt/internal/link"
 	"curt/internal/redirect"
 )
@@ -18,8 +19,8 @@ type LinksConfig struct {
 	Visitors *redirect.Handler // says where links lead
 	Log      *slog.Logger
 
-	// ShortURL returns what people pass on.
-	ShortURL func(link.Key) string
+	// Hosts are those of this service, for short URLs.
+	Hosts *hosts.Current
 
 	// Now returns the time; nil = time.Now.
 	Now func() time.Time
@@ -31,7 +32,7 @@ type LinkPages struct{ cfg LinksConfig }
 
 // NewLinkPages returns LinkPages.
 func NewLinkPages(cfg LinksConfig) (*LinkPages, error) {
-	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Log == nil || cfg.ShortURL == nil {
+	if cfg.Pages == nil || cfg.Visitors == nil || cfg.Log == nil || cfg.Hosts == nil {
 		return nil, errors.New("web: a part of the pages of links is missing")
 	}
 	if cfg.Now == nil {

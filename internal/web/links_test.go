@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"curt/internal/hosts/hoststest"
 	"curt/internal/link"
 	"curt/internal/web"
 )
@@ -24,7 +25,7 @@ func TestThePagesOfLinksAlone(t *testing.T) {
 	}
 	alone, err := web.NewLinkPages(web.LinksConfig{
 		Pages: pages, Visitors: s.links, Log: slog.New(slog.DiscardHandler),
-		ShortURL: func(k link.Key) string { return "https://curt.test/" + string(k.Code) },
+		Hosts: hoststest.New(t, "https://curt.test"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestThePagesOfLinksAlone(t *testing.T) {
 		}
 		return w
 	}
-	if w := get("/plain+"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Where this link leads") {
+	if w := get("/plain+"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Link preview") {
 		t.Errorf("a preview: %d %s", w.Code, w.Body)
 	}
 	if w := get("/none+"); w.Code != http.StatusNotFound || w.Header().Get("Location") != "" {

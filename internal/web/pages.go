@@ -116,7 +116,7 @@ func (p *Pages) shell(title string) shell { return shell{Title: title, Style: p.
 func (p *Pages) make(name string, content any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := p.templates[name].Execute(&b, content); err != nil {
-		return nil, fmt.Errorf("web: make page %s: %w", name, err)
+		return nil, fmt.Errorf("web: render page %s: %w", name, err)
 	}
 	return b.Bytes(), nil
 }

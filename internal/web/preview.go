@@ -22,14 +22,14 @@ type preview struct {
 // link that may be followed a number of times the address is the visit itself: whoever
 // only looks is shown the host.
 func (l *LinkPages) preview(w http.ResponseWriter, r *http.Request, code link.Code) {
-	target, out := l.cfg.Visitors.Look(r, code)
+	target, out := l.cfg.Visitors.Peek(r, code)
 	if out.Problem != redirect.NoProblem {
 		l.cfg.Visitors.Refuse(w, r, out)
 		return
 	}
-	short := l.cfg.ShortURL(link.Key{Domain: l.cfg.Visitors.At(r.Host).Domain(), Code: code})
+	short := l.cfg.Hosts.Load().ShortURL(link.Key{Domain: l.cfg.Hosts.Load().Find(r.Host).Domain(), Code: code})
 	p := preview{
-		shell: l.cfg.Pages.shell("Where this link leads"), ShortURL: short, Follow: short,
+		shell: l.cfg.Pages.shell("Link preview"), ShortURL: short, Follow: short,
 		Destination: destinationOf(out.Location), Fallback: target.At(l.cfg.Now()) != link.StateLive, Report: reportPath + "?code=" + string(code),
 	}
 	if target.Limited && !p.Fallback {

@@ -17,8 +17,8 @@ func TestAPreviewNamesTheDestination(t *testing.T) {
 	for code, want := range map[string]struct{ host, shown, also string }{
 		"plain": {"example.com", "https://example.com/landing?a=b#part", ""},
 		"idn":   {"xn--80ak6aa92e.com", "https://xn--80ak6aa92e.com:8443/x", "аррӏе.com"},
-		"over":  {"fallback.example", "https://fallback.example/", "is over"},
-		"once":  {"example.com", "https://example.com/…", "limited number"},
+		"over":  {"fallback.example", "https://fallback.example/", "has ended and now redirects"},
+		"once":  {"example.com", "https://example.com/…", "click limit"},
 	} {
 		d := s.page(t, 200, "GET", "/"+code+"+", "")
 		url := d.all("bdi")[1]

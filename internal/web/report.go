@@ -38,10 +38,10 @@ type category struct {
 // categoryNames says what the categories of reports mean to people.
 func categoryNames(chosen string) []category {
 	names := map[moderation.Category]string{
-		moderation.Phishing: "It asks for passwords, codes or money under a false name",
-		moderation.Malware:  "It makes me download something harmful",
-		moderation.Spam:     "It came as spam",
-		moderation.Illegal:  "It leads to something illegal",
+		moderation.Phishing: "Phishing or scam",
+		moderation.Malware:  "Malware",
+		moderation.Spam:     "Spam",
+		moderation.Illegal:  "Illegal content",
 		moderation.Other:    "Something else",
 	}
 	var all []category
@@ -51,54 +51,67 @@ func categoryNames(chosen string) []category {
 	return all
 }
 
+// reviewForms are the forms with which links are reported, and decisions appealed.
+type reviewForms struct {
+	*site
+
+	reports   *review.Reports
+	appeals   *review.Appeals
+	challenge review.Challenge
+	keys      *auth.Keys
+	domain    func(host string) (link.Domain, bool)
+}
+
 // report answers "/report": anybody may say what is wrong with a link. The answer is the
 // same whether or not there is such a link.
-func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
-	page := reportPage{shell: h.Pages.shell("Report a link"), Link: field{Value: h.meant(r)}, Categories: categoryNames("")}
+func (f *reviewForms) report(w http.ResponseWriter, r *http.Request) {
+	page := reportPage{shell: f.pages.shell("Report a link"), Link: field{Value: f.meant(r)}, Categories: categoryNames("")}
 	switch {
 	case r.Method != http.MethodPost && !isRead(r):
-		h.methods(w, r)
-	case !h.Hosts.Own(r.Host):
-		h.elsewhere(w, r, reportPath)
+		f.methods(w, r)
+	case !f.hosts.Load().Names().Own(r.Host):
+		f.elsewhere(w, r, reportPath)
 	case isRead(r):
-		h.write(w, r, http.StatusOK, "report", page)
+		f.write(w, r, http.StatusOK, "report", page)
 	default:
-		if err := h.Review.MayReport(r.Context(), h.Now(), h.stranger(r)); err != nil {
-			status := h.blameStranger(w, r, err, &page.Problem, nil)
+		if err := f.reports.MayReport(r.Context(), f.now(), f.stranger(r)); err != nil {
+			status := f.blameStranger(w, r, err, &page.Problem, nil)
 			page.Title = "Error: " + page.Title
-			h.write(w, r, status, "report", page)
+			f.write(w, r, status, "report", page)
 			return
 		}
-		values, ok := h.sent(w, r, reportPath)
+		values, ok := f.sent(w, r, reportPath)
 		if !ok {
 			return
 		}
 		page.Link.Value, page.Text.Value, page.Contact.Value = values.Get("link"), values.Get("text"), values.Get("contact")
 		page.Categories = categoryNames(values.Get("category"))
-		k, err := h.named(r, page.Link.Value)
+		k, err := f.named(r, page.Link.Value)
 		if err == nil {
-			err = h.Review.Report(r.Context(), h.Now(), h.stranger(r), review.Complaint{
+			err = f.reports.Report(r.Context(), f.now(), f.stranger(r), review.Complaint{
 				Link: k, Category: values.Get("category"), Text: page.Text.Value, Contact: strings.TrimSpace(page.Contact.Value),
 			})
 		}
 		if err != nil {
-			status := h.blameStranger(w, r, err, &page.Problem, map[string]*field{
+			status := f.blameStranger(w, r, err, &page.Problem, map[string]*field{
 				"link": &page.Link, "category": &page.Category, "text": &page.Text, "contact": &page.Contact,
 			})
 			page.Title = "Error: " + page.Title
-			h.write(w, r, status, "report", page)
+			f.write(w, r, status, "report", page)
 			return
 		}
-		h.say(w, r, http.StatusAccepted, "Thank you", "Your report was taken. If there is such a link, a moderator will look at it.", "")
+		f.say(w, r, http.StatusAccepted, "Thank you", "Your report was received. If the link exists, a moderator will review it.", "")
 	}
 }
 
 // stranger is who sends a form of these pages.
-func (h *Handler) stranger(r *http.Request) auth.Principal { return auth.Anonymous(h.ClientAddr(r)) }
+func (f *reviewForms) stranger(r *http.Request) auth.Principal {
+	return auth.Anonymous(f.clientAddr(r))
+}
 
 // meant returns the link that a visitor comes from: the one that the page before named, or
 // the one whose page it was. Whether there is such a link is not asked.
-func (h *Handler) meant(r *http.Request) string {
+func (f *reviewForms) meant(r *http.Request) string {
 	code := r.URL.Query().Get("code")
 	if code == "" {
 		from, err := url.Parse(r.Header.Get("Referer"))
@@ -110,34 +123,28 @@ func (h *Handler) meant(r *http.Request) string {
 	if !link.ValidCode(code) || "/"+code == reportPath || "/"+code == appealPath {
 		return ""
 	}
-	return h.ShortURL(link.Key{Domain: h.Visitors.At(r.Host).Domain(), Code: link.Code(code)})
-}
-
-// elsewhere tells who comes under a name that is not this server's where the form is
-// taken: a page of that name could send it for its visitors.
-func (h *Handler) elsewhere(w http.ResponseWriter, r *http.Request, path string) {
-	h.say(w, r, http.StatusMisdirectedRequest, "Another address", "This is done at the address of this service: "+h.BaseURL+path, h.BaseURL+path)
+	return f.hosts.Load().ShortURL(link.Key{Domain: f.hosts.Load().Find(r.Host).Domain(), Code: link.Code(code)})
 }
 
 // sent returns what a form holds, unless another site sent it, it is none, or whoever
 // sent it did not pass the challenge.
-func (h *Handler) sent(w http.ResponseWriter, r *http.Request, path string) (url.Values, bool) {
-	if h.origins.Check(r) != nil {
-		h.say(w, r, http.StatusForbidden, "Sent from another site", "This form was sent from a page of another site, so nothing was done.", path)
+func (f *reviewForms) sent(w http.ResponseWriter, r *http.Request, path string) (url.Values, bool) {
+	if f.origins.Check(r) != nil {
+		f.say(w, r, http.StatusForbidden, "Cross-site request refused", "This form was sent from another site, so nothing was changed.", path)
 		return nil, false
 	}
-	values, status := h.readForm(w, r)
+	values, status := f.readForm(w, r)
 	if status != http.StatusOK {
-		h.say(w, r, status, "The form cannot be read", "What was sent is not what this page's form sends.", path)
+		f.say(w, r, status, "Invalid form", "The request does not match the form on this page.", path)
 		return nil, false
 	}
-	switch err := h.Challenge.Verify(r.Context(), r); {
+	switch err := f.challenge.Verify(r.Context(), r); {
 	case errors.Is(err, review.ErrChallenge):
-		h.say(w, r, http.StatusForbidden, "Not taken", "The challenge of this service was not passed.", path)
+		f.say(w, r, http.StatusForbidden, "Challenge failed", "The challenge of this service was not passed.", path)
 	case err != nil:
 		w.Header().Set("Retry-After", "1")
-		h.failure(r, http.StatusServiceUnavailable, err)
-		h.say(w, r, http.StatusServiceUnavailable, "Try again in a moment", "This cannot be done just now.", path)
+		f.failure(r, http.StatusServiceUnavailable, err)
+		f.say(w, r, http.StatusServiceUnavailable, "Try again in a moment", "Temporarily unavailable.", path)
 	default:
 		return values, true
 	}
@@ -145,19 +152,19 @@ func (h *Handler) sent(w http.ResponseWriter, r *http.Request, path string) (url
 }
 
 // named returns the link that somebody typed in.
-func (h *Handler) named(r *http.Request, typed string) (link.Key, error) {
-	k, ok := review.ParseLink(typed, h.Visitors.At(r.Host).Domain(), h.Links.Domain)
+func (f *reviewForms) named(r *http.Request, typed string) (link.Key, error) {
+	k, ok := review.ParseLink(typed, f.hosts.Load().Find(r.Host).Domain(), f.domain)
 	if !ok {
-		return k, &moderation.InvalidError{Field: "link", Reason: "this is no short link of this service"}
+		return k, &moderation.InvalidError{Field: "link", Reason: "not a short link of this service"}
 	}
 	return k, nil
 }
 
 // blameStranger puts what went wrong where it belongs and returns the status that says it.
-func (h *Handler) blameStranger(w http.ResponseWriter, r *http.Request, err error, problem *string, fields map[string]*field) int {
+func (f *reviewForms) blameStranger(w http.ResponseWriter, r *http.Request, err error, problem *string, fields map[string]*field) int {
 	if wrong, ok := errors.AsType[*moderation.InvalidError](err); ok {
-		if f := fields[wrong.Field]; f != nil {
-			f.Error = sentence(wrong.Reason)
+		if at := fields[wrong.Field]; at != nil {
+			at.Error = sentence(wrong.Reason)
 		} else {
 			*problem = sentence(wrong.Reason)
 		}
@@ -166,24 +173,24 @@ func (h *Handler) blameStranger(w http.ResponseWriter, r *http.Request, err erro
 	if limited, ok := errors.AsType[*review.LimitedError](err); ok {
 		wait := limited.Verdict.RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))
-		*problem = "Many of these came from your network. Wait " + waiting(wait) + " and send this again."
+		*problem = "Too many requests from your network. Try again in " + waiting(wait) + "."
 		return http.StatusTooManyRequests
 	}
 	if errors.Is(err, review.ErrBanned) {
-		*problem = "Nothing is taken from your network. Ask the operator of this service."
+		*problem = "Your network is banned. Contact the operator of this service."
 		return http.StatusForbidden
 	}
 	status := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, link.ErrFull):
-		status, *problem = http.StatusInsufficientStorage, "There is no room for more."
+		status, *problem = http.StatusInsufficientStorage, "The service is full."
 	case errors.Is(err, link.ErrUnavailable), errors.Is(err, link.ErrUncertain), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		w.Header().Set("Retry-After", "1")
-		status, *problem = http.StatusServiceUnavailable, "This cannot be done just now. Send it again in a moment."
+		status, *problem = http.StatusServiceUnavailable, "Temporarily unavailable. Try again in a moment."
 	}
-	id := h.failure(r, status, err)
+	id := f.failure(r, status, err)
 	if status == http.StatusInternalServerError {
-		*problem = "The server failed. It was logged as " + id + "."
+		*problem = "Internal server error. Error id: " + id + "."
 	}
 	return status
 }

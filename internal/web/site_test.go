@@ -22,16 +22,17 @@ import (
 	"curt/internal/auth/authtest"
 	"curt/internal/clicks"
 	"curt/internal/codegen"
+	"curt/internal/hosts"
+	"curt/internal/hosts/hoststest"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
-	"curt/internal/moderation"
+	"curt/internal/moderation/moderator"
 	"curt/internal/qr"
 	"curt/internal/ratelimit"
 	"curt/internal/redirect"
 	"curt/internal/review"
-	"curt/internal/shorten"
+	"curt/internal/shorten/linkservice"
 	"curt/internal/web"
-	"curt/internal/weburl"
 )
 
 const (
@@ -50,8 +51,8 @@ type site struct {
 	keys   *auth.Keys
 	shares *auth.Shares
 	stats  *counts
-	desk   *review.Desk
-	mods   *moderation.Moderator
+	desk   *review.Service
+	mods   *moderator.Moderator
 }
 
 // adminKey is the admin key of every site.
@@ -61,8 +62,7 @@ const adminKey = "curt_0123456789abcdefghijklmnop"
 type parts struct {
 	web.Config
 
-	create shorten.Config
-	hosts  map[string]link.Domain
+	create linkservice.Config
 	strict bool
 }
 
@@ -71,9 +71,9 @@ type counter struct{ n atomic.Int64 }
 func (c *counter) Next(context.Context, codegen.Need) (link.Code, error) {
 	return link.Code(fmt.Sprintf("c%06d", c.n.Add(1))), nil
 }
-func (c *counter) Promise() codegen.Promise { return codegen.Unique }
-func (c *counter) Kind() link.CodeKind      { return link.Counted }
-func (c *counter) Burned(link.Code)         {}
+func (c *counter) Guarantee() codegen.Guarantee { return codegen.Unique }
+func (c *counter) Kind() link.CodeKind          { return link.Counted }
+func (c *counter) Burned(link.Code)             {}
 
 // nobody fails the test when a visit is recorded.
 type nobody struct{ t testing.TB }
@@ -92,20 +92,12 @@ func newSite(t testing.TB, change ...func(*parts)) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := weburl.NewHosts("https://curt.test", []string{"go.example"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := parts{hosts: map[string]link.Domain{"curt.test": "", "go.example": "go.example"}, create: shorten.Config{
-		Store: s.store, Codes: &counter{}, Limits: ratelimit.NewMemory(), Own: own, Random: rand.Reader,
-		Host: "curt.test", Domains: []link.Domain{"go.example"},
+	named := hosts.Config{Host: "curt.test", Domains: []link.Domain{"go.example"}}
+	p := parts{create: linkservice.Config{
+		Store: s.store, Codes: &counter{}, Limits: ratelimit.NewMemory(), Hosts: hoststest.Of(t, named), Random: rand.Reader,
 	}, Config: web.Config{
 		Pages: pages, Dashboard: web.ReadDashboard(t, builtDashboard()), Drawer: qr.NewDrawer(), Log: slog.New(slog.NewTextHandler(s.log, nil)), Public: true, API: true,
-		Auth:  authtest.Callers{"": {Scopes: []auth.Scope{auth.LinksWrite}}},
-		Hosts: auth.NewHosts("curt.test", "go.example"), BaseURL: "https://curt.test",
-		ShortURL: func(k link.Key) string {
-			return "https://" + cmpOr(string(k.Domain), "curt.test") + "/" + string(k.Code)
-		},
+		Auth:       authtest.Callers{"": {Scopes: []auth.Scope{auth.LinksWrite}}},
 		ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 	}}
 	if s.keys, err = auth.NewKeys(auth.KeysConfig{AdminKey: adminKey, Store: authtest.NewMemory()}); err != nil {
@@ -117,28 +109,23 @@ func newSite(t testing.TB, change ...func(*parts)) site {
 	for _, f := range change {
 		f(&p)
 	}
+	named.Strict = p.strict
+	p.Hosts = hoststest.Of(t, named)
 	resolver, err := redirect.NewResolver(redirect.ResolverConfig{Source: s.store, Spender: s.store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.links, err = redirect.NewHandler(redirect.HandlerConfig{
-		Resolver: resolver, Recorder: nobody{t}, Pages: pages, Hosts: p.hosts, StrictHost: p.strict,
+		Resolver: resolver, Recorder: nobody{t}, Pages: pages, Hosts: p.Hosts,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Visitors, p.Links = s.links, shorten.New(p.create)
+	p.Visitors, p.Links = s.links, linkservice.New(p.create)
 	if s.pages, err = web.New(p.Config); err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // put stores a link as a test wants it.

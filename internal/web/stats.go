@@ -14,6 +14,8 @@ import (
 	"curt/internal/auth"
 	"curt/internal/clicks"
 	"curt/internal/link"
+	"curt/internal/shorten/linkservice"
+	"curt/internal/web/chart"
 )
 
 // topRows is how many values of a dimension are shown.
@@ -22,15 +24,17 @@ const topRows = 10
 // statistics is the page of "/{code}/stats".
 type statistics struct {
 	shell
-	Short    string
-	Link     *facts // nil = who asks may read the statistics only
-	Totals   []total
-	Last     *time.Time
-	Ranges   []choice
-	Chart    chart
-	Tables   []breakdown
-	Complete *time.Time
-	Leave    string // where the form goes that takes the entry back; "" = a share
+	Short       string
+	Link        *facts // nil = who asks may read the statistics only
+	Totals      []total
+	Last        *time.Time
+	Ranges      []choice
+	Chart       chart.Chart
+	Tables      []breakdown
+	Complete    *time.Time
+	AsOf        *time.Time // nil = the numbers are those of now
+	Leave       string     // where the form goes that takes the entry back; "" = a share
+	Attribution string     // of the data of countries
 }
 
 // facts are what is shown of the link itself.
@@ -70,7 +74,7 @@ func choices() []choice {
 	return []choice{
 		{Name: "30 days", value: "30d", step: analytics.Day, n: 30, word: "day"},
 		{Name: "48 hours", value: "48h", step: analytics.Hour, n: 48, word: "hour"},
-		{Name: "A year", value: "365d", step: analytics.Day, n: 365, word: "day"},
+		{Name: "12 months", value: "365d", step: analytics.Day, n: 365, word: "day"},
 	}
 }
 
@@ -79,54 +83,66 @@ func dimensionTitles() map[clicks.Dimension]string {
 	return map[clicks.Dimension]string{
 		clicks.Country: "Countries", clicks.City: "Cities", clicks.Network: "Networks", clicks.ReferrerHost: "Referrers",
 		clicks.Device: "Devices", clicks.Browser: "Browsers", clicks.OS: "Operating systems", clicks.Language: "Languages",
-		clicks.Trigger: "Link, QR code or warning", clicks.UTMSource: "Campaign sources", clicks.UTMMedium: "Campaign media",
-		clicks.UTMCampaign: "Campaigns", clicks.UTMTerm: "Campaign terms", clicks.UTMContent: "Campaign contents",
+		clicks.Trigger: "Triggers", clicks.UTMSource: "UTM sources", clicks.UTMMedium: "UTM media",
+		clicks.UTMCampaign: "Campaigns", clicks.UTMTerm: "UTM terms", clicks.UTMContent: "UTM contents",
 	}
 }
 
-// stats answers "/{code}/stats".
-func (h *Handler) stats(w http.ResponseWriter, r *http.Request, k link.Key) {
+// statsPages show the statistics of a link behind a key or a share.
+type statsPages struct {
+	*site
+
+	entries     entries
+	links       *linkservice.Service
+	keys        *auth.Keys
+	shares      *auth.Shares
+	reader      analytics.Reader
+	attribution string // shown below countries; "" = none
+}
+
+// serve answers "/{code}/stats".
+func (p *statsPages) serve(w http.ResponseWriter, r *http.Request, k link.Key) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPost:
-		h.enter(w, r, k)
+		p.enter(w, r, k)
 		return
 	default:
-		h.methods(w, r)
+		p.methods(w, r)
 		return
 	}
 	w.Header()["X-Robots-Tag"] = []string{"noindex"}
 	share, chosen, ok := question(r.URL.RawQuery)
 	if !ok {
-		h.say(w, r, http.StatusBadRequest, "The request is invalid", "The query may have share and range, each once; range is 48h, 30d or 365d.", "")
+		p.say(w, r, http.StatusBadRequest, "Invalid request", "The query may contain share and range, once each; range is 48h, 30d or 365d.", "")
 		return
 	}
 	if share != "" { // the address is the secret
 		w.Header()["Referrer-Policy"] = []string{"no-referrer"}
 	}
-	who, err := h.viewer(r, k, share)
+	who, err := p.viewer(r, k, share)
 	if err != nil {
-		h.refuse(w, r, k, share, err)
+		p.refuse(w, r, k, share, err)
 		return
 	}
-	l, known, err := h.find(r.Context(), who, k)
+	l, known, err := p.find(r.Context(), who, k)
 	if err != nil {
-		h.refuse(w, r, k, share, err)
+		p.refuse(w, r, k, share, err)
 		return
 	}
-	page := statistics{shell: h.Pages.shell("Statistics of " + string(k.Code)), Short: h.ShortURL(k), Ranges: ranges(share, chosen)}
-	page.Wide = true
+	page := statistics{shell: p.pages.shell("Statistics of " + string(k.Code)), Short: p.hosts.Load().ShortURL(k), Ranges: ranges(share, chosen)}
+	page.Wide, page.Attribution = true, p.attribution
 	if known {
-		page.Link = h.facts(&l)
+		page.Link = p.facts(&l)
 	}
 	if share == "" {
 		page.Leave = r.URL.EscapedPath()
 	}
-	if err := h.count(r.Context(), &page, k, chosen); err != nil {
-		h.refuse(w, r, k, share, err)
+	if err := p.count(r.Context(), &page, k, chosen); err != nil {
+		p.refuse(w, r, k, share, err)
 		return
 	}
-	h.write(w, r, http.StatusOK, "stats", page)
+	p.write(w, r, http.StatusOK, "stats", page)
 }
 
 // question reads a query strictly.
@@ -172,33 +188,33 @@ func ranges(share string, chosen choice) []choice {
 
 // refuse answers who is not shown the statistics. Whether there is such a link is told
 // to nobody who has no key.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, k link.Key, share string, err error) {
+func (p *statsPages) refuse(w http.ResponseWriter, r *http.Request, k link.Key, share string, err error) {
 	gone := errors.Is(err, auth.ErrUnauthenticated) || errors.Is(err, link.ErrNotFound)
 	switch {
 	case errors.Is(err, errNoEntry):
-		h.write(w, r, http.StatusOK, "key", h.ask(r, k, ""))
+		p.write(w, r, http.StatusOK, "key", p.ask(r, k, ""))
 	case gone && share != "":
-		h.say(w, r, http.StatusForbidden, "No longer shared", "These statistics are not shared, or not any more. Ask whoever sent you the address for another.", "")
+		p.say(w, r, http.StatusForbidden, "Share link expired", "These statistics are not shared, or no longer shared. Ask the sender for a new link.", "")
 	default:
-		h.refuseKey(w, r, k, err)
+		p.refuseKey(w, r, k, err)
 	}
 }
 
 // find makes sure that the caller may read the statistics of k, and returns the link to
 // those who may read it, too.
-func (h *Handler) find(ctx context.Context, who auth.Principal, k link.Key) (l link.Link, known bool, err error) {
-	if err := h.Links.Exists(ctx, who, k); err != nil {
+func (p *statsPages) find(ctx context.Context, who auth.Principal, k link.Key) (l link.Link, known bool, err error) {
+	if err := p.links.Exists(ctx, who, k); err != nil {
 		return l, false, err
 	}
 	if readable := auth.May(who, auth.ReadLink, auth.Resource{}) == nil; !readable {
 		return l, false, nil
 	}
-	l, err = h.Links.Get(ctx, who, k)
+	l, err = p.links.Get(ctx, who, k)
 	return l, true, err
 }
 
-func (h *Handler) facts(l *link.Link) *facts {
-	f := &facts{Name: l.Title, State: strings.ReplaceAll(l.Target().At(h.Now()).String(), "_", " "), Destination: destinationOf(l.Destination), Created: l.Created}
+func (p *statsPages) facts(l *link.Link) *facts {
+	f := &facts{Name: l.Title, State: strings.ReplaceAll(l.Target().At(p.now()).String(), "_", " "), Destination: destinationOf(l.Destination), Created: l.Created}
 	if !l.Expires.IsZero() {
 		f.Expires = &l.Expires
 	}
@@ -206,15 +222,16 @@ func (h *Handler) facts(l *link.Link) *facts {
 }
 
 // count fills in what was counted.
-func (h *Handler) count(ctx context.Context, page *statistics, k link.Key, chosen choice) error {
-	now := h.Now()
-	totals, err := h.Stats.Totals(ctx, analytics.Scope{Key: k}, now)
+func (p *statsPages) count(ctx context.Context, page *statistics, k link.Key, chosen choice) error {
+	now := p.now()
+	ctx, age := analytics.WithAge(ctx)
+	totals, err := p.reader.Totals(ctx, analytics.Scope{Key: k}, now)
 	if err != nil {
 		return fmt.Errorf("statistics of %s: %w", k, err)
 	}
 	scope := analytics.Scope{Key: k, To: chosen.step.Ceil(now.UTC(), time.UTC), Zone: time.UTC}
 	scope.From = chosen.step.Back(scope.To, chosen.n)
-	series, err := h.Stats.Series(ctx, scope, chosen.step, now)
+	series, err := p.reader.Series(ctx, scope, chosen.step, now)
 	if err != nil {
 		return fmt.Errorf("statistics of %s: %w", k, err)
 	}
@@ -222,20 +239,21 @@ func (h *Handler) count(ctx context.Context, page *statistics, k link.Key, chose
 	for i := range dimensions {
 		dimensions[i] = clicks.Dimension(i)
 	}
-	top, err := h.Stats.Top(ctx, scope, topRows, now, dimensions...)
+	top, err := p.reader.Top(ctx, scope, topRows, now, dimensions...)
 	if err != nil {
 		return fmt.Errorf("statistics of %s: %w", k, err)
 	}
 	page.Totals = []total{
-		{"Clicks", number(totals.Clicks)},
-		{"By people", number(totals.Humans)},
-		{"By programs", number(totals.Clicks - totals.Humans)},
-		{"In 24 hours", number(totals.Clicks24h)},
-		{"Visitors, by day", number(totals.VisitorDays)},
-		{"Previews", number(totals.Previews)},
+		{"Clicks", chart.Number(totals.Clicks)},
+		{"Humans", chart.Number(totals.Humans)},
+		{"Bots", chart.Number(totals.Clicks - totals.Humans)},
+		{"Last 24 hours", chart.Number(totals.Clicks24h)},
+		{"Daily unique visitors", chart.Number(totals.VisitorDays)},
+		{"Previews", chart.Number(totals.Previews)},
 	}
 	page.Last, page.Complete = instant(totals.LastClicked), instant(totals.CompleteUntil)
-	page.Chart = chartOf(series, scope, chosen.word)
+	page.AsOf = instant(age.AsOf())
+	page.Chart = chart.Of(series, scope, chosen.word)
 	for i, rows := range top {
 		if len(rows) > 0 {
 			page.Tables = append(page.Tables, breakdownOf(dimensionTitles()[dimensions[i]], rows))
@@ -252,7 +270,7 @@ func breakdownOf(name string, rows []analytics.Row) breakdown {
 			value = "(unknown)"
 		}
 		percent := float64(r.Clicks) / float64(max(rows[0].Clicks, 1)) * 100
-		b.Rows = append(b.Rows, row{value, number(r.Clicks), strconv.FormatFloat(percent, 'f', 1, 64)})
+		b.Rows = append(b.Rows, row{value, chart.Number(r.Clicks), strconv.FormatFloat(percent, 'f', 1, 64)})
 	}
 	return b
 }
@@ -263,15 +281,6 @@ func instant(t time.Time) *time.Time {
 	}
 	t = t.UTC()
 	return &t
-}
-
-// number writes n in groups of three digits.
-func number(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // unavailable reports whether the error of a question may be gone in a moment.

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/auth"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 	"curt/internal/web"
 )
@@ -73,7 +75,7 @@ func (s site) enter(t *testing.T, path, key string) string {
 
 func (s site) share(t *testing.T, code string, lasts time.Duration) string {
 	t.Helper()
-	token, _, err := s.shares.Make(t.Context(), time.Now(), auth.Principal{KeyID: auth.AdminKeyID}, link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
+	token, _, err := s.shares.Issue(t.Context(), time.Now(), auth.Principal{KeyID: auth.AdminKeyID}, link.Key{Code: link.Code(code)}, link.WorkspaceDefault, lasts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestStatisticsAreShownBehindAKey(t *testing.T) {
 	s := newSite(t)
 	s.put(t, "abc", func(l *link.Link) { l.Title = "Spring sale" })
 	s.put(t, "other", func(*link.Link) {})
-	s.stats.totals = analytics.Totals{Counts: clicks.Counts{Clicks: 1234567, Humans: 1000000}, LastClicked: time.Now()}
+	s.stats.totals = analytics.Totals{Counts: rollup.Counts{Clicks: 1234567, Humans: 1000000}, LastClicked: time.Now()}
 	d := s.page(t, 200, "GET", "/abc/stats", "")
 	if d.byID("key") == nil || strings.Contains(d.Body.String(), "1,234,567") {
 		t.Fatalf("%s", d.Body)
@@ -203,7 +205,7 @@ func TestASharedPageIsReadOnlyAndEnds(t *testing.T) {
 	s := newSite(t)
 	s.put(t, "abc", func(l *link.Link) { l.Title = "Secret title" })
 	s.put(t, "other", func(*link.Link) {})
-	s.stats.totals = analytics.Totals{Counts: clicks.Counts{Clicks: 4711}}
+	s.stats.totals = analytics.Totals{Counts: rollup.Counts{Clicks: 4711}}
 	token := s.share(t, "abc", time.Hour)
 	d := s.page(t, 200, "GET", "/abc/stats?share="+token, "")
 	if !strings.Contains(text(d.root), "4,711") || strings.Contains(text(d.root), "Secret title") || len(d.all("form")) != 0 || d.Header().Get("Referrer-Policy") != "no-referrer" {
@@ -261,12 +263,12 @@ func TestChartsShowEveryStep(t *testing.T) {
 		if bars != 2*(steps-1) || rows != steps {
 			t.Errorf("%s: %d bars, %d rows, want %d steps of which the first is empty", name, bars, rows, steps)
 		}
-		if label := attr(d.all("svg")[0], "aria-label"); !strings.Contains(label, fmt.Sprintf("at most %d", 2*(steps-1))) {
+		if label := attr(d.all("svg")[0], "aria-label"); !strings.Contains(label, fmt.Sprintf("peak %d", 2*(steps-1))) {
 			t.Errorf("%s: the chart is called %q", name, label)
 		}
 	}
 	s.stats.series = nil
-	if d := s.page(t, 200, "GET", "/abc/stats?share="+token, ""); !strings.Contains(text(d.root), "Nobody clicked") {
+	if d := s.page(t, 200, "GET", "/abc/stats?share="+token, ""); !strings.Contains(text(d.root), "No clicks") {
 		t.Errorf("%s", text(d.root))
 	}
 }
@@ -288,7 +290,7 @@ func TestWhatStrangersSentIsShownAsText(t *testing.T) {
 		d := s.page(t, 200, "GET", "/"+code+"/stats", "", s.enter(t, "/"+code+"/stats", adminKey))
 		found := 0
 		for _, th := range d.all("th") {
-			if b := th.FirstChild; b.Type == html.ElementNode && b.Data == "bdi" && text(b) == cmpOr(web.Text(evil), "(unknown)") {
+			if b := th.FirstChild; b.Type == html.ElementNode && b.Data == "bdi" && text(b) == cmp.Or(web.Text(evil), "(unknown)") {
 				found++
 			}
 		}

@@ -15,20 +15,21 @@ import (
 	"curt/internal/link/linktest"
 	"curt/internal/moderation"
 	"curt/internal/moderation/moderationtest"
+	"curt/internal/moderation/moderator"
 	"curt/internal/ratelimit"
 	"curt/internal/review"
 )
 
 // newDesk is a desk in memory that takes five reports and five appeals an hour.
-func newDesk(t testing.TB, links *linktest.Memory) (*review.Desk, *moderation.Moderator) {
+func newDesk(t testing.TB, links *linktest.Memory) (*review.Service, *moderator.Moderator) {
 	t.Helper()
 	cases, journal, limit := moderationtest.NewMemoryCases(), moderationtest.NewMemory(), ratelimit.Per(5, time.Hour)
-	mods, err := moderation.Open(t.Context(), moderation.Config{Journal: journal, Progress: journal, Links: links, Random: rand.Reader})
+	mods, err := moderator.Open(t.Context(), moderator.Config{Journal: journal, Progress: journal, Links: links, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}
 	desk, err := review.New(review.Config{
-		Cases: cases, Appeals: cases, Journal: journal, Moderator: mods, Links: links, DayKeys: dayKeys{}, Limits: ratelimit.NewMemory(),
+		Cases: cases, Appeals: cases, Destinations: cases, Journal: journal, Moderator: mods, Links: links, DayKeys: dayKeys{}, Limits: ratelimit.NewMemory(),
 		ReportLimit: &limit, AppealLimit: &limit, Random: rand.Reader,
 	})
 	if err != nil {
@@ -41,14 +42,14 @@ type dayKeys struct{}
 
 func (dayKeys) DayKey(context.Context, time.Time) (key [16]byte, err error) { return key, nil }
 
-func moderator() auth.Principal {
+func reviewer() auth.Principal {
 	return auth.Principal{KeyID: "mod", Scopes: []auth.Scope{auth.Admin}}
 }
 
 // decide decides about the link abc.
 func (s site) decide(t *testing.T, safety link.Safety) {
 	t.Helper()
-	orders := []moderation.Order{{Key: link.Key{Code: "abc"}, Safety: safety, Reason: "for the journal"}}
+	orders := []moderator.Order{{Key: link.Key{Code: "abc"}, Safety: safety, Reason: "for the journal"}}
 	if _, err := s.mods.Decide(t.Context(), time.Now(), "mod", orders); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func (s site) decide(t *testing.T, safety link.Safety) {
 // waiting returns the cases that wait.
 func (s site) waiting(t *testing.T) []review.Row {
 	t.Helper()
-	rows, _, err := s.desk.List(t.Context(), moderator(), moderation.CaseFilter{}, moderation.CasePage{Limit: 10})
+	rows, _, err := s.desk.List(t.Context(), reviewer(), moderation.CaseFilter{}, moderation.CasePage{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestAnybodyMayReportALink(t *testing.T) {
 	if len(rows) != 1 || rows[0].Case.Reports.By[moderation.Phishing] != 1 {
 		t.Fatalf("%+v", rows)
 	}
-	f, err := s.desk.Show(t.Context(), moderator(), link.Key{Code: "abc"})
+	f, err := s.desk.Show(t.Context(), reviewer(), link.Key{Code: "abc"})
 	if err != nil || f.Notes[0].Text != "asks for\r\nmy password" || f.Notes[0].Contact != "me@example.com" {
 		t.Errorf("%+v, %v", f.Notes, err)
 	}
@@ -114,7 +115,7 @@ func TestAReportThatCannotBeTakenIsShownAgain(t *testing.T) {
 		s.page(t, 202, "POST", "/report", encode("link", "abc", "category", "spam"))
 	}
 	d := s.page(t, 429, "POST", "/report", encode("link", "abc", "category", "spam"))
-	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Wait 12 minutes") {
+	if d.Header().Get("Retry-After") == "" || !strings.Contains(text(d.root), "Try again in 12 minutes") {
 		t.Errorf("%v %s", d.Header(), text(d.root))
 	}
 	if n := s.waiting(t)[0].Case.Reports.Count; n != 5 {
@@ -230,15 +231,15 @@ func TestTheOwnerOfALinkMayAppeal(t *testing.T) {
 		}
 		return text(shown.root)
 	}
-	if said := show(200); !strings.Contains(said, "waits for a moderator") || !strings.Contains(said, "https://curt.test/abc") {
+	if said := show(200); !strings.Contains(said, "Waiting for a moderator") || !strings.Contains(said, "https://curt.test/abc") {
 		t.Errorf("while it is open: %s", said)
 	}
-	if again := s.page(t, 409, "POST", "/appeal", encode("link", "abc", "reason", reason)); !strings.Contains(text(again.byID("link-error")), "waits") ||
+	if again := s.page(t, 409, "POST", "/appeal", encode("link", "abc", "reason", reason)); !strings.Contains(text(again.byID("link-error")), "already pending") ||
 		!strings.Contains(text(again.byID("reason")), reason) {
 		t.Errorf("a second one: %s", again.Body)
 	}
 	answer := review.Ruling{Key: link.Key{Code: "abc"}, Safety: link.Clean, Reason: "You are right.\n<b>Sorry.</b>"}
-	if _, err := s.desk.Answer(t.Context(), time.Now(), moderator(), answer); err != nil {
+	if _, err := s.desk.Answer(t.Context(), time.Now(), reviewer(), answer); err != nil {
 		t.Fatal(err)
 	}
 	if said := show(200); !strings.Contains(said, "The link works again.") || !strings.Contains(said, "You are right.") || !strings.Contains(said, "<b>Sorry.</b>") {
@@ -248,14 +249,14 @@ func TestTheOwnerOfALinkMayAppeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := show(200); strings.Contains(said, "works again") || !strings.Contains(said, "a ban stands above that") || !strings.Contains(said, "stays blocked") {
+	if said := show(200); strings.Contains(said, "works again") || !strings.Contains(said, "A ban overrides it") || !strings.Contains(said, "stays blocked") {
 		t.Errorf("under a ban: %s", said)
 	}
 	if _, err := s.mods.Lift(t.Context(), time.Now(), "mod", ban.Entry.Sequence, "x"); err != nil {
 		t.Fatal(err)
 	}
 	s.decide(t, link.Warn)
-	if said := show(200); !strings.Contains(said, "Something else was decided since. Visitors of the link are warned.") {
+	if said := show(200); !strings.Contains(said, "A later decision replaced it. Visitors of the link see a warning.") {
 		t.Errorf("decided again: %s", said)
 	}
 	s.page(t, 404, "GET", "/appeal?token=AAAAAAAAAAAAAAAAAAAAAA", "")
@@ -298,5 +299,38 @@ func TestWhoMayNotAppealIsTold(t *testing.T) {
 	}
 	if !slices.ContainsFunc(s.waiting(t), func(r review.Row) bool { return r.Case.Sources == moderation.FromAppeal }) {
 		t.Error("the appeal is not in the queue")
+	}
+}
+
+// A refused create is appealed with its case, which the page says nothing about.
+func TestTheCreatorOfARefusedLinkAppeals(t *testing.T) {
+	s := newSite(t)
+	id := s.desk.Refer(t.Context(), time.Now(), []moderation.BlockedCreate{{Workspace: link.WorkspaceAnonymous, URL: "https://secret.example/", Host: "secret.example", Score: 95, Count: 1}})[0]
+	d := s.page(t, http.StatusOK, "GET", "/appeal?case="+id.String(), "")
+	if d.byID("link") != nil || !strings.Contains(text(d.root), id.String()) || strings.Contains(text(d.root), "secret") {
+		t.Errorf("the form says %s", text(d.root))
+	}
+	for name, id := range map[string]string{"no case": "x", "another": link.ID{6: 0x70, 8: 0x80}.String()} {
+		if d := s.page(t, http.StatusNotFound, "POST", "/appeal", encode("case", id, "reason", "mine")); !strings.Contains(text(d.root), "Case not found") {
+			t.Errorf("%s: %s", name, text(d.root))
+		}
+	}
+	d = s.page(t, http.StatusAccepted, "POST", "/appeal", encode("case", id.String(), "reason", "mine"))
+	status, err := url.Parse(attr(d.byID("answer"), "value"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := s.page(t, http.StatusConflict, "POST", "/appeal", encode("case", id.String(), "reason", "mine")); !strings.Contains(text(d.root), "already pending") {
+		t.Errorf("twice: %s", text(d.root))
+	}
+	if d := s.page(t, http.StatusOK, "GET", status.RequestURI(), ""); !strings.Contains(text(d.root), "Waiting") {
+		t.Errorf("%s", text(d.root))
+	}
+	if _, err := s.desk.DecideCase(t.Context(), time.Now(), reviewer(), review.CaseRuling{ID: id, Safety: link.Clean, Reason: "fine", Reply: true}); err != nil {
+		t.Fatal(err)
+	}
+	d = s.page(t, http.StatusOK, "GET", status.RequestURI(), "")
+	if got := text(d.root); !strings.Contains(got, "You can create the link now.") || !strings.Contains(got, "fine") || strings.Contains(got, "secret") {
+		t.Errorf("the answer is %s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/ratelimit"
-	"curt/internal/shorten"
+	"curt/internal/shorten/create"
 )
 
 // unread is a body that nobody may look at.
@@ -20,7 +20,7 @@ func (u *unread) Read([]byte) (int, error) { u.reads++; return 0, errors.New("no
 // Who has spent a limit is told so before the form is read.
 func TestNoFormIsReadOfWhoMayNot(t *testing.T) {
 	s := newSite(t, func(p *parts) {
-		p.create.Plans = shorten.Plans{auth.PlanAnonymous: {ratelimit.Per(1, time.Minute)}}
+		p.create.Plans = create.Plans{auth.PlanAnonymous: {ratelimit.Per(1, time.Minute)}}
 	})
 	s.page(t, 201, "POST", "/", encode("url", "https://example.com/"))
 	body := &unread{}

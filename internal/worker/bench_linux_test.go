@@ -13,6 +13,9 @@ import (
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 	"curt/internal/testkit"
 	"curt/internal/worker"
 )
@@ -70,27 +73,27 @@ func visits(links int) func(i int) clicks.Raw {
 // pipeline is what a server has before its shipper.
 type pipeline struct {
 	dir     string
-	log     *clicks.Log
-	ring    *clicks.Ring
-	capture *clicks.Capture
+	log     *clicklog.Log
+	ring    *capture.Ring
+	capture *capture.Capture
 	links   int
 }
 
 func newPipeline(b *testing.B, links int) *pipeline {
 	b.Helper()
-	p := &pipeline{dir: b.TempDir(), ring: clicks.NewRing(clicks.RingConfig{}), links: links}
+	p := &pipeline{dir: b.TempDir(), ring: capture.NewRing(capture.RingConfig{}), links: links}
 	var err error
-	if p.log, err = clicks.OpenLog(clicks.LogConfig{Dir: p.dir}); err != nil {
+	if p.log, err = clicklog.Open(clicklog.Config{Dir: p.dir}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = p.log.Close() })
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: p.log, Keys: noKeys{}})
+	p.capture = capture.New(capture.Config{Ring: p.ring, Log: p.log, Keys: noKeys{}})
 	return p
 }
 
 // shipper brings the log to Kafka.
-func (p *pipeline) shipper(to *kafka.Producer, paused bool) *clicks.Shipper {
-	return clicks.NewShipper(clicks.ShipperConfig{
+func (p *pipeline) shipper(to *kafka.Producer, paused bool) *ship.Shipper {
+	return ship.New(ship.Config{
 		Log: p.log, Sink: to, State: filepath.Join(p.dir, "shipped"), Instance: p.capture.Instance(), Began: time.Now(), Paused: paused,
 	})
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/reconcile"
 	"curt/internal/backend/kafka"
-	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/idset"
 )
 
-// KeptStore is what a comparison needs of ClickHouse.
-type KeptStore interface {
-	Kept(ctx context.Context, from, to time.Time, partitions int, f func(clickhouse.Kept) error) error
+// StoredClicks is what a comparison needs of ClickHouse.
+type StoredClicks interface {
+	StoredClicks(ctx context.Context, from, to time.Time, partitions int, f func(reconcile.StoredClick) error) error
 	Before(ctx context.Context, topic string) (instances map[uint64]bool, err error)
 }
 
@@ -24,7 +25,7 @@ type KeptStore interface {
 type Comparison struct {
 	Kafka    kafka.Config
 	Group    string // of the workers; "" = the name of the topic
-	Store    KeptStore
+	Store    StoredClicks
 	From, To time.Time // hours
 
 	// Progress is told how many records of how many were read; nil = nobody asks.
@@ -36,7 +37,7 @@ type Compared struct {
 	Partition int32
 	Hour      time.Time
 	Kafka     uint64 // clicks that Kafka has, each once, up to where workers have come
-	Again     uint64 // records of clicks that were there before
+	Repeated  uint64 // records of clicks that were there before
 	Rows      uint64 // of ClickHouse, those that are compared with nothing left out
 	Missing   uint64 // clicks without a row
 	Twice     uint64 // rows of clicks that have one already
@@ -54,14 +55,14 @@ func (c Compared) Wrong() uint64 { return c.Missing + c.Twice + c.Extra }
 
 // Compare reads what Kafka still has of some hours, up to where the group of workers has come,
 // and compares it with the rows of ClickHouse, click by click. It writes nothing. What
-// nobody can read is in neither. The error is ErrTooMany, or that of Kafka or ClickHouse.
+// nobody can read is in neither. The error is idset.ErrTooMany, or that of Kafka or ClickHouse.
 //
 // Clicks are told apart by instance and sequence, a bit each in memory. Between the lowest and
 // the highest sequence of an instance that is found in a partition Kafka has all, because they
 // come there in order and again in order up to the last: so a row between them that Kafka
 // does not have is of nobody.
 func Compare(ctx context.Context, c Comparison) ([]Compared, error) {
-	topic, err := kafka.OpenAgain(ctx, c.Kafka)
+	topic, err := kafka.OpenReread(ctx, c.Kafka)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func Compare(ctx context.Context, c Comparison) ([]Compared, error) {
 		return nil, err
 	}
 	m := &matcher{
-		Comparison: c, clicks: newIDs(maxPages), last: newIDs(maxPages),
+		Comparison: c, clicks: idset.New(idset.MaxPages), last: idset.New(idset.MaxPages),
 		found: map[spot]*Compared{}, bounds: map[source]bounds{}, passed: passed,
 	}
 	m.progress = newReading(passed, c.Progress)
@@ -83,7 +84,7 @@ func Compare(ctx context.Context, c Comparison) ([]Compared, error) {
 	if m.before, err = c.Store.Before(ctx, topicName(c.Kafka, topic.Topic)); err != nil {
 		return nil, err
 	}
-	if err := c.Store.Kept(ctx, c.From, c.To, topic.Partitions, m.row); err != nil {
+	if err := c.Store.StoredClicks(ctx, c.From, c.To, topic.Partitions, m.row); err != nil {
 		return nil, err
 	}
 	return m.result(), nil
@@ -107,14 +108,14 @@ type bounds struct{ low, high uint64 }
 type matcher struct {
 	Comparison
 
-	clicks   *ids // of the hours
-	last     *ids // those of blocks that may not be inserted yet
+	clicks   *idset.Set // of the hours
+	last     *idset.Set // those of blocks that may not be inserted yet
 	found    map[spot]*Compared
 	bounds   map[source]bounds
 	passed   []kafka.Passed
 	before   map[uint64]bool // instances that wrote to earlier lives of the topic, too
 	progress *reading
-	event    clicks.Event
+	event    clicklog.Event
 }
 
 func (m *matcher) at(partition int32, hour time.Time) *Compared {
@@ -128,8 +129,8 @@ func (m *matcher) at(partition int32, hour time.Time) *Compared {
 }
 
 // read reads a partition.
-func (m *matcher) read(ctx context.Context, topic *kafka.Again, p kafka.Passed) error {
-	sure := sureOf(p)
+func (m *matcher) read(ctx context.Context, topic *kafka.Reread, p kafka.Passed) error {
+	sure := Stored(p)
 	return topic.Read(ctx, p.Partition, p.First, p.Committed, func(r *kgo.Record) error {
 		m.progress.tick()
 		if ctx.Err() != nil {
@@ -142,9 +143,9 @@ func (m *matcher) read(ctx context.Context, topic *kafka.Again, p kafka.Passed) 
 	})
 }
 
-// sureOf returns up to where everything is in the store: but for the block that was committed
+// Stored returns up to where everything is in the store: but for the block that was committed
 // last, as the worker's protocol says.
-func sureOf(p kafka.Passed) int64 {
+func Stored(p kafka.Passed) int64 {
 	if p.Committed < 0 {
 		return p.Low
 	}
@@ -169,15 +170,15 @@ func (m *matcher) click(partition int32, sure bool) error {
 	}
 	c := m.at(partition, when.Truncate(time.Hour))
 	set := m.clicks
-	if !sure && !m.clicks.has(id) {
+	if !sure && !m.clicks.Has(id) {
 		set = m.last
 	}
-	isNew, err := set.add(id)
+	isNew, err := set.Add(id)
 	switch {
 	case err != nil:
 		return err
 	case !isNew:
-		c.Again++
+		c.Repeated++
 	case sure:
 		c.Kafka++
 	default:
@@ -187,13 +188,13 @@ func (m *matcher) click(partition int32, sure bool) error {
 }
 
 // row takes a row of the store.
-func (m *matcher) row(k clickhouse.Kept) error {
+func (m *matcher) row(k reconcile.StoredClick) error {
 	c := m.at(k.Partition, k.Hour)
-	if in, first := m.clicks.meet(k.ID); in {
+	if in, first := m.clicks.Meet(k.ID); in {
 		c.count(first)
 		return nil
 	}
-	if in, first := m.last.meet(k.ID); in {
+	if in, first := m.last.Meet(k.ID); in {
 		if first && c.Apart > 0 { // it was on its way, and is there
 			c.Kafka++
 			c.Apart--

@@ -1,10 +1,6 @@
 package worker
 
-import (
-	"time"
-
-	"curt/internal/clicks"
-)
+import "time"
 
 // The controls: what must fail when a step of the protocol is left out.
 
@@ -30,10 +26,3 @@ func DecodeProgress(text string, end int64) error {
 	}
 	return nil
 }
-
-// NewIDs is newIDs, Add, Has and Meet are its methods.
-func NewIDs(pages int) *ids { return newIDs(pages) }
-
-func (s *ids) Add(id clicks.EventID) (bool, error)          { return s.add(id) }
-func (s *ids) Has(id clicks.EventID) bool                   { return s.has(id) }
-func (s *ids) Meet(id clicks.EventID) (in bool, first bool) { return s.meet(id) }

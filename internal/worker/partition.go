@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 	"curt/internal/repeatlog"
 )
 
@@ -64,7 +70,7 @@ type partition struct {
 }
 
 // errGivenAway ends what a partition's goroutine does when others are to have it.
-var errGivenAway = errors.New("the partition goes to another worker")
+var errGivenAway = errors.New("the partition moved to another worker")
 
 // run is the protocol: at any time at most one block, the one that was committed last, is not
 // known to be inserted, and what is committed says how to make exactly this one again.
@@ -209,7 +215,7 @@ func (p *partition) insert(ctx context.Context, b *block, metadata string) error
 		}
 		p.stats.failures.Add(1)
 		if tried == 0 {
-			p.log.WarnContext(ctx, "clicks wait in Kafka: a block cannot be inserted", slog.String("block", token), slog.Any("err", err))
+			p.log.WarnContext(ctx, "inserting a block failed, clicks wait in kafka", slog.String("block", token), slog.Any("err", err))
 		}
 		if p.open.Err() != nil { // who has the partition next goes on
 			return context.Cause(p.open)
@@ -223,16 +229,14 @@ func (p *partition) bury(b *block) error {
 		return nil
 	}
 	p.stats.poison.Add(uint64(len(b.poison)))
-	p.log.WarnContext(p.open, "records cannot be read", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
+	p.log.WarnContext(p.open, "unreadable records, moved to the dead letter topic", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
 	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
 		err := p.group.Bury(p.open, b.poison, b.reasons)
 		if err == nil {
 			return nil
 		}
-		if again, due := failing.Met(time.Now()); due {
-			p.log.WarnContext(p.open, "clicks wait in Kafka: dead letters cannot be written", slog.Any("err", err), again)
-		}
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "writing dead letters failed, clicks wait in kafka", err)
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
@@ -247,9 +251,7 @@ func (p *partition) workspaces(b *block) error {
 		if err == nil {
 			return nil
 		}
-		if again, due := failing.Met(time.Now()); due {
-			p.log.WarnContext(p.open, "clicks wait in Kafka: the links do not say whose they are", slog.Any("err", err), again)
-		}
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "resolving workspaces of clicks failed, clicks wait in kafka", err)
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
@@ -278,4 +280,89 @@ func (p *partition) advance(b *block) {
 		v.at, v.told = max(v.at, given.at.UnixMilli()), false
 		p.ended = p.ended || given.Watermark == clicks.Ended
 	}
+}
+
+// block is a contiguous range of offsets of a partition, as rows.
+type block struct {
+	progress
+
+	next     int64 // where the one after it begins
+	rows     []clickdb.Row
+	poison   []*kgo.Record // that nobody can read
+	reasons  []error       // why, of each
+	promises []promise     // that hold once the rows are inserted
+	newest   time.Time     // of the last record
+}
+
+// promise is one with when it was given.
+type promise struct {
+	kafka.InstanceMark
+	at time.Time
+}
+
+// maxAhead is by how much a promise may be ahead of the time at which it was written: one of
+// a clock that is wrong, or of somebody else, would say for good that nothing is missing.
+const maxAhead = time.Minute
+
+// reader makes blocks of records. It is owned by a partition's goroutine.
+type reader struct {
+	seen  seen
+	at    int64 // the offset that comes next; -1 = whatever comes
+	bots  *useragent.Classifier
+	event clicklog.Event
+	stats *counters
+	all   bool // the control of tests: what was there before counts again
+}
+
+// begin returns an empty block that begins where the reader is.
+func (r *reader) begin() (b *block) {
+	return &block{progress: progress{first: r.at, before: maps.Clone(r.seen)}, next: r.at}
+}
+
+// add adds a record to a block. One that was added before changes nothing.
+func (r *reader) add(b *block, record *kgo.Record) {
+	switch {
+	case r.at < 0:
+		b.first = record.Offset
+	case record.Offset < r.at:
+		return
+	case record.Offset > r.at: // Kafka keeps records for a while only
+		r.stats.missing.Add(uint64(record.Offset - r.at))
+	}
+	r.at = record.Offset + 1
+	b.next, b.newest = r.at, record.Timestamp
+	p, err := kafka.ReadRecord(record.Value, &r.event)
+	switch {
+	case err == nil && p != nil:
+		err = r.promise(b, p, record)
+	case err == nil && r.event.ID.Sequence == math.MaxUint64: // nothing could come after it
+		err = fmt.Errorf("a click of instance %d without a sequence", r.event.ID.Instance)
+	case err == nil:
+		r.click(b, record.Offset)
+	}
+	if err != nil {
+		b.poison, b.reasons = append(b.poison, record), append(b.reasons, err)
+	}
+}
+
+func (r *reader) promise(b *block, p *kafka.InstanceMark, record *kgo.Record) error {
+	if p.Watermark != clicks.Ended && p.Watermark > record.Timestamp.Add(maxAhead).UnixMilli() {
+		return fmt.Errorf("a watermark of %d in the future, written at %d", p.Watermark, record.Timestamp.UnixMilli())
+	}
+	r.seen.heard(p.Instance, record.Offset)
+	b.promises = append(b.promises, promise{*p, record.Timestamp})
+	return nil
+}
+
+func (r *reader) click(b *block, offset int64) {
+	e := &r.event
+	if isNew := r.seen.isNew(e.ID.Instance, e.ID.Sequence, offset); !isNew && !r.all {
+		r.stats.repeated.Add(1)
+		return
+	}
+	row := clickdb.Row{Click: e.Click(r.bots), ID: e.ID}
+	if e.Outcome != clicks.Orphan {
+		row.Key = clicklog.LinkKey(e.Key)
+	}
+	b.rows = append(b.rows, row)
 }

@@ -11,27 +11,29 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/reconcile"
 	"curt/internal/backend/kafka"
-	"curt/internal/clicks"
+	"curt/internal/clicks/idset"
+	"curt/internal/clicks/useragent"
 	"curt/internal/link"
 )
 
 // ReplayStore is what a replay needs of ClickHouse.
 type ReplayStore interface {
-	KeptStore
-	Insert(ctx context.Context, token string, rows []clickhouse.Row) error
-	Holds(ctx context.Context, row *clickhouse.Row) (bool, error)
+	StoredClicks
+	Insert(ctx context.Context, token string, rows []clickdb.Row) error
+	Holds(ctx context.Context, row *clickdb.Row) (bool, error)
 	RebuildDay(ctx context.Context, day, now time.Time) error
 }
 
 // Replay says what Repeat brings from Kafka once more.
 type Replay struct {
-	Kafka      kafka.Config
-	Group      string // of the workers; "" = the name of the topic
-	Store      ReplayStore
-	Workspaces func(ctx context.Context, keys []link.Key) ([]string, error)
-	KeepDays   func(workspace string) uint16 // as that of [Config]
+	Kafka         kafka.Config
+	Group         string // of the workers; "" = the name of the topic
+	Store         ReplayStore
+	Workspaces    func(ctx context.Context, keys []link.Key) ([]string, error)
+	RetentionDays func(workspace string) uint16 // as that of [Config]
 
 	From, To   time.Time // hours, of the clicks' own time
 	Partitions []int32   // none = all
@@ -39,7 +41,10 @@ type Replay struct {
 	// Reduce takes days of which Kafka has not, too: what is added up of them becomes what is there
 	// one by one, which is less where clicks were lost. Without either such a From is ErrReplay.
 	Earliest, Reduce bool
-	Now              time.Time // the caller's present
+	// Unfinished has it replay clicks of days that are not over, too, whose sums the Store's RebuildDay
+	// can correct while workers insert.
+	Unfinished bool
+	Now        time.Time // the caller's present
 
 	// State is how far a replay has come that goes on, nil at the beginning; Save is told after
 	// each step. nil = nobody asks.
@@ -71,7 +76,7 @@ type Replayed struct {
 
 // ErrReplay says that a replay cannot be meant: its state is of another, or the topic has no
 // such partition.
-var ErrReplay = errors.New("there is nothing to be replayed")
+var ErrReplay = errors.New("nothing to replay")
 
 const (
 	// replayBlock are the offsets that a block is made of: those whose numbers have the same
@@ -98,12 +103,12 @@ const (
 // Clicks of a day that is not over are left out: it cannot be added up anew while workers
 // insert. For the same reason no worker may insert clicks of the days meanwhile.
 func Repeat(ctx context.Context, r Replay) (done Replayed, err error) {
-	topic, err := kafka.OpenAgain(ctx, r.Kafka)
+	topic, err := kafka.OpenReread(ctx, r.Kafka)
 	if err != nil {
 		return done, err
 	}
 	defer topic.Close()
-	p := &repeater{Replay: r, topic: topic, token: "replay/" + hex.EncodeToString(topic.Topic[:]), held: newIDs(maxPages), days: map[time.Time]bool{}, names: newWorkspaces(r.Workspaces, r.KeepDays)}
+	p := &repeater{Replay: r, topic: topic, token: "replay/" + hex.EncodeToString(topic.Topic[:]), held: idset.New(idset.MaxPages), days: map[time.Time]bool{}, names: newWorkspaces(r.Workspaces, r.RetentionDays)}
 	if err := p.state(); err != nil {
 		return done, err
 	}
@@ -130,7 +135,7 @@ func (p *repeater) begin(ctx context.Context) error {
 			p.From, p.done.From = at, at
 			return nil
 		case !p.Earliest:
-			return fmt.Errorf("%w: Kafka no longer has all clicks of %s, and sums of days get less where clicks are lost: begin later, or with --reduce", ErrReplay, at.Format(time.DateOnly))
+			return fmt.Errorf("%w: Kafka no longer has all clicks of %s, so totals of days may drop: start later, or use --reduce", ErrReplay, at.Format(time.DateOnly))
 		}
 	}
 	if !p.Reduce {
@@ -158,9 +163,9 @@ func (p *repeater) whole(ctx context.Context, from time.Time) (bool, error) {
 type repeater struct {
 	Replay
 
-	topic *kafka.Again
+	topic *kafka.Reread
 	token string
-	held  *ids               // that the store has, of the days that were looked at
+	held  *idset.Set         // that the store has, of the days that were looked at
 	days  map[time.Time]bool // that were looked at
 	names *workspaces
 	done  Replayed
@@ -173,7 +178,7 @@ func (p *repeater) state() error {
 		p.State = &ReplayState{Topic: topic, From: p.From, To: p.To}
 	}
 	if s := p.State; s.Topic != topic || !s.From.Equal(p.From) || !s.To.Equal(p.To) {
-		return fmt.Errorf("%w: the state is that of another, from %s to %s", ErrReplay, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+		return fmt.Errorf("%w: the state file belongs to another replay, from %s to %s", ErrReplay, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	}
 	for _, number := range p.Partitions {
 		if number < 0 || int(number) >= p.topic.Partitions {
@@ -193,7 +198,7 @@ func (p *repeater) all(ctx context.Context, passed []kafka.Passed) error {
 	mine := passed[:0]
 	for _, q := range passed {
 		if len(p.Partitions) == 0 || slices.Contains(p.Partitions, q.Partition) {
-			q.First, q.Committed = max(q.First, p.State.Next[q.Partition]), sureOf(q)
+			q.First, q.Committed = max(q.First, p.State.Next[q.Partition]), Stored(q)
 			mine = append(mine, q)
 		}
 	}
@@ -223,7 +228,7 @@ func (p *repeater) all(ctx context.Context, passed []kafka.Passed) error {
 
 // partition repeats a partition, block by block.
 func (p *repeater) partition(ctx context.Context, q kafka.Passed, progress *reading) error {
-	r := reader{seen: seen{}, bots: clicks.NewBotList(), stats: &counters{}, all: true}
+	r := reader{seen: seen{}, bots: useragent.NewClassifier(), stats: &counters{}, all: true}
 	r.at = -1
 	b, block := r.begin(), q.First/replayBlock
 	flush := func() error {
@@ -264,7 +269,7 @@ func (p *repeater) partition(ctx context.Context, q kafka.Passed, progress *read
 }
 
 // wants reports whether a click is to be inserted.
-func (p *repeater) wants(ctx context.Context, row *clickhouse.Row) (bool, error) {
+func (p *repeater) wants(ctx context.Context, row *clickdb.Row) (bool, error) {
 	if row.Time.Before(p.From) || !row.Time.Before(p.To) {
 		return false, nil
 	}
@@ -272,14 +277,14 @@ func (p *repeater) wants(ctx context.Context, row *clickhouse.Row) (bool, error)
 		return false, err
 	}
 	p.done.Clicks++
-	isNew, err := p.held.add(row.ID)
+	isNew, err := p.held.Add(row.ID)
 	switch {
 	case err != nil:
 		return false, err
 	case !isNew:
 		p.done.There++
 		return false, nil
-	case row.Time.Truncate(day).Add(day).After(p.Now):
+	case !p.Unfinished && row.Time.Truncate(day).Add(day).After(p.Now):
 		p.done.Today++
 		return false, nil
 	}
@@ -302,22 +307,22 @@ func (p *repeater) look(ctx context.Context, at time.Time) error {
 	if to.After(p.To) {
 		to = p.To
 	}
-	return p.Store.Kept(ctx, from, to, p.topic.Partitions, func(k clickhouse.Kept) error {
-		_, err := p.held.add(k.ID)
+	return p.Store.StoredClicks(ctx, from, to, p.topic.Partitions, func(k reconcile.StoredClick) error {
+		_, err := p.held.Add(k.ID)
 		return err
 	})
 }
 
 // flush inserts rows, those of each day as a block of its own: a partition of the table takes
 // a block as a whole or not.
-func (p *repeater) flush(ctx context.Context, partition int32, number int64, rows []clickhouse.Row) error {
+func (p *repeater) flush(ctx context.Context, partition int32, number int64, rows []clickdb.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	if err := p.names.fill(ctx, rows); err != nil {
 		return err
 	}
-	byDay := map[time.Time][]clickhouse.Row{}
+	byDay := map[time.Time][]clickdb.Row{}
 	for i := range rows {
 		at := rows[i].Time.Truncate(day)
 		byDay[at] = append(byDay[at], rows[i])
@@ -339,7 +344,7 @@ func (p *repeater) flush(ctx context.Context, partition int32, number int64, row
 
 // insert inserts a block that the store has nothing of. Where it has a token of clicks that
 // have gone since, it takes the next one.
-func (p *repeater) insert(ctx context.Context, token string, rows []clickhouse.Row) error {
+func (p *repeater) insert(ctx context.Context, token string, rows []clickdb.Row) error {
 	for generation := range maxGenerations {
 		if err := p.try(ctx, fmt.Sprintf("%s:%d", token, generation), rows); err != nil {
 			return err
@@ -349,14 +354,14 @@ func (p *repeater) insert(ctx context.Context, token string, rows []clickhouse.R
 			return err
 		}
 	}
-	return fmt.Errorf("the block %s is taken and is not there", token)
+	return fmt.Errorf("block %s was recorded but is missing", token)
 }
 
 // try inserts a block under one token, several times if need be.
-func (p *repeater) try(ctx context.Context, token string, rows []clickhouse.Row) error {
+func (p *repeater) try(ctx context.Context, token string, rows []clickdb.Row) error {
 	for tried, wait := 1, waitFirst; ; tried, wait = tried+1, min(2*wait, waitMost) {
 		err := p.Store.Insert(ctx, token, rows)
-		if err == nil || ctx.Err() != nil || errors.Is(err, clickhouse.ErrBlock) || tried == replayTries {
+		if err == nil || ctx.Err() != nil || errors.Is(err, clickdb.ErrBlock) || tried == replayTries {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/kafka"
-	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
 	"curt/internal/testkit"
 	"curt/internal/worker"
 )
@@ -60,7 +60,7 @@ func archived(t *testing.T) *archive {
 	s.click(t, hourly, false)
 	a.await(t, w, a.of+hourly)
 	stop()
-	if n, err := a.store.Settle(t.Context(), a.now); err != nil || n != 1 {
+	if n, err := a.store.FinalizeDays(t.Context(), a.now); err != nil || n != 1 {
 		t.Fatalf("%d days were settled, %v", n, err)
 	}
 	return a
@@ -110,7 +110,7 @@ func (a *archive) compare(t *testing.T) (sum worker.Compared) {
 		t.Errorf("%d of %d records were told of", done, of)
 	}
 	for _, c := range all {
-		sum.Kafka, sum.Again, sum.Rows, sum.Apart = sum.Kafka+c.Kafka, sum.Again+c.Again, sum.Rows+c.Rows, sum.Apart+c.Apart
+		sum.Kafka, sum.Repeated, sum.Rows, sum.Apart = sum.Kafka+c.Kafka, sum.Repeated+c.Repeated, sum.Rows+c.Rows, sum.Apart+c.Apart
 		sum.Earlier += c.Earlier
 		sum.Missing, sum.Twice, sum.Extra = sum.Missing+c.Missing, sum.Twice+c.Twice, sum.Extra+c.Extra
 	}
@@ -145,7 +145,7 @@ func TestReplay(t *testing.T) {
 	a := archived(t)
 	want := worker.Compared{Kafka: uint64(a.of), Rows: uint64(a.of)}
 	got := a.compare(t)
-	if want.Again = got.Again; got.Again == 0 || got != want {
+	if want.Repeated = got.Repeated; got.Repeated == 0 || got != want {
 		t.Fatalf("%+v, want %+v and something that was sent again", got, want)
 	}
 	whole := a.whole(t)
@@ -235,7 +235,7 @@ func (a *archive) inPart(t *testing.T) {
 // giveUp has Kafka give up each partition up to the middle of the day's last hour.
 func (a *archive) giveUp(t *testing.T) {
 	t.Helper()
-	topic, err := kafka.OpenAgain(t.Context(), a.kafka)
+	topic, err := kafka.OpenReread(t.Context(), a.kafka)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func (a *archive) giveUp(t *testing.T) {
 	for _, q := range passed {
 		var last []int64
 		err := topic.Read(t.Context(), q.Partition, q.Low, q.Committed, func(r *kgo.Record) error {
-			var e clicks.Event
+			var e clicklog.Event
 			if p, err := kafka.ReadRecord(r.Value, &e); p == nil && err == nil && !e.When().Before(a.day.Add(11*time.Hour)) && e.When().Before(a.day.Add(12*time.Hour)) {
 				last = append(last, r.Offset)
 			}

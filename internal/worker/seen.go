@@ -76,7 +76,7 @@ func (p progress) encode(end int64) (text string, forgotten []uint64) {
 	return base64.RawStdEncoding.EncodeToString(b), forgotten // brokers take text alone
 }
 
-var errProgress = errors.New("this is not what a worker writes beside an offset")
+var errProgress = errors.New("invalid offset metadata")
 
 // decodeProgress reads what was committed with an offset. Whatever the text is, it ends with a
 // result or an error.

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/backend/kafka"
 	"curt/internal/repeatlog"
 )
@@ -43,6 +43,10 @@ func (s *session) tell(ctx context.Context) {
 			s.measure(parts, ends, asked) // the store may keep us waiting
 			err = s.advance(ctx, parts, ends, asked)
 		}
+		if errors.Is(err, kafka.ErrLeave) { // the store is another one
+			s.end(err)
+			return
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -52,7 +56,7 @@ func (s *session) tell(ctx context.Context) {
 
 // advance tells the store how far partitions have come.
 func (s *session) advance(ctx context.Context, parts []*partition, ends map[int32]int64, asked time.Time) error {
-	var marks []clickhouse.Watermark
+	var marks []watermarks.Watermark
 	for _, p := range parts {
 		if err := p.look(ctx, asked); err != nil {
 			return err
@@ -86,7 +90,7 @@ func (s *session) note(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil && w.lag.err == nil {
-		s.cfg.Logger.WarnContext(s.life, "statistics do not say how fresh they are", slog.Any("err", err))
+		s.cfg.Logger.WarnContext(s.life, "writing the watermark failed, retrying", slog.Any("err", err))
 	}
 	w.lag.err = err
 }
@@ -101,8 +105,8 @@ func (p *partition) behind(end int64) uint64 {
 // look notes that the partition is looked at, and has those excused who could not be heard
 // while it was not. What counts are clocks on walls: the other one stands still with the machine.
 func (p *partition) look(ctx context.Context, asked time.Time) error {
-	if gap := asked.Round(0).Sub(p.looked.Round(0)); gap > clickhouse.Unread {
-		if err := p.cfg.Store.Excuse(ctx, p.topic(), uint32(p.number), asked); err != nil {
+	if gap := asked.Round(0).Sub(p.looked.Round(0)); gap > watermarks.Unread {
+		if err := p.cfg.Store.ForgiveOutage(ctx, p.topic(), uint32(p.number), asked); err != nil {
 			return err
 		}
 	}
@@ -114,13 +118,13 @@ func (p *partition) look(ctx context.Context, asked time.Time) error {
 func (p *partition) topic() string { return p.token[:len(p.session.token)] }
 
 // mark is one about an instance, with the rest to be filled in.
-func (p *partition) mark(instance uint64) clickhouse.Watermark {
-	return clickhouse.Watermark{Topic: p.topic(), Partition: uint32(p.number), Partitions: uint32(p.group.Partitions), Instance: instance}
+func (p *partition) mark(instance uint64) watermarks.Watermark {
+	return watermarks.Watermark{Topic: p.topic(), Partition: uint32(p.number), Partitions: uint32(p.group.Partitions), Instance: instance}
 }
 
 // through is up to when the partition, which ended at an offset when that was asked, was looked
 // at; nothing while that is not known.
-func (p *partition) through(end int64, asked time.Time) []clickhouse.Watermark {
+func (p *partition) through(end int64, asked time.Time) []watermarks.Watermark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	through := p.newest
@@ -131,12 +135,12 @@ func (p *partition) through(end int64, asked time.Time) []clickhouse.Watermark {
 		return nil
 	}
 	m := p.mark(0)
-	m.First, m.Watermark, m.Heard = through.UnixMilli(), through.UnixMilli(), through.UnixMilli()
-	return []clickhouse.Watermark{m}
+	m.First, m.Watermark, m.LastContact = through.UnixMilli(), through.UnixMilli(), through.UnixMilli()
+	return []watermarks.Watermark{m}
 }
 
 // marks are what is new of the instances in a partition.
-func (p *partition) marks() (all []clickhouse.Watermark) {
+func (p *partition) marks() (all []watermarks.Watermark) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, v := range p.heard {
@@ -144,18 +148,18 @@ func (p *partition) marks() (all []clickhouse.Watermark) {
 			continue
 		}
 		m := p.mark(instance)
-		m.First, m.Watermark, m.Heard = v.first, v.watermark, v.at
+		m.First, m.Watermark, m.LastContact = v.first, v.watermark, v.at
 		all = append(all, m)
 	}
 	return all
 }
 
 // toldAll notes which of what was said is still new.
-func (p *partition) toldAll(marks []clickhouse.Watermark) {
+func (p *partition) toldAll(marks []watermarks.Watermark) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range marks {
-		if v := p.heard[m.Instance]; m.Partition == uint32(p.number) && v != nil && v.watermark == m.Watermark && v.at == m.Heard {
+		if v := p.heard[m.Instance]; m.Partition == uint32(p.number) && v != nil && v.watermark == m.Watermark && v.at == m.LastContact {
 			v.told = true
 		}
 	}
@@ -178,9 +182,10 @@ func (p *partition) tellEnds(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		if again, due := failing.Met(time.Now()); due {
-			p.log.WarnContext(ctx, "clicks wait in Kafka: the store does not take who has ended", slog.Any("err", err), again)
+		if errors.Is(err, kafka.ErrLeave) {
+			return err
 		}
+		failing.Log(ctx, time.Now(), p.log, slog.LevelWarn, "storing stopped senders failed, clicks wait in kafka", err)
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
@@ -192,7 +197,7 @@ func (p *partition) tellEnds(ctx context.Context) error {
 	return nil
 }
 
-var errSilent = errors.New("nothing was found out for too long")
+var errSilent = errors.New("no result for too long")
 
 // Healthy returns nil while Kafka and the store answer. It does no I/O.
 func (w *Worker) Healthy() error {

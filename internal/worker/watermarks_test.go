@@ -9,13 +9,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/clicks"
 	"curt/internal/worker"
 )
 
 // Advance implements worker.Store.
-func (l *ledger) Advance(_ context.Context, marks []clickhouse.Watermark) error {
+func (l *ledger) Advance(_ context.Context, marks []watermarks.Watermark) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mute {
@@ -26,8 +26,8 @@ func (l *ledger) Advance(_ context.Context, marks []clickhouse.Watermark) error 
 	return nil
 }
 
-// Excuse implements worker.Store.
-func (l *ledger) Excuse(_ context.Context, _ string, partition uint32, _ time.Time) error {
+// ForgiveOutage implements worker.Store.
+func (l *ledger) ForgiveOutage(_ context.Context, _ string, partition uint32, _ time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.excused = append(l.excused, int(partition))

@@ -14,9 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/backend/kafka"
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 	"curt/internal/link"
 	"curt/internal/testkit"
 	"curt/internal/worker"
@@ -32,7 +36,7 @@ type ledger struct {
 	counted map[clicks.EventID]int // how often each click counts
 	spaces  map[link.Key]string    // workspace by link
 	kept    map[string]uint16      // days by workspace
-	marks   []clickhouse.Watermark // that were told
+	marks   []watermarks.Watermark // that were told
 	excused []int                  // partitions, each time
 	faulted map[string]int         // by kind
 	mute    bool                   // watermarks are refused
@@ -51,7 +55,7 @@ var errAway = errors.New("the store does not answer")
 
 // Insert implements worker.Store. kafka.ErrLeave stands for the death of the worker, there and
 // then: nothing that it would have done next is done.
-func (l *ledger) Insert(_ context.Context, token string, rows []clickhouse.Row) error {
+func (l *ledger) Insert(_ context.Context, token string, rows []clickdb.Row) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := ""
@@ -70,7 +74,7 @@ func (l *ledger) Insert(_ context.Context, token string, rows []clickhouse.Row) 
 		for i := range rows {
 			l.counted[rows[i].ID]++
 			l.spaces[rows[i].Key] = rows[i].Workspace
-			l.kept[rows[i].Workspace] = rows[i].KeepDays
+			l.kept[rows[i].Workspace] = rows[i].RetentionDays
 		}
 	}
 	select {
@@ -151,13 +155,13 @@ func (s *site) click(t *testing.T, n int, forgetful bool) {
 	if forgetful {
 		_ = os.Remove(state)
 	}
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: s.dir})
+	log, err := clicklog.Open(clicklog.Config{Dir: s.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	ring, began := clicks.NewRing(clicks.RingConfig{}), time.Now()
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: noKeys{}})
+	ring, began := capture.NewRing(capture.RingConfig{}), time.Now()
+	capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: noKeys{}})
 	for range n {
 		outcome := clicks.Redirected
 		if s.random.IntN(5) == 0 {
@@ -170,13 +174,13 @@ func (s *site) click(t *testing.T, n int, forgetful bool) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := capture.Run(stopped); err != nil { // drains once
+	if err := capturer.Run(stopped); err != nil { // drains once
 		t.Fatal(err)
 	}
 	for i := range n {
-		s.sent[clicks.EventID{Instance: capture.Instance(), Sequence: uint64(i)}] = true
+		s.sent[clicks.EventID{Instance: capturer.Instance(), Sequence: uint64(i)}] = true
 	}
-	shipper := clicks.NewShipper(clicks.ShipperConfig{Log: log, Sink: s.producer, State: state, Instance: capture.Instance(), Began: began})
+	shipper := ship.New(ship.Config{Log: log, Sink: s.producer, State: state, Instance: capturer.Instance(), Began: began})
 	life, end := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- shipper.Run(life) }()
@@ -244,7 +248,7 @@ func run(t *testing.T, seed uint64, change func(*worker.Config)) (l *ledger, sen
 	c := cluster(t, 4)
 	l = newLedger(seed)
 	l.faults = true
-	cfg := worker.Config{Kafka: c, Store: l, Workspaces: spaces, KeepDays: keepDays}
+	cfg := worker.Config{Kafka: c, Store: l, Workspaces: spaces, RetentionDays: keepDays}
 	cfg.Age(30 * time.Millisecond)
 	change(&cfg)
 	_, stopFirst := start(t, cfg)

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"sync"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
 	"curt/internal/link"
 )
@@ -29,18 +29,18 @@ func newWorkspaces(ask func(context.Context, []link.Key) ([]string, error), days
 }
 
 // fill completes rows. After an error some are complete.
-func (w *workspaces) fill(ctx context.Context, rows []clickhouse.Row) error {
+func (w *workspaces) fill(ctx context.Context, rows []clickdb.Row) error {
 	if err := w.name(ctx, rows); err != nil || w.days == nil {
 		return err
 	}
 	for i := range rows {
-		rows[i].KeepDays = w.days(rows[i].Workspace)
+		rows[i].RetentionDays = w.days(rows[i].Workspace)
 	}
 	return nil
 }
 
 // name says whose the rows are.
-func (w *workspaces) name(ctx context.Context, rows []clickhouse.Row) error {
+func (w *workspaces) name(ctx context.Context, rows []clickdb.Row) error {
 	if w.ask == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (w *workspaces) name(ctx context.Context, rows []clickhouse.Row) error {
 }
 
 // look completes the rows of links that are known, and returns the others.
-func (w *workspaces) look(rows []clickhouse.Row) (unknown []link.Key) {
+func (w *workspaces) look(rows []clickdb.Row) (unknown []link.Key) {
 	asked := map[link.Key]struct{}{}
 	w.mu.Lock()
 	defer w.mu.Unlock()

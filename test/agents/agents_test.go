@@ -9,7 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 	"curt/test/internal/curttest"
 )
 
@@ -51,7 +52,7 @@ func people(t *testing.T) (all []person) {
 
 // TestRobots looks for robots among people.
 func TestRobots(t *testing.T) {
-	list := clicks.NewBotList()
+	list := useragent.NewClassifier()
 	var found, missed int
 	byTag := map[string]*[2]int{} // missed, all
 	for _, r := range robots(t) {
@@ -102,13 +103,13 @@ func TestRobots(t *testing.T) {
 // TestPeople compares devices and systems with what the browsers said of themselves apart from
 // their user agents.
 func TestPeople(t *testing.T) {
-	list := clicks.NewBotList()
+	list := useragent.NewClassifier()
 	devices, systems := tally{}, tally{}
 	// A browser on a computer with Linux that shows how a page looks on a phone says the one
 	// thing there and the other here, so Linux alone says nothing.
 	system := map[string]string{"Win32": "Windows", "MacIntel": "macOS", "iPhone": "iOS", "iPad": "iOS", "Linux armv81": "Android", "Linux aarch64": "Android"}
 	for _, p := range people(t) {
-		c := list.Click(&clicks.Event{UserAgent: []byte(p.UserAgent)})
+		c := (&clicklog.Event{UserAgent: []byte(p.UserAgent)}).Click(list)
 		devices.add(p.DeviceCategory, c.Device, p.UserAgent)
 		if want := system[p.Platform]; want != "" {
 			systems.add(want, c.OS, p.UserAgent)

@@ -60,7 +60,7 @@ func TestCompletion(t *testing.T) {
 		"curt completion --he":       {"--help"},
 		"curt completion z":          {"zsh"},
 		"curt export to":             {"totals"},
-		"curt nonsense l":            {"licenses", "links"},
+		"curt nonsense l":            {"licenses", "links", "lists"},
 		"curt --server":              nil,
 	}
 	for shell, s := range shells() {

@@ -25,20 +25,20 @@ func TestKeysAreMadeRotatedAndRevoked(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	made, err := c.CreateKey(t.Context(), client.NewKey{Name: "CI", Scopes: []string{"links:read"}})
+	made, err := c.Keys.Create(t.Context(), client.NewKey{Name: "CI", Scopes: []string{"links:read"}})
 	if err != nil || made.ID != "7" || made.Secret != "curt_x" || made.Name != "CI" {
-		t.Errorf("CreateKey = %+v, %v", made, err)
+		t.Errorf("Keys.Create = %+v, %v", made, err)
 	}
-	if rotated, err := c.RotateKey(t.Context(), "7", 90*time.Second); err != nil || rotated.Secret != "curt_x" {
-		t.Errorf("RotateKey = %+v, %v", rotated, err)
+	if rotated, err := c.Keys.Rotate(t.Context(), "7", 90*time.Second); err != nil || rotated.Secret != "curt_x" {
+		t.Errorf("Keys.Rotate = %+v, %v", rotated, err)
 	}
-	if k, err := c.GetKey(t.Context(), "7"); err != nil || k.ID != "7" || k.ExpiresAt != nil {
-		t.Errorf("GetKey = %+v, %v", k, err)
+	if k, err := c.Keys.Get(t.Context(), "7"); err != nil || k.ID != "7" || k.ExpiresAt != nil {
+		t.Errorf("Keys.Get = %+v, %v", k, err)
 	}
-	if page, err := c.ListKeys(t.Context(), "acme", "c", 2); err != nil || len(page.Keys) != 1 || page.NextCursor != "n" {
-		t.Errorf("ListKeys = %+v, %v", page, err)
+	if page, err := c.Keys.List(t.Context(), "acme", "c", 2); err != nil || len(page.Keys) != 1 || page.NextCursor != "n" {
+		t.Errorf("Keys.List = %+v, %v", page, err)
 	}
-	if err := c.RevokeKey(t.Context(), "a/b"); err != nil {
+	if err := c.Keys.Revoke(t.Context(), "a/b"); err != nil {
 		t.Error(err)
 	}
 	want := []string{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/testkit"
@@ -44,9 +45,9 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 	}
 	defer func() { _ = store.Close() }()
 	now := time.Now().UTC()
-	var rows []clickhouse.Row
+	var rows []clickdb.Row
 	for i := range 100 {
-		rows = append(rows, clickhouse.Row{
+		rows = append(rows, clickdb.Row{
 			Key: link.Key{Code: alias}, ID: clicks.EventID{Instance: 1, Sequence: uint64(i)}, Workspace: "default", Click: clicks.Click{
 				Time: now.Add(-time.Duration(i) * time.Minute), Outcome: clicks.Redirected, Trigger: clicks.TriggerLink, Visitor: uint64(i%10 + 1),
 				Country: []string{"NP", "IS"}[i%2], Device: "desktop", Browser: "Firefox", OS: "Linux", ReferrerHost: clicks.Direct, Bot: i%10 == 9,
@@ -62,12 +63,13 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 		t.Errorf("/readyz: %d %s", a.Status, a.Body)
 	}
 
-	// A server that answers nobody: an honest refusal, before it does again.
+	// A server that hangs: what was shown is shown again, with its time; what was not is refused.
 	if err := syscall.Kill(house.Pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(house.Pid, syscall.SIGCONT) }()
 	click(t, s, 10)
+	showStale(t, s)
 	if a := ask(t, s, "/api/v1/links/"+alias+"/stats"); a.Status != http.StatusServiceUnavailable {
 		t.Errorf("statistics of a server that hangs: %d %s", a.Status, a.Body)
 	}
@@ -91,6 +93,26 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 	show(t, s)
 	if failed, _, err := s.Metric(t.Context(), "curt_clickhouse_failures_total"); err != nil || failed == 0 {
 		t.Errorf("%v failures, %v", failed, err)
+	}
+}
+
+// showStale expects the numbers that show has seen, soon and marked as earlier ones.
+func showStale(t *testing.T, s *curttest.Server) {
+	t.Helper()
+	for _, path := range []string{"/api/v1/links/" + alias + "/stats", "/api/v1/stats"} {
+		var was struct {
+			TotalClicks int       `json:"total_clicks"`
+			Stale       bool      `json:"stale"`
+			AsOf        time.Time `json:"as_of"`
+		}
+		begun := time.Now()
+		answer(t, s, path+"?dimensions=country,browser&interval=hour", &was)
+		if !was.Stale || was.TotalClicks != 100 || was.AsOf.After(begun) || begun.Sub(was.AsOf) > 10*time.Minute {
+			t.Errorf("%s while ClickHouse hangs: %+v", path, was)
+		}
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("%s while ClickHouse hangs took %v", path, took)
+		}
 	}
 }
 

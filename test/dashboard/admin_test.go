@@ -24,7 +24,7 @@ type adminPlan struct {
 // come in and go out, keys are made and revoked, cases are decided, bans are made and lifted.
 func useAsOperators(t *testing.T) {
 	t.Helper()
-	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DOMAINS=go.example", "CURT_REPORT_LIMIT=off"}})
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_DOMAINS=go.example", "CURT_REPORT_LIMIT=off", "CURT_THRESHOLDS=quarantine=60,block=80"}})
 	_, port, _ := strings.Cut(s.Addr, ":")
 	needDashboard(t, s)
 	drive(t, "admin.mjs", adminPlan{

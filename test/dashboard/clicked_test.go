@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 )
 
@@ -27,7 +28,7 @@ func (c clicked) spread(today time.Time, rank int, n uint64) {
 		hours := int(1 + min(part/clicksOfADay, 23))
 		for h, part := range deal(part, hours, func(h int) uint64 { return uint64(hours + 3 - h) }) {
 			hour := (14 + (h+1)/2*(1-2*(h%2)) + 24) % 24
-			c[clicks.BucketAt(clicks.Quarter, at(i).Add(time.Duration(hour)*time.Hour)).Ordinal] += part
+			c[rollup.BucketAt(rollup.Quarter, at(i).Add(time.Duration(hour)*time.Hour)).Ordinal] += part
 		}
 	}
 }
@@ -53,25 +54,25 @@ func deal(n uint64, parts int, weight func(i int) uint64) []uint64 {
 }
 
 // delta is what Fold would have written of the clicks.
-func (c clicked) delta(k link.Key, who *crowd) clicks.LinkDelta {
-	d := clicks.LinkDelta{Key: k}
-	sums := map[uint32]*clicks.Rollup{}
+func (c clicked) delta(k link.Key, who *crowd) rollup.LinkDelta {
+	d := rollup.LinkDelta{Key: k}
+	sums := map[uint32]*rollup.Rollup{}
 	for _, q := range slices.Sorted(maps.Keys(c)) {
 		if c[q] == 0 {
 			continue
 		}
-		bucket := clicks.Bucket{Granularity: clicks.Quarter, Ordinal: q}
+		bucket := rollup.Bucket{Granularity: rollup.Quarter, Ordinal: q}
 		r := who.rollup(q, c[q])
-		d.Buckets = append(d.Buckets, clicks.BucketDelta{Bucket: bucket, Rollup: r})
-		d.Total.Add(clicks.Total{Counts: r.Counts, FirstSeen: bucket.Start().UnixMilli(), LastClicked: bucket.Start().UnixMilli()})
-		day := clicks.BucketAt(clicks.Day, bucket.Start()).Ordinal
+		d.Buckets = append(d.Buckets, rollup.BucketDelta{Bucket: bucket, Rollup: r})
+		d.Total.Add(rollup.Total{Counts: r.Counts, FirstSeen: bucket.Start().UnixMilli(), LastClicked: bucket.Start().UnixMilli()})
+		day := rollup.BucketAt(rollup.Day, bucket.Start()).Ordinal
 		if sums[day] == nil {
-			sums[day] = &clicks.Rollup{}
+			sums[day] = &rollup.Rollup{}
 		}
 		sums[day].Add(r)
 	}
 	for day, sum := range sums {
-		d.Buckets = append(d.Buckets, clicks.BucketDelta{Bucket: clicks.Bucket{Granularity: clicks.Day, Ordinal: day}, Rollup: sum})
+		d.Buckets = append(d.Buckets, rollup.BucketDelta{Bucket: rollup.Bucket{Granularity: rollup.Day, Ordinal: day}, Rollup: sum})
 	}
 	return d
 }
@@ -119,9 +120,9 @@ func hashed(x uint64) uint64 {
 }
 
 // rollup is a quarter hour of n clicks.
-func (c *crowd) rollup(quarter uint32, n uint64) *clicks.Rollup {
+func (c *crowd) rollup(quarter uint32, n uint64) *rollup.Rollup {
 	people := n - n/16
-	r := &clicks.Rollup{Counts: clicks.Counts{Clicks: n, Humans: people}}
+	r := &rollup.Rollup{Counts: rollup.Counts{Clicks: n, Humans: people}}
 	tags := make([]uint64, people)
 	for i := range tags { // somebody comes twice within a day
 		tags[i] = hashed(uint64(quarter)/96*1_000_003 + uint64(quarter*977+uint32(i)*7)%40_000)
@@ -130,7 +131,7 @@ func (c *crowd) rollup(quarter uint32, n uint64) *clicks.Rollup {
 	for d, kinds := range c {
 		for i, n := range deal(n, len(kinds), func(i int) uint64 { return kinds[i].weight }) {
 			if n > 0 {
-				r.Dimensions[d] = append(r.Dimensions[d], clicks.Value{Value: kinds[i].name, Clicks: n, Humans: n - n/16})
+				r.Dimensions[d] = append(r.Dimensions[d], rollup.Value{Value: kinds[i].name, Clicks: n, Humans: n - n/16})
 			}
 		}
 	}

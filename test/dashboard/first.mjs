@@ -11,7 +11,7 @@ export async function first ({ plan, person, signIn, ask }) {
   await person('creates a link, sees it clicked, changes and deletes it', { ...lightDesk, provokes: ['401'] }, async (page, look) => {
     await page.getByLabel('API key').fill('curt_' + 'x'.repeat(30))
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('This is no key of this server').waitFor()
+    await page.getByText('Invalid or revoked API key').waitFor()
     await signIn(page)
     want('a script of a stranger', await page.evaluate(() => document.querySelector('main script, main img[src="x"]') === null), true)
 
@@ -19,7 +19,7 @@ export async function first ({ plan, person, signIn, ask }) {
     await page.keyboard.type('example.com/first')
     await page.keyboard.press('Tab')
     await page.keyboard.type('first')
-    await page.getByText('/first is free.').waitFor()
+    await page.getByText('/first is available.').waitFor()
     await page.getByLabel('Title').fill('The first')
     await page.getByRole('button', { name: 'Create link' }).click()
     await page.getByRole('heading', { name: 'Your link is ready' }).waitFor()
@@ -39,7 +39,7 @@ export async function first ({ plan, person, signIn, ask }) {
 
     await rows(page).first().locator('.open').click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByRole('button', { name: 'Delete permanently' }).click()
     await notice(page, 'Deleted')
     want('a visit', (await fetch(plan.base + '/first', { redirect: 'manual' })).status, 410)
   })

@@ -11,7 +11,10 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/backend/sqlite/searchindex"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/search"
@@ -46,7 +49,7 @@ func seedLinks(t *testing.T, folder string, now time.Time) (keys []link.Key) {
 	store, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{Path: filepath.Join(folder, "curt.db")})
 	must(t, err)
 	defer func() { must(t, store.Close()) }()
-	index, err := sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(folder, "search.db")})
+	index, err := searchindex.Open(ctx, searchindex.Config{Path: filepath.Join(folder, "search.db")})
 	must(t, err)
 	defer func() { must(t, index.Close()) }()
 	codeKey, err := store.CodeKey(ctx)
@@ -111,12 +114,12 @@ func seededLink(i int, now time.Time) link.Link {
 // of the workspace has all of them.
 func seedClicks(t *testing.T, folder string, now time.Time, keys []link.Key) {
 	t.Helper()
-	store, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: filepath.Join(folder, "clicks.db")})
+	store, err := counts.Open(t.Context(), counts.Config{Path: filepath.Join(folder, "clicks.db")})
 	must(t, err)
 	defer func() { must(t, store.Close()) }()
 	today := now.UTC().Truncate(24 * time.Hour)
 	crowd, all := newCrowd(), clicked{}
-	var deltas []clicks.LinkDelta
+	var deltas []rollup.LinkDelta
 	left := uint64(seededClicks)
 	for rank := clickedOnes - 1; rank >= 0; rank-- {
 		n := min(left, uint64(seededClicks/7/(rank+5)))
@@ -131,11 +134,11 @@ func seedClicks(t *testing.T, folder string, now time.Time, keys []link.Key) {
 		}
 		deltas = append(deltas, one.delta(keys[len(keys)-3-5*rank], crowd))
 	}
-	slices.SortFunc(deltas, func(a, b clicks.LinkDelta) int { return cmp.Compare(a.Key.Code, b.Key.Code) })
-	for i, part := range [][]clicks.LinkDelta{deltas, {all.delta(clicks.GroupKey(string(link.WorkspaceDefault)), crowd)}} {
-		must(t, store.Apply(t.Context(), clicks.Batch{
-			State: clicks.State{Generation: uint64(i + 1)},
-			Links: func(yield func([]clicks.LinkDelta) bool) {
+	slices.SortFunc(deltas, func(a, b rollup.LinkDelta) int { return cmp.Compare(a.Key.Code, b.Key.Code) })
+	for i, part := range [][]rollup.LinkDelta{deltas, {all.delta(clicks.GroupKey(string(link.WorkspaceDefault)), crowd)}} {
+		must(t, store.Apply(t.Context(), rollup.Batch{
+			State: rollup.State{Generation: uint64(i + 1)},
+			Links: func(yield func([]rollup.LinkDelta) bool) {
 				for chunk := range slices.Chunk(part, 1000) {
 					if !yield(chunk) {
 						return

@@ -42,30 +42,42 @@ func doors() []door {
 	return []door{
 		{"nginx", func(t *testing.T, dir string, at doorway) *exec.Cmd {
 			t.Helper()
-			text := fill(t, root+"/deploy/nginx/curt.conf",
-				"listen 80;", "listen "+at.http+";", "listen 443 ssl http2;", "listen "+at.https+" ssl http2;", "127.0.0.1:8080", at.curt,
-				"/etc/letsencrypt/live/go.example.com/fullchain.pem", at.cert, "/etc/letsencrypt/live/go.example.com/privkey.pem", at.key)
-			text = fmt.Sprintf("daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/log;\nevents { worker_connections 256; }\n"+
-				"http {\naccess_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;\n%[2]s\n}\n", dir, text)
-			config := filepath.Join(dir, "nginx.conf")
-			write(t, config, text)
-			return exec.Command(tool(t, "nginx", "apt-get install nginx-light"), "-p", dir, "-c", config, "-e", filepath.Join(dir, "log"))
+			return nginx(t, dir, at, "/deploy/nginx/curt.conf", "127.0.0.1:8080", at.curt)
 		}},
 		{"Caddy", func(t *testing.T, dir string, at doorway) *exec.Cmd {
 			t.Helper()
-			_, plain, _ := net.SplitHostPort(at.http)
-			_, secure, _ := net.SplitHostPort(at.https)
-			// A certificate of our own instead of one from an authority, and the name that
-			// Caddy had for a setting before 2.6.4: Debian has an older one.
-			text := fill(t, root+"/deploy/caddy/Caddyfile", "127.0.0.1:8080", at.curt, "go.example.com {", "go.example.com {\n\ttls "+at.cert+" "+at.key,
-				"request_buffers 64KiB", "buffer_requests\n\t\tmax_buffer_size 64KiB")
-			config := filepath.Join(dir, "Caddyfile")
-			write(t, config, fmt.Sprintf("{\n\tadmin off\n\thttp_port %s\n\thttps_port %s\n\tdefault_bind 127.0.0.1\n}\n%s", plain, secure, text))
-			cmd := exec.Command(tool(t, "caddy", "scripts/unpack caddy"), "run", "--config", config)
-			cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
-			return cmd
+			return caddy(t, dir, at, "/deploy/caddy/Caddyfile", "127.0.0.1:8080", at.curt)
 		}},
 	}
+}
+
+// nginx returns the command that runs nginx with an example, in which the pairs are replaced.
+func nginx(t *testing.T, dir string, at doorway, example string, pairs ...string) *exec.Cmd {
+	t.Helper()
+	text := fill(t, root+example, append(pairs,
+		"listen 80;", "listen "+at.http+";", "listen 443 ssl http2;", "listen "+at.https+" ssl http2;",
+		"/etc/letsencrypt/live/go.example.com/fullchain.pem", at.cert, "/etc/letsencrypt/live/go.example.com/privkey.pem", at.key)...)
+	text = fmt.Sprintf("daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/log;\nevents { worker_connections 256; }\n"+
+		"http {\naccess_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;\n%[2]s\n}\n", dir, text)
+	config := filepath.Join(dir, "nginx.conf")
+	write(t, config, text)
+	return exec.Command(tool(t, "nginx", "apt-get install nginx-light"), "-p", dir, "-c", config, "-e", filepath.Join(dir, "log"))
+}
+
+// caddy is nginx for Caddy.
+func caddy(t *testing.T, dir string, at doorway, example string, pairs ...string) *exec.Cmd {
+	t.Helper()
+	_, plain, _ := net.SplitHostPort(at.http)
+	_, secure, _ := net.SplitHostPort(at.https)
+	// A certificate of our own instead of one from an authority, and the name that
+	// Caddy had for a setting before 2.6.4: Debian has an older one.
+	text := fill(t, root+example, append(pairs, "go.example.com {", "go.example.com {\n\ttls "+at.cert+" "+at.key,
+		"request_buffers 64KiB", "buffer_requests\n\t\tmax_buffer_size 64KiB")...)
+	config := filepath.Join(dir, "Caddyfile")
+	write(t, config, fmt.Sprintf("{\n\tadmin off\n\thttp_port %s\n\thttps_port %s\n\tdefault_bind 127.0.0.1\n}\n%s", plain, secure, text))
+	cmd := exec.Command(tool(t, "caddy", "scripts/unpack caddy"), "run", "--config", config)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	return cmd
 }
 
 // fill reads an example and replaces what must stand in it.
@@ -195,13 +207,13 @@ func checkDoor(t *testing.T, at doorway) {
 		return a.status
 	}
 	refused := 0
-	for i := range 8 {
+	for i := range 12 { // two servers have a budget each
 		if status(c, i) == http.StatusTooManyRequests {
 			refused++
 		}
 	}
 	if refused < 4 {
-		t.Errorf("%d of 8 unknown codes of one visitor were refused: the address is not the visitor's", refused)
+		t.Errorf("%d of 12 unknown codes of one visitor were refused: the address is not the visitor's", refused)
 	}
 	if got := status(visitor(t, at, "127.0.0.3"), 0); got != http.StatusNotFound {
 		t.Errorf("another visitor is answered %d", got)

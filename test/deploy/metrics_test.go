@@ -201,7 +201,7 @@ func shown(t *testing.T) map[string]bool {
 	cert, key := curttest.Certificate(t)
 	s := curttest.Start(t, curttest.Options{Env: []string{
 		"CURT_GEOIP=" + damaged, "CURT_BLOCKLISTS=" + damaged, "CURT_SHORTENERS_FILE=" + shorteners,
-		"CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0",
+		"CURT_TLS_CERT=" + cert, "CURT_TLS_KEY=" + key, "CURT_API_LISTEN=127.0.0.1:0", "CURT_CODES=random", "CURT_REDIRECT_LIMIT=link=1000/s",
 	}})
 	ask(t, s.Admin, http.MethodGet, "/metrics")
 	names := map[string]bool{}
@@ -217,7 +217,7 @@ func shown(t *testing.T) map[string]bool {
 		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away",
 	}})
 	sending := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
-		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt",
+		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt,clickhouse://127.0.0.1:2/curt",
 	}})
 	for _, admin := range []string{plain.Admin, sharing.Admin, sending.Admin} {
 		for name := range metrics(t, admin) {

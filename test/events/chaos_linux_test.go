@@ -67,9 +67,9 @@ func TestEveryClickCountsOnce(t *testing.T) {
 	if _, repeated, _ := p.worked(t); repeated == 0 {
 		t.Error("no click was in Kafka twice")
 	}
-	p.replay(t, "0 are inserted", "--partition", "3")
+	p.replay(t, "0 inserted", "--partition", "3")
 	p.clickhouse.Exec(t, "ALTER TABLE "+p.database+".clicks DELETE WHERE time < now() - INTERVAL 3 DAY SETTINGS mutations_sync = 1")
-	p.replay(t, fmt.Sprintf("%d are inserted", lateEach))
+	p.replay(t, fmt.Sprintf("%d inserted", lateEach))
 	p.equal(t)
 }
 

@@ -64,7 +64,7 @@ func (p *plant) commands(t *testing.T) {
 	before := p.clickhouse.Exec(t, "SELECT count(), sum(cityHash64(tuple(*))) FROM "+p.database+".clicks")
 	for range 2 {
 		_, complaint, code := p.curt(t, nil, "clicks", "replay", "--yes")
-		if code != 0 || !strings.Contains(complaint, " 0 are inserted") {
+		if code != 0 || !strings.Contains(complaint, " 0 inserted") {
 			t.Errorf("replay ended with %d: %s", code, complaint)
 		}
 	}

@@ -112,7 +112,7 @@ func (p *plant) same(t *testing.T, what, question string, rows []string) {
 func (p *plant) verify(t *testing.T, hours []time.Time) {
 	t.Helper()
 	store, now := p.store(t), p.now()
-	if _, err := store.Settle(t.Context(), now.Add(48*time.Hour)); err != nil {
+	if _, err := store.FinalizeDays(t.Context(), now.Add(48*time.Hour)); err != nil {
 		t.Error(err)
 	}
 	for _, hour := range hours {

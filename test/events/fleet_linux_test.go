@@ -225,7 +225,7 @@ HAVING maxIf(watermark, instance = 0) > %[2]d AND maxIf(watermark, instance != 0
 
 	p.equal(t)
 	out, complaint, code := p.curt(t, nil, "clicks", "verify", "--json", "--hour="+stopped.UTC().Add(-time.Hour).Format(time.RFC3339), "--hours=2")
-	if code != 0 || strings.Contains(complaint, "replay") || !strings.Contains(complaint, "an earlier life") {
+	if code != 0 || strings.Contains(complaint, "replay") || !strings.Contains(complaint, "an earlier topic") {
 		t.Errorf("curt clicks verify: %d, %s\n%s", code, complaint, out)
 	}
 	var apart uint64

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
 )
 
 // noKeys gives every day the same key: nobody asks who the visitors were.
@@ -23,12 +25,12 @@ func (p *plant) sendLate(t *testing.T, midnight time.Time) {
 	t.Helper()
 	t.Log("clicks of other days come")
 	data := t.TempDir()
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: filepath.Join(data, "clicks")})
+	log, err := clicklog.Open(clicklog.Config{Dir: filepath.Join(data, "clicks")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring := clicks.NewRing(clicks.RingConfig{})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: noKeys{}})
+	ring := capture.NewRing(capture.RingConfig{})
+	capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: noKeys{}})
 	for i := range lateEach {
 		for _, late := range []time.Duration{0, 27 * time.Hour, 36 * time.Hour, 5 * 24 * time.Hour} {
 			at := midnight.Add(-late + time.Duration(i-lateEach/2)*time.Millisecond)
@@ -43,12 +45,12 @@ func (p *plant) sendLate(t *testing.T, midnight time.Time) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := capture.Run(stopped); err != nil { // drains once
+	if err := capturer.Run(stopped); err != nil { // drains once
 		t.Fatal(err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p.late += int64(capture.Stats().Clicks)
+	p.late += int64(capturer.Stats().Clicks)
 	p.site(t, data)
 }

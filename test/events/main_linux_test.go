@@ -12,7 +12,7 @@ import (
 
 	"curt.example/client"
 	"curt/internal/backend/clickhouse"
-	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
@@ -48,11 +48,18 @@ func build(t *testing.T, brokers, sites, workers int) *plant {
 // buildBefore is build with workers that come to ClickHouse by another way.
 func buildBefore(t *testing.T, house, way *testkit.ClickHouse, brokers, sites, workers int) *plant {
 	t.Helper()
+	return buildWith(t, house, brokers, sites, workers, func(p *plant) { p.env[2] = "CURT_ANALYTICS=" + way.URL(p.database) })
+}
+
+// buildWith is build with settings that change replaces.
+func buildWith(t *testing.T, house *testkit.ClickHouse, brokers, sites, workers int, change func(*plant)) *plant {
+	t.Helper()
 	p := &plant{kafka: testkit.StartKafka(t, brokers), clickhouse: house, sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
 	p.database = house.Database(t)
 	p.links = testkit.StartPostgres(t, testkit.PostgresConfig{})
 	links := p.links.Database(t)
-	p.env = []string{"CURT_LINKS=" + links, "CURT_EVENTS=" + p.kafka.URL("clicks"), "CURT_ANALYTICS=" + way.URL(p.database), "CURT_RAW_RETENTION_OF=default=90d"}
+	p.env = []string{"CURT_LINKS=" + links, "CURT_EVENTS=" + p.kafka.URL("clicks"), "CURT_ANALYTICS=" + house.URL(p.database), "CURT_RAW_RETENTION_OF=default=90d"}
+	change(p)
 	p.makeLinks(t, links)
 	migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate")
 	migrate.Env = append([]string{"CURT_ROLE=worker"}, p.env...)
@@ -152,7 +159,7 @@ func (p *plant) logged(t *testing.T) map[uint64][]event {
 	t.Helper()
 	all := map[uint64][]event{}
 	for data := range p.sites {
-		r, err := clicks.ReadDir(filepath.Join(data, "clicks"), clicks.Position{})
+		r, err := clicklog.ReadDir(filepath.Join(data, "clicks"), clicklog.Position{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +171,7 @@ func (p *plant) logged(t *testing.T) map[uint64][]event {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = b.Events(func(e *clicks.Event) error {
+			err = b.Events(func(e *clicklog.Event) error {
 				all[e.ID.Instance] = append(all[e.ID.Instance], event{e.ID.Sequence, e.Time})
 				return nil
 			})

@@ -34,12 +34,12 @@ func (m *moderators) work(api *client.Client, round, who int) {
 		var err error
 		if who == 0 { // bans and lifts in turn
 			host := fmt.Sprintf("host-%d.example", rand.N(4))
-			_, err = api.Ban(m.t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: host}, Reason: reason})
-			if page, e := api.Bans(m.t.Context(), "", "", 100); err == nil && e == nil && len(page.Bans) > 1 {
-				_ = api.LiftBan(m.t.Context(), page.Bans[rand.N(len(page.Bans))].Sequence, reason+", lifted")
+			_, err = api.Moderation.Ban(m.t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: host}, Reason: reason})
+			if page, e := api.Moderation.Bans(m.t.Context(), "", "", 100); err == nil && e == nil && len(page.Bans) > 1 {
+				_ = api.Moderation.LiftBan(m.t.Context(), page.Bans[rand.N(len(page.Bans))].Sequence, reason+", lifted")
 			}
 		} else {
-			_, err = api.Decide(m.t.Context(), l.ShortCode, []string{"clean", "warn", "quarantined", "blocked", "legal"}[rand.N(5)], reason)
+			_, err = api.Moderation.Decide(m.t.Context(), l.ShortCode, []string{"clean", "warn", "quarantined", "blocked", "legal"}[rand.N(5)], reason)
 		}
 		switch {
 		case err == nil:
@@ -119,7 +119,7 @@ func (m *moderators) agree(s *curttest.Server, api *client.Client) map[string]bo
 	banned := m.walked(api)
 	decided, said := map[string]string{}, map[string]bool{}
 	for cursor := ""; ; {
-		page, err := api.Journal(m.t.Context(), client.JournalQuery{Cursor: cursor, Limit: 100})
+		page, err := api.Moderation.Journal(m.t.Context(), client.JournalQuery{Cursor: cursor, Limit: 100})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func (m *moderators) settled(api *client.Client, code string, right func(string)
 func (m *moderators) walked(api *client.Client) map[string]bool {
 	m.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		page, err := api.Bans(m.t.Context(), "", "", 100)
+		page, err := api.Moderation.Bans(m.t.Context(), "", "", 100)
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func (m *moderators) examine(data string) {
 	cmd := exec.CommandContext(m.t.Context(), curttest.Binary(m.t), "doctor", "--data="+data, "--listen=127.0.0.1:0", "--admin-listen=")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // nobody's settings
 	text, _ := cmd.CombinedOutput()                 // its exit code is of other findings, too
-	for _, want := range []string{"ok       decisions: the chain of", "ok       decisions: every link is as the journal says"} {
+	for _, want := range []string{"ok       decisions: hash chain of", "ok       decisions: all links match the journal"} {
 		if !strings.Contains(string(text), want) {
 			m.t.Errorf("doctor does not say %q:\n%s", want, text)
 		}

@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	awaitMetric(t, s, capturedClicks, func(v float64) bool { return v > 100 }) // on an empty disk
 	free := disk.Fill(t)
 	made := createUntilFull(t, s)
-	shows(t, s, "clicks wait in memory")
+	shows(t, s, "writing the click log failed, clicks wait in memory")
 	free()
 	freed := time.Now()
 	more := awaitCreates(t, s, freed.Add(time.Minute))

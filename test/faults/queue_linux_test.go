@@ -43,14 +43,14 @@ func (q *suspects) make(api *client.Client, round, who int) {
 // decide decides about what is in the queue until the server is gone, a few at a time.
 func (q *suspects) decide(api *client.Client) {
 	for {
-		page, err := api.ListReviews(q.t.Context(), client.ReviewQuery{Limit: 3, Sort: "-opened_at"})
+		page, err := api.Moderation.Reviews(q.t.Context(), client.ReviewQuery{Limit: 3, Sort: "-opened_at"})
 		var orders []client.Decision
 		for _, r := range page.Reviews {
 			orders = append(orders, client.Decision{Code: r.ShortCode, Safety: "blocked", Reason: "phishing"})
 		}
 		var done []client.Decided
 		if err == nil && len(orders) > 0 {
-			done, err = api.DecideMany(q.t.Context(), orders)
+			done, err = api.Moderation.DecideMany(q.t.Context(), orders)
 		}
 		if errors.Is(err, client.ErrNoAnswer) {
 			return
@@ -77,7 +77,7 @@ func (q *suspects) queue(api *client.Client) (all, open map[string]int) {
 	all, open = map[string]int{}, map[string]int{}
 	for _, state := range []string{"open", "closed"} {
 		for cursor := ""; ; {
-			page, err := api.ListReviews(q.t.Context(), client.ReviewQuery{State: state, Limit: 100, Sort: "-opened_at", Cursor: cursor})
+			page, err := api.Moderation.Reviews(q.t.Context(), client.ReviewQuery{State: state, Limit: 100, Sort: "-opened_at", Cursor: cursor})
 			if err != nil {
 				q.t.Fatal(err)
 			}

@@ -97,7 +97,7 @@ func TestDrainDoesNotWaitForTheSilent(t *testing.T) {
 	if code != 0 {
 		t.Errorf("the drain ended with code %d after %s", code, took)
 	}
-	if !strings.Contains(s.Log(), "connections cut off") { // or they went by their own limits, later
+	if !strings.Contains(s.Log(), "drain limit reached, closed remaining connections") { // or they went by their own limits, later
 		t.Errorf("nobody was cut off in %s", took)
 	}
 }

@@ -108,7 +108,7 @@ func TestPortTaken(t *testing.T) {
 func TestFolderTaken(t *testing.T) {
 	t.Parallel()
 	s := curttest.Start(t, curttest.Options{})
-	if said := refuses(t, 1, curttest.Options{Data: s.Data}); !strings.Contains(said, "another curt uses this folder") {
+	if said := refuses(t, 1, curttest.Options{Data: s.Data}); !strings.Contains(said, "another curt is using this folder") {
 		t.Error(said)
 	}
 }
@@ -146,7 +146,7 @@ func TestDamagedFiles(t *testing.T) {
 		data, links := lived(t)
 		scribble(t, filepath.Join(data, "search.db"), 0, garbage)
 		s := curttest.Start(t, curttest.Options{Data: data})
-		shows(t, s, "the search index is damaged and is made anew")
+		shows(t, s, "search index is damaged, rebuilding it")
 		awaitStatus(t, s, http.StatusOK, "GET", "/api/v1/links?q=example", "")
 		for _, bad := range s.Follow(t, links, 1) {
 			t.Error(bad)
@@ -225,7 +225,7 @@ func TestDamagedClickLog(t *testing.T) {
 		at += 64 // its base time, which every block has; one of a single click is 100 bytes
 		scribble(t, segments[0], int64(at), string([]byte{^text[at]}))
 		s = curttest.Start(t, curttest.Options{Data: data})
-		shows(t, s, "click log is damaged, clicks there are not counted")
+		shows(t, s, "click log is damaged, skipping clicks in the damaged part")
 		awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 1 })
 		s.Follow(t, links, 1)
 		if got := s.AwaitTotal(t, links, 60-lost, time.Minute); got != 60-lost {
@@ -261,7 +261,7 @@ func TestTornClickLog(t *testing.T) {
 	}
 	lost := int64(binary.LittleEndian.Uint32(text[bytes.LastIndex(text, []byte("CURTCLK2"))+16:]))
 	s = curttest.Start(t, curttest.Options{Data: data})
-	shows(t, s, "click log had a torn end, which was cut off")
+	shows(t, s, "click log had a torn tail, truncated it")
 	awaitMetric(t, s, "curt_click_log_torn_bytes_total", positive)
 	awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 0 })
 	s.Follow(t, links, 1)
@@ -281,7 +281,7 @@ func TestDamagedLists(t *testing.T) {
 		}
 	}
 	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_GEOIP=" + places, "CURT_BLOCKLISTS=" + hosts}})
-	shows(t, s, "the file of places cannot be used", "a list cannot be used; its version before stays")
+	shows(t, s, "loading the geoip database failed, keeping previous version", "list reload failed, keeping previous version")
 	awaitMetric(t, s, "curt_geoip_failures_total", positive)
 	awaitMetric(t, s, "curt_blocklists_unusable", positive)
 	s.Follow(t, s.MustCreate(t, 3), 1)
@@ -297,7 +297,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	s := curttest.Start(t, curttest.Options{Wrap: []string{"sh", "-c", `ulimit -n 170; exec "$0" "$@"`}})
 	links := s.MustCreate(t, 3)
-	shows(t, s, "the descriptor limit lowers CURT_MAX_CONNECTIONS")
+	shows(t, s, "descriptor limit too low, lowering CURT_MAX_CONNECTIONS")
 	for range 200 {
 		c, err := curttest.Dial(t.Context(), s.Addr)
 		if err != nil {
@@ -308,7 +308,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	awaitMetric(t, s, "curt_lane_evicted_total", positive)
 	bad := s.Follow(t, links, 1)
 	for tries := 1; tries < 5 && len(bad) > 0; tries++ {
-		bad = s.Follow(t, links, 1) // who came while others still made room went as well (0009)
+		bad = s.Follow(t, links, 1) // a newcomer can be evicted while others still close (docs/decisions/0009)
 	}
 	for _, b := range bad {
 		t.Error(b)
@@ -357,7 +357,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	}
 	awaitMetric(t, s, "curt_ready", func(v float64) bool { return v == 0 })
 	awaitMetric(t, s, "curt_click_log_append_errors_total", positive)
-	shows(t, s, "clicks wait in memory")
+	shows(t, s, "writing the click log failed, clicks wait in memory")
 	s.Kill()
 	if said := refuses(t, 78, curttest.Options{Data: disk.Path}); !strings.Contains(said, "CURT_DATA") || !strings.Contains(said, "read-only file system") {
 		t.Error(said)

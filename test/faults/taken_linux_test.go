@@ -84,7 +84,7 @@ func TestAStoppedMachineIsNotGuessedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = curttest.Start(t, options)
-	shows(t, s, "nobody knows how many clicks that cost")
+	shows(t, s, "unknown number of clicks lost")
 	awaitMetric(t, s, "curt_clicks_killed_unknown", func(v float64) bool { return v == 1 })
 	awaitMetric(t, s, "curt_clicks_killed_total", func(v float64) bool { return v == 0 })
 }

@@ -44,7 +44,7 @@ func TestADiskThatDoesNotRead(t *testing.T) {
 	}
 	heal()
 	awaitMetric(t, s, "curt_ready", positive)
-	shows(t, s, "curt.db can be read again; writes go on")
+	shows(t, s, "curt.db is readable again, writes resumed")
 	if code, err := create(conn); err != nil || code != http.StatusCreated {
 		t.Errorf("a create after it: %d, %v", code, err)
 	}
@@ -114,5 +114,5 @@ func TestCountsThatCannotBeWritten(t *testing.T) {
 	}
 	awaitMetric(t, s, "curt_statistics_unstored_seconds", positive)
 	awaitMetric(t, s, "curt_click_batch_errors_total", positive)
-	shows(t, s, "write roll-ups")
+	shows(t, s, "writing roll-ups failed, retrying")
 }

@@ -110,7 +110,7 @@ func TestADamagedWriteAheadLogIsRefused(t *testing.T) {
 				}
 			}
 			s := curttest.Start(t, curttest.Options{Data: data, Args: []string{"--force"}})
-			shows(t, s, "the write-ahead log of curt.db was damaged; what it lost is given up", "links_at_most")
+			shows(t, s, "write-ahead log of curt.db was damaged, continuing without the lost transactions", "links_at_most")
 			disjoint(t, append(links, logged...), s.MustCreate(t, 100))
 			for _, wrong := range s.Follow(t, links, 2) {
 				t.Error("confirmed before an end in order, but", wrong)
@@ -135,7 +135,7 @@ func TestAnOlderDatabaseGivesNoCodeTwice(t *testing.T) {
 	s.Terminate(t)
 	must(t, os.WriteFile(name, older, 0o600))
 	s = curttest.Start(t, curttest.Options{Data: data})
-	shows(t, s, "curt.db is older than what its folder knows of it")
+	shows(t, s, "curt.db is older than its state file")
 	disjoint(t, links, s.MustCreate(t, 100))
 	s.Terminate(t)
 	if s = curttest.Start(t, curttest.Options{Data: data}); strings.Contains(s.Log(), "curt.db is older") {
@@ -146,7 +146,7 @@ func TestAnOlderDatabaseGivesNoCodeTwice(t *testing.T) {
 // Two copies of a folder, and the folder, go on with codes of their own; a folder that was
 // renamed is no copy.
 func TestCopiesGiveOtherCodes(t *testing.T) {
-	const copied = "this data folder is a copy"
+	const copied = "data folder was copied or moved"
 	data, links, logged := beforeKill(t, 20)
 	made := append(links, logged...)
 	for range 2 {
@@ -185,7 +185,7 @@ func TestAStateFileThatIsNoneStopsNothing(t *testing.T) {
 	name := filepath.Join(data, "curt.db.state")
 	must(t, os.Remove(name))
 	s := curttest.Start(t, curttest.Options{Data: data})
-	shows(t, s, "the state file of curt.db is missing and is made anew")
+	shows(t, s, "state file of curt.db is missing, recreated it")
 	fresh := s.MustCreate(t, 20)
 	disjoint(t, made, fresh)
 	for _, wrong := range s.Follow(t, made, 2) {
@@ -194,7 +194,7 @@ func TestAStateFileThatIsNoneStopsNothing(t *testing.T) {
 	s.Kill()
 	must(t, os.WriteFile(name, []byte("nothing of use\n"), 0o600))
 	s = curttest.Start(t, curttest.Options{Data: data})
-	shows(t, s, "the state file of curt.db was damaged and is made anew")
+	shows(t, s, "state file of curt.db was damaged, recreated it")
 	disjoint(t, append(made, fresh...), s.MustCreate(t, 20))
 }
 

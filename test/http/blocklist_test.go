@@ -71,7 +71,7 @@ func TestBlocklists(t *testing.T) {
 
 	a := create("https://login.evil.example/")
 	if a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), `"type":"/problems/destination-listed"`) ||
-		!strings.Contains(string(a.Body), "long_url: leads to evil.example, which the blocklist phishing forbids") ||
+		!strings.Contains(string(a.Body), "long_url: evil.example is on the blocklist phishing") ||
 		strings.Contains(string(a.Body), dir) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}

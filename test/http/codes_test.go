@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -14,7 +15,7 @@ import (
 // in the smallest space, every second of them to one URL, and follows all of them;
 // then again after a restart on the same folder.
 func TestCodesAreHandedOutOnce(t *testing.T) {
-	for _, strategy := range []string{"range", "random", "hash"} {
+	for _, strategy := range strategies() {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
 			options := curttest.Options{Data: t.TempDir(), Env: []string{"CURT_CODES=" + strategy, "CURT_CODE_LENGTH=4"}}
@@ -33,6 +34,38 @@ func TestCodesAreHandedOutOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// strategies are the values of CURT_CODES.
+func strategies() []string { return []string{"range", "random", "hash", "words", "snowflake"} }
+
+// TestTheStrategyChanges: one data folder goes from each strategy to each other, back and forth; no code is
+// generated twice, and every link of every strategy redirects under every other.
+func TestTheStrategyChanges(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	var turns []string
+	all := strategies()
+	for i, one := range all {
+		turns = append(turns, one)
+		for _, other := range all[i+1:] {
+			turns = append(turns, other, one)
+		}
+	}
+	data, owner := t.TempDir(), map[string]string{}
+	for _, strategy := range turns {
+		s := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_CODES=" + strategy, "CURT_CODE_LENGTH=4", "CURT_SNOWFLAKE=plain"}})
+		for _, l := range makeTogether(t, s, 16) {
+			if first, twice := owner[l.Code]; twice {
+				t.Errorf("%s: %s was given to %s and %s", strategy, l.Code, first, l.LongURL)
+			}
+			owner[l.Code] = l.LongURL
+		}
+		follow(t, s, owner)
+		if code, _ := s.Terminate(t); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, s.Log())
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func wantLoop(t *testing.T, s *curttest.Server, host, target string) {
 			}
 			want := `"type":"/problems/loop"`
 			if accept == "text/html" {
-				want = "<h1>Link leads in a circle</h1>"
+				want = "<h1>Redirect loop</h1>"
 			}
 			if method == "GET" && !strings.Contains(string(a.Body), want) {
 				t.Errorf("%s/%s: %s", host, target, a.Body)
@@ -159,7 +159,7 @@ func TestCirclesThroughStrangeHostsEnd(t *testing.T) {
 			if a := visitAs(t, s, "GET", "one.example", "healthz", "*/*"); a.Status != http.StatusOK {
 				t.Errorf("health at a strange host: %d", a.Status)
 			}
-			if said := s.Log(); !strings.Contains(said, "links are followed at configured hosts only") {
+			if said := s.Log(); !strings.Contains(said, "links are served on configured hosts only") {
 				t.Errorf("the start does not say so:\n%s", said)
 			}
 			s.Terminate(t)

@@ -183,7 +183,7 @@ func TestKeysInClearAreToldOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told := strings.Contains(s.Log(), "keys travel in clear"); told != c.told {
+			if told := strings.Contains(s.Log(), "api keys are sent unencrypted"); told != c.told {
 				t.Errorf("the start told of it: %v, want %v\n%s", told, c.told, s.Log())
 			}
 			for _, ask := range [][]string{{"config", "check"}, {"doctor"}} {
@@ -192,7 +192,7 @@ func TestKeysInClearAreToldOf(t *testing.T) {
 				cmd := exec.CommandContext(ctx, os.Getenv("CURT_BIN"), ask...)
 				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CURT_DATA=" + t.TempDir(), "CURT_ADMIN_KEY=" + curttest.Key, "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="}, c.env...)
 				out, _ := cmd.CombinedOutput() // it fails for other doubts, too
-				if told := strings.Contains(string(out), "API keys travel in clear"); told != c.told {
+				if told := strings.Contains(string(out), "API keys are sent unencrypted"); told != c.told {
 					t.Errorf("%v told of it: %v, want %v\n%s", ask, told, c.told, out)
 				}
 			}

@@ -102,7 +102,7 @@ func TestAKilledLinkIsDeadAtOnce(t *testing.T) {
 		}
 		begun.Wait()
 		sent := time.Now()
-		if _, err := api.Decide(t.Context(), l.Code, "blocked", "test"); err != nil {
+		if _, err := api.Moderation.Decide(t.Context(), l.Code, "blocked", "test"); err != nil {
 			t.Fatal(err)
 		}
 		answered := time.Now()

@@ -51,7 +51,7 @@ func (r *run) report() error {
 	row(&table, "**all**", total)
 	fmt.Print(table.String())
 	for _, one := range total.Without {
-		fmt.Printf("no reason: %s\n", one.describe())
+		fmt.Printf("no reason: line %d of %s\n", one.Line, one.describe())
 	}
 	for _, id := range slices.Sorted(maps.Keys(reasons)) {
 		if !used[id] {
@@ -121,7 +121,7 @@ func (m mutant) describe() string {
 	} else {
 		to = "`" + to + "`"
 	}
-	return fmt.Sprintf("%s:%d `%s`, %s: `%s` → %s", m.File, m.Line, m.Func, m.Operator, from, to)
+	return fmt.Sprintf("`%s:%s`, %s: `%s` → %s", m.File, m.Func, m.Operator, from, to)
 }
 
 // readReasons reads lines of an ID, "equivalent:" or "accepted:", and why.

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // module is the path that profiles of coverage begin with.
 const module = "curt"
 
@@ -24,12 +26,12 @@ type named struct {
 // targets are in the order of the harm that a defect does and nobody could undo: a code
 // given out twice, a link or a click lost, a dead link that lives, a stranger let in.
 func targets() []target {
-	return append(linkTargets(), append(clickTargets(), otherTargets()...)...)
+	return slices.Concat(linkTargets(), clickTargets(), otherTargets(), serviceTargets())
 }
 
 func linkTargets() []target {
 	creates := []named{
-		{"internal/shorten", "."},
+		{"internal/shorten/linkservice", "."},
 		{"internal/backend/sqlite", "Link|Create|Contract|Plan|Import"},
 		{"test/http", "TestCodesAreHandedOutOnce|TestTheSameURLGetsTheSameLink|TestParallelCreatesOfOneKeyMakeOneLink|TestBulkOfAThousand|TestExpiryIsExact|TestBoundedLinkUnderParallelVisitors"},
 	}
@@ -43,17 +45,27 @@ func linkTargets() []target {
 		},
 		{
 			Name: "link", Dir: "internal/link", Mutants: 45,
-			Files:   []string{"cursor.go", "id.go", "key.go", "link.go", "many.go", "target.go", "update.go"},
+			Files:   []string{"id.go", "key.go", "link.go", "store.go", "target.go", "update.go"},
 			Outside: stored,
 		},
 		{
-			Name: "links in SQLite", Dir: "internal/backend/sqlite", Mutants: 35,
-			Files:   []string{"linkwrite.go", "links.go", "linkread.go", "linkmany.go", "row.go", "keys.go", "writer.go"},
-			Outside: append([]named{{"internal/shorten", "."}, {"internal/httpapi", "."}, {"internal/exchange", "."}, {"internal/server", "."}}, stored[2:4]...),
+			Name: "links in SQLite", Dir: "internal/backend/sqlite", Mutants: 20,
+			Files:   []string{"aliases.go", "change.go", "create.go", "links.go", "read.go"},
+			Outside: append([]named{{"internal/shorten/linkservice", "."}, {"internal/httpapi", "."}, {"internal/exchange", "."}, {"internal/server", "."}}, stored[2:4]...),
+		},
+		{
+			Name: "writer of SQLite", Dir: "internal/backend/sqlite/sqlitedb", Mutants: 8,
+			Files:   []string{"writer.go"},
+			Outside: append([]named{{"internal/backend/sqlite", "."}}, stored[2:4]...),
+		},
+		{
+			Name: "leases in SQLite", Dir: "internal/backend/sqlite/leases", Mutants: 7,
+			Files:   []string{"keys.go", "leases.go"},
+			Outside: append([]named{{"internal/backend/sqlite", "."}}, stored[2:4]...),
 		},
 		{
 			Name: "links in PostgreSQL", Dir: "internal/backend/postgres", Mutants: 16, Services: true,
-			Files:   []string{"create.go", "change.go", "links.go", "row.go", "dedupe.go", "doubt.go"},
+			Files:   []string{"create.go", "change.go", "links.go", "read.go", "uncertain.go"},
 			Outside: []named{{"test/postgres", "TestServersHearOfEachOther|TestServersGiveNoCodeOutTwice|TestPrimaryDies|TestDatabaseIsInTrouble"}},
 		},
 	}
@@ -61,38 +73,68 @@ func linkTargets() []target {
 
 func clickTargets() []target {
 	clicked := []named{
+		{"internal/clicks/fold", "."},
+		{"internal/clicks/recount", "."},
 		{"internal/worker", "."},
-		{"internal/server", "Click|Fold|Drain|Stage|Settle|Judge|Origin"},
+		{"internal/server", "Click|Stage"},
+		{"internal/compose/pipeline", "."},
+		{"internal/listen", "."},
 		{"internal/backend/sqlite", "Rollup"},
 		{"test/faults", "TestTerminateCountsEveryClick|TestKillLosesLittleAndCountsNothingTwice|TestKillDuringRecoveryCountsNothingTwice|TestDamagedClickLog|TestTornClickLog|TestPowerCutLosesFewClicks"},
 	}
+	counted := append(slices.Clone(clicked[1:]), named{"test/counts", "TestOneProcessorCountsEachClickOnce|TestSeveralServersCountEachClickOnce"})
 	return []target{
 		{
-			Name: "log of clicks", Dir: "internal/clicks", Mutants: 60,
-			Files: []string{
-				"log.go", "segments.go", "block.go", "codec.go", "writer.go", "reader.go", "damage.go", "position.go", "pending.go",
-				"capture.go", "ring.go", "ship.go", "shipped.go", "indexfile.go", "pin.go",
-			},
+			Name: "ring and capture", Dir: "internal/clicks/capture", Mutants: 20,
+			Files:   []string{"ring.go", "capture.go", "visitors.go"},
 			Outside: clicked,
 		},
 		{
-			Name: "fold and roll-ups", Dir: "internal/clicks", Mutants: 50,
-			Files: []string{
-				"fold.go", "aggregate.go", "summer.go", "sums.go", "groups.go", "daykeys.go", "daydigest.go", "granules.go",
-				"recount.go", "rollup.go", "rollupstore.go", "visitors.go", "packedrow.go", "history.go",
-			},
-			Outside: append(clicked, named{"test/counts", "TestOneProcessorCountsEachClickOnce|TestSeveralServersCountEachClickOnce"}),
+			Name: "log of clicks", Dir: "internal/clicks/clicklog", Mutants: 35,
+			Files:   []string{"log.go", "trim.go", "block.go", "event.go", "reader.go", "pin.go"},
+			Outside: clicked,
+		},
+		{
+			Name: "clicks one by one", Dir: "internal/clicks/history", Mutants: 15,
+			Files:   []string{"history.go", "page.go", "index.go"},
+			Outside: clicked,
+		},
+		{
+			Name: "shipper", Dir: "internal/clicks/ship", Mutants: 10,
+			Files:   []string{"ship.go"},
+			Outside: clicked,
+		},
+		{
+			Name: "fold", Dir: "internal/clicks/fold", Mutants: 20,
+			Files:   []string{"fold.go", "aggregate.go", "pending.go"},
+			Outside: counted,
+		},
+		{
+			Name: "roll-ups", Dir: "internal/clicks/rollup", Mutants: 20,
+			Files:   []string{"rollup.go", "packed.go", "row.go", "sums.go", "visitors.go"},
+			Outside: append(counted, named{"internal/clicks/fold", "."}),
 		},
 	}
 }
 
 func otherTargets() []target {
+	decided := []named{
+		{"internal/backend/sqlite", "Journal|Rebuild"},
+		{"internal/review", "."},
+		{"internal/httpapi", "."},
+		{"test/faults", "TestKillsAroundDecisions|TestKillsAroundTheQueue"},
+	}
 	return []target{
 		{
-			Name: "cache", Dir: "internal/cache", Mutants: 50,
+			Name: "issued codes", Dir: "internal/cache/issued", Mutants: 10,
+			Files:   []string{"filter.go", "issued.go"},
+			Outside: []named{{"internal/cache", "."}},
+		},
+		{
+			Name: "cache", Dir: "internal/cache", Mutants: 40,
 			Files: []string{
-				"bus.go", "changed.go", "filter.go", "flight.go", "follow.go", "held.go", "issued.go", "polls.go", "recent.go",
-				"refresh.go", "shared.go", "tiered.go",
+				"changes.go", "follower.go", "held.go", "l1.go", "l2.go", "loader.go", "notes.go",
+				"polls.go", "recent.go", "tiered.go",
 			},
 			Outside: []named{
 				{"internal/redirect", "."},
@@ -113,33 +155,53 @@ func otherTargets() []target {
 		},
 		{
 			Name: "auth", Dir: "internal/auth", Mutants: 40,
-			Files:   []string{"caller.go", "found.go", "hosts.go", "key.go", "keyfile.go", "keys.go", "manage.go", "share.go", "store.go", "uses.go"},
+			Files:   []string{"found.go", "key.go", "keyfile.go", "keys.go", "manage.go", "principal.go", "share.go", "store.go", "uses.go"},
 			Outside: []named{{"internal/httpapi", "."}, {"internal/server", "."}, {"internal/backend/sqlite", "Key|Share"}, {"test/http", "TestScripts"}},
 		},
 		{
-			Name: "parser of the lane", Dir: "internal/lane", Mutants: 40,
-			Files:   []string{"head.go", "octets.go", "proxy.go"},
-			Outside: []named{{"internal/redirect", "."}, {"test/http", "TestScripts|TestNothingSentBecomesAHeader"}, {"test/lane", "TestNothingIsSmuggledThroughProxies"}},
+			Name: "parser of the lane", Dir: "internal/lane/head", Mutants: 30,
+			Files:   []string{"head.go", "chars.go"},
+			Outside: []named{{"internal/lane", "."}, {"internal/redirect", "."}, {"test/http", "TestScripts|TestNothingSentBecomesAHeader"}, {"test/lane", "TestNothingIsSmuggledThroughProxies"}},
 		},
 		{
-			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 35,
-			Files: []string{"chain.go", "entry.go", "journal.go", "replay.go", "follow.go", "progress.go", "decide.go", "erasures.go"},
-			Outside: []named{
-				{"internal/backend/sqlite", "Journal|Rebuild"},
-				{"internal/review", "."},
-				{"internal/httpapi", "."},
-				{"test/faults", "TestKillsAroundDecisions|TestKillsAroundTheQueue"},
-			},
+			Name: "PROXY protocol", Dir: "internal/lane/proxyproto", Mutants: 10,
+			Files:   []string{"proxyproto.go"},
+			Outside: []named{{"internal/lane", "."}, {"test/lane", "TestNothingIsSmuggledThroughProxies"}},
 		},
+		{
+			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 20,
+			Files:   []string{"chain.go", "entry.go", "journal.go", "progress.go"},
+			Outside: append([]named{{"internal/moderation/moderator", "."}}, decided...),
+		},
+		{
+			Name: "effect of decisions", Dir: "internal/moderation/moderator", Mutants: 15,
+			Files:   []string{"replay.go", "follow.go", "active.go", "decide.go"},
+			Outside: decided,
+		},
+	}
+}
+
+func serviceTargets() []target {
+	return []target{
 		{
 			Name: "watermarks of Kafka", Dir: "internal/backend/kafka", Mutants: 18, Services: true,
 			Files:   []string{"record.go", "commit.go", "group.go", "producer.go"},
 			Outside: []named{{"internal/worker", "."}, {"test/events", "TestEveryClickCountsOnce/^1$|TestAway"}},
 		},
 		{
-			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse", Mutants: 18, Services: true,
-			Files:   []string{"watermarks.go", "watch.go", "settle.go"},
-			Outside: []named{{"internal/worker", "."}, {"test/counts", "TestStatisticsOfClickHouse"}},
+			Name: "watermarks of ClickHouse", Dir: "internal/backend/clickhouse/watermarks", Mutants: 6, Services: true,
+			Files:   []string{"watermarks.go", "progress.go"},
+			Outside: []named{{"internal/backend/clickhouse", "."}, {"internal/worker", "."}},
+		},
+		{
+			Name: "comparison in ClickHouse", Dir: "internal/backend/clickhouse/reconcile", Mutants: 6, Services: true,
+			Files:   []string{"verify.go"},
+			Outside: []named{{"internal/backend/clickhouse", "."}, {"internal/worker", "."}},
+		},
+		{
+			Name: "finalized days of ClickHouse", Dir: "internal/backend/clickhouse/finalize", Mutants: 6, Services: true,
+			Files:   []string{"finalize.go"},
+			Outside: []named{{"internal/backend/clickhouse", "."}, {"test/counts", "TestStatisticsOfClickHouse"}},
 		},
 	}
 }

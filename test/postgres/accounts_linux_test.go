@@ -39,10 +39,10 @@ func TestAccountsApartFromLinks(t *testing.T) {
 			if code, _ := n.Terminate(t); code != 0 {
 				t.Fatalf("ended with %d", code)
 			}
-			n.refused(t, "in a database of their own", "CURT_LINKS="+url)
+			n.refused(t, "in a separate database", "CURT_LINKS="+url)
 			again := begin(t, 1, url, accounts, "CURT_DATA="+n.Data)[0]
 			a.check(t, again)
-			if err := again.api.RevokeKey(t.Context(), a.key.ID); err != nil {
+			if err := again.api.Keys.Revoke(t.Context(), a.key.ID); err != nil {
 				t.Fatal(err)
 			}
 			if a.asks(t, again) || a.shown(t, again) != http.StatusForbidden {
@@ -57,7 +57,7 @@ func TestAccountsThatDoNotBelong(t *testing.T) {
 	t.Parallel()
 	url, accounts := database(t), database(t)
 	beside := begin(t, 1, url)[0]
-	if _, err := beside.api.CreateKey(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:read"}}); err != nil {
+	if _, err := beside.api.Keys.Create(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:read"}}); err != nil {
 		t.Fatal(err)
 	}
 	apart := begin(t, 1, "sqlite", "CURT_ACCOUNTS="+accounts)[0]
@@ -66,15 +66,15 @@ func TestAccountsThatDoNotBelong(t *testing.T) {
 			t.Fatalf("ended with %d", code)
 		}
 	}
-	beside.refused(t, "accounts beside them", "CURT_LINKS="+url, "CURT_ACCOUNTS="+database(t))
-	beside.refused(t, "beside the links anyway", "CURT_LINKS="+url, "CURT_ACCOUNTS="+url)
+	beside.refused(t, "already exist in the link database", "CURT_LINKS="+url, "CURT_ACCOUNTS="+database(t))
+	beside.refused(t, "same database as CURT_LINKS", "CURT_LINKS="+url, "CURT_ACCOUNTS="+url)
 	other := node{Server: &curttest.Server{Data: t.TempDir(), Addr: apart.Addr, Admin: apart.Admin}}
 	other.refused(t, "accounts of other links", "CURT_LINKS=sqlite", "CURT_ACCOUNTS="+accounts)
 	other.Data = t.TempDir()
-	other.refused(t, "links of its own", "CURT_LINKS=sqlite", "CURT_ACCOUNTS="+url)
+	other.refused(t, "the accounts of other links", "CURT_LINKS=sqlite", "CURT_ACCOUNTS="+url)
 	other.Data = t.TempDir()
 	other.refused(t, "accounts of other links", "CURT_LINKS="+accounts)
-	other.refused(t, "want postgres://", "CURT_LINKS="+url, "CURT_ACCOUNTS=sqlite")
+	other.refused(t, "expected postgres://", "CURT_LINKS="+url, "CURT_ACCOUNTS=sqlite")
 }
 
 // refused starts a server that must say why not, in one line.
@@ -113,7 +113,7 @@ func account(t *testing.T, n node) (a accountSet) {
 		}
 	}
 	var err error
-	a.key, err = n.api.CreateKey(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read", "stats:read"}})
+	a.key, err = n.api.Keys.Create(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read", "stats:read"}})
 	must(err)
 	own, err := client.New("http://"+n.Addr, client.WithKey(a.key.Secret))
 	must(err)
@@ -121,7 +121,7 @@ func account(t *testing.T, n node) (a accountSet) {
 	must(err)
 	a.banned, err = own.Create(t.Context(), client.NewLink{LongURL: "https://evil.example/1"})
 	must(err)
-	_, err = n.api.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: "evil.example"}, Reason: "it phishes"})
+	_, err = n.api.Moderation.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: "evil.example"}, Reason: "it phishes"})
 	must(err)
 	c := n.MustDial(t)
 	defer c.Close()

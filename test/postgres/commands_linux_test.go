@@ -43,7 +43,7 @@ func TestCommandsWithLinksElsewhere(t *testing.T) {
 	if got, to := n.answers(t, "/imported"); to != "https://example.com/imported" {
 		t.Errorf("what was imported: %d to %s", got, to)
 	}
-	if code, out, errs := n.command(t, url, "doctor"); code > 1 || !strings.Contains(out, "not examined: the links are in a database") ||
+	if code, out, errs := n.command(t, url, "doctor"); code > 1 || !strings.Contains(out, "not checked: links are in the database") ||
 		!strings.Contains(out, "CURT_LINKS=postgres://") || strings.Contains(out, "failure") {
 		t.Errorf("doctor: %d %s %s", code, out, errs)
 	}
@@ -56,7 +56,7 @@ func TestCommandsWithLinksElsewhere(t *testing.T) {
 	}
 	for _, args := range [][]string{{"backup", taken}, {"export"}, {"import", "--data=" + n.Data, exported}, {"restore", taken}, {"restore", "--force", taken}} {
 		code, out, errs := n.command(t, url, args...)
-		if code == 0 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "are in a database, as CURT_LINKS says") {
+		if code == 0 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "in the database of CURT_LINKS") {
 			t.Errorf("%v: %d %q %q", args, code, out, errs)
 		}
 	}
@@ -82,11 +82,11 @@ func TestCommandsWithStatisticsElsewhere(t *testing.T) {
 	url := database(t)
 	n := begin(t, 1, url, "CURT_ROLE=redirect", "CURT_ANALYTICS="+url)[0]
 	if code, out, errs := n.command(t, url, "doctor", "--role=redirect", "--analytics="+url); code > 1 || strings.Contains(out, "failure") ||
-		!strings.Contains(out, "not examined: statistics are in a database") {
+		!strings.Contains(out, "not checked: statistics are in the database") {
 		t.Errorf("doctor: %d %s %s", code, out, errs)
 	}
 	for _, what := range []string{"totals", "rollups"} {
-		if code, out, errs := n.command(t, url, "export", what); code == 0 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "are in a database, as CURT_ANALYTICS says") {
+		if code, out, errs := n.command(t, url, "export", what); code == 0 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "are in the database of CURT_ANALYTICS") {
 			t.Errorf("export %s: %d %q %q", what, code, out, errs)
 		}
 	}

@@ -64,7 +64,7 @@ func connectionsWhileLocked(t *testing.T, locker, counter *pgx.Conn, enough int)
 	defer run("ROLLBACK")
 	for until := time.Now().Add(time.Second); open < enough && time.Now().Before(until); {
 		err := counter.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'curt'`).Scan(&open)
+			WHERE datname = current_database() AND application_name LIKE 'curt/%'`).Scan(&open)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -213,7 +213,7 @@ func TestServerSleeps(t *testing.T) {
 				soon(t, "the link is in memory", func() bool { got, _ := sleeper.answers(t, "/"+alias); return got == http.StatusFound })
 			}
 			stop(t, sleeper, func() {
-				if _, err := nodes[0].api.Decide(t.Context(), "doomed", "blocked", "it phishes"); err != nil {
+				if _, err := nodes[0].api.Moderation.Decide(t.Context(), "doomed", "blocked", "it phishes"); err != nil {
 					t.Fatal(err)
 				}
 				if !told {
@@ -228,7 +228,7 @@ func TestServerSleeps(t *testing.T) {
 				})
 			} else {
 				// Another link that is killed later stands behind it in the log: it is read.
-				if _, err := nodes[0].api.Decide(t.Context(), "later", "blocked", "it phishes"); err != nil {
+				if _, err := nodes[0].api.Moderation.Decide(t.Context(), "later", "blocked", "it phishes"); err != nil {
 					t.Fatal(err)
 				}
 				soon(t, "what was killed later is dead", func() bool {

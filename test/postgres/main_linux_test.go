@@ -28,9 +28,15 @@ type node struct {
 // begin starts servers over the database at a URL, each with a folder of its own.
 func begin(t *testing.T, n int, url string, env ...string) []node {
 	t.Helper()
+	return beginOf(t, n, "", url, env...)
+}
+
+// beginOf is begin for another binary.
+func beginOf(t *testing.T, n int, binary, url string, env ...string) []node {
+	t.Helper()
 	nodes := make([]node, n)
 	for i := range nodes {
-		nodes[i] = node{Server: curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: append([]string{"CURT_LINKS=" + url}, env...)})}
+		nodes[i] = node{Server: curttest.Start(t, curttest.Options{Binary: binary, Data: t.TempDir(), Env: append([]string{"CURT_LINKS=" + url}, env...)})}
 		if nodes[i].Addr == "" {
 			continue // a worker
 		}

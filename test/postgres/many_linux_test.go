@@ -53,11 +53,11 @@ func TestServersHearOfEachOther(t *testing.T) {
 		_, to := n.answers(t, "/spring")
 		return to == "https://spring.example/2"
 	})
-	if _, err := first.api.Decide(t.Context(), alias.ShortCode, "blocked", "it phishes"); err != nil {
+	if _, err := first.api.Moderation.Decide(t.Context(), alias.ShortCode, "blocked", "it phishes"); err != nil {
 		t.Fatal(err)
 	}
 	everywhere("a link is blocked", status("/spring", http.StatusForbidden))
-	if _, err := first.api.Decide(t.Context(), alias.ShortCode, "clean", "it does not"); err != nil {
+	if _, err := first.api.Moderation.Decide(t.Context(), alias.ShortCode, "clean", "it does not"); err != nil {
 		t.Fatal(err)
 	}
 	everywhere("a link is clean again", status("/spring", http.StatusFound))
@@ -67,7 +67,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 	everywhere("a link is deleted", status("/spring", http.StatusGone))
 
 	host := client.Entity{Kind: "host", Name: "evil.example"}
-	ban, err := first.api.Ban(t.Context(), client.NewBan{Entity: host, Reason: "it phishes"})
+	ban, err := first.api.Moderation.Ban(t.Context(), client.NewBan{Entity: host, Reason: "it phishes"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func TestServersHearOfEachOther(t *testing.T) {
 			return strings.HasPrefix(l.LongURL, "https://evil.example/") && l.Safety != "blocked"
 		})
 	})
-	if err := first.api.LiftBan(t.Context(), ban.Sequence, "cleaned up"); err != nil {
+	if err := first.api.Moderation.LiftBan(t.Context(), ban.Sequence, "cleaned up"); err != nil {
 		t.Fatal(err)
 	}
 	everywhere("the ban is lifted: its links", status("/"+counted.ShortCode, http.StatusFound))
 	everywhere("the ban is lifted: new links", made)
 
-	key, err := first.api.CreateKey(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read"}})
+	key, err := first.api.Keys.Create(t.Context(), client.NewKey{Name: "k", Scopes: []string{"links:write", "links:read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 		return err == nil
 	}
 	everywhere("a key is made", asks)
-	if err := first.api.RevokeKey(t.Context(), key.ID); err != nil {
+	if err := first.api.Keys.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	everywhere("a key is revoked", func(n node) bool { return !asks(n) })
@@ -115,8 +115,14 @@ func TestServersHearOfEachOther(t *testing.T) {
 func TestServersGiveNoCodeOutTwice(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
+	for _, strategy := range []string{"range", "snowflake"} {
+		t.Run(strategy, func(t *testing.T) { createThroughServers(t, "CURT_CODES="+strategy) })
+	}
+}
+
+func createThroughServers(t *testing.T, strategy string) {
 	url := database(t)
-	nodes := begin(t, 3, url)
+	nodes := begin(t, 3, url, strategy)
 	var crowds []*curttest.Creators
 	for i, n := range nodes {
 		crowds = append(crowds, n.Create(t, 4, fmt.Sprintf("https://example.com/%d", i)))
@@ -125,7 +131,7 @@ func TestServersGiveNoCodeOutTwice(t *testing.T) {
 		c.AwaitMade(t, 200)
 	}
 	nodes[2].Kill()
-	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: []string{"CURT_LINKS=" + url}})
+	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: []string{"CURT_LINKS=" + url, strategy}})
 	crowds = append(crowds, again.Create(t, 4, "https://example.com/again"))
 	crowds[3].AwaitMade(t, 200)
 	codes := map[string]string{}

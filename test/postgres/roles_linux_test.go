@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"curt.example/client"
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
 
@@ -62,7 +63,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("the server of the API answers %s with %d", path, got)
 		}
 	}
-	if _, err := api.api.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: "evil.example"}, Reason: "it phishes"}); err != nil {
+	if _, err := api.api.Moderation.Ban(t.Context(), client.NewBan{Entity: client.Entity{Kind: "host", Name: "evil.example"}, Reason: "it phishes"}); err != nil {
 		t.Fatal(err)
 	}
 	soon(t, "a ban", func() bool { got, _ := redirect.answers(t, "/evil"); return got == http.StatusForbidden })
@@ -169,4 +170,31 @@ func TestRedirectsNeedLinksAlone(t *testing.T) {
 	if code, _ := redirect.Terminate(t); code != 0 {
 		t.Errorf("ended with code %d:\n%s", code, redirect.Log())
 	}
+}
+
+// TestRedirectsNeedNoAccounts: a server that follows links runs, starts and starts again while the
+// database of accounts is away, and follows links that it does not have in memory.
+func TestRedirectsNeedNoAccounts(t *testing.T) {
+	t.Parallel()
+	url, server := database(t), testkit.StartPostgres(t, testkit.PostgresConfig{})
+	accounts := "CURT_ACCOUNTS=" + server.Database(t)
+	all := begin(t, 1, url, accounts)[0]
+	links := all.MustCreate(t, 6)
+	all.Terminate(t)
+	follow := func(n node, links []curttest.Link) {
+		t.Helper()
+		for _, wrong := range n.Follow(t, links, 2) {
+			t.Error(wrong)
+		}
+	}
+	away := "CURT_ANALYTICS=postgres://curt@127.0.0.1:1/away"
+	redirect := begin(t, 1, url, "CURT_ROLE=redirect", away, accounts)[0]
+	follow(redirect, links[:3])
+	server.Kill(t)
+	follow(redirect, links)
+	if code, _ := redirect.Terminate(t); code != 0 {
+		t.Errorf("ended with code %d:\n%s", code, redirect.Log())
+	}
+	follow(begin(t, 1, url, "CURT_ROLE=redirect", away, accounts, "CURT_DATA="+redirect.Data)[0], links)
+	follow(begin(t, 1, url, "CURT_ROLE=redirect", away, "CURT_ACCOUNTS=postgres://curt@127.0.0.1:1/away")[0], links)
 }

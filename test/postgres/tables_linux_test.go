@@ -74,9 +74,9 @@ func TestReadinessSeesTheTables(t *testing.T) {
 	says(redirect, "in an empty database", "missing: the table links, the table changes, the table change_head")
 	stillServes("in an empty database")
 	begin(t, 1, url)
-	says(redirect, "in another installation's database", "it is another database than at the start: its key of codes differs")
+	says(redirect, "in another installation's database", "not the database of the start: its code key differs")
 	stillServes("in another installation's database")
-	if !strings.Contains(redirect.Log(), "the database of links lacks what this server needs") {
+	if !strings.Contains(redirect.Log(), "link database lacks tables or rights") {
 		t.Error("the log says nothing of it")
 	}
 }

@@ -16,17 +16,17 @@ type edit struct{ file, behind, line string }
 // ofTheOwner are the edits for a text that only the owner sees.
 func ofTheOwner() []edit {
 	const (
-		api   = "internal/httpapi/link.go"
-		flags = "cmd/curt/linkflags.go"
+		api   = "internal/httpapi/links/link.go"
+		flags = "internal/cli/links/flags.go"
 	)
 	return []edit{
 		{"internal/link/link.go", "Title     string", "	Note string"},
 		{"internal/link/fields.go", `{Name: "tags", Column:`, `	{Name: "note", Kind: Text, Max: 1000, Of: func(l *Link) any { return &l.Note }},`},
 		{"internal/shorten/request.go", "Cacheable    Field[bool]", "	Note Field[string] `field:\"note\"`"},
 		{api, `json:"title"` + "`", "	Note *string `json:\"note\"`"},
-		{api, "Title        opt[string]", "	Note opt[string] `json:\"note\" required:\"false\" maxLength:\"1000\"`"},
+		{api, "Title        kernel.Opt[string]", "	Note kernel.Opt[string] `json:\"note\" required:\"false\" maxLength:\"1000\"`"},
 		{api, "return shorten.Fields{", "		Note: f.Note.Field,"},
-		{api, "	return Link{", "		Note: text(&l.Note),"},
+		{api, "	return Link{", "		Note: kernel.Optional(&l.Note),"},
 		{"internal/exchange/record.go", `json:"version,omitempty"`, "	Note string `json:\"note,omitempty\"`"},
 		{flags, "type createFlags struct {", "	Note string `help:\"A note for yourself.\"`"},
 		{flags, "type changeFlags struct {", "	Note *string `help:\"A note for yourself.\"`"},
@@ -38,8 +38,8 @@ func ofTheOwner() []edit {
 // ofTheAnswer are the edits for a flag that forbids to keep the answer.
 func ofTheAnswer() []edit {
 	const (
-		api    = "internal/httpapi/link.go"
-		flags  = "cmd/curt/linkflags.go"
+		api    = "internal/httpapi/links/link.go"
+		flags  = "internal/cli/links/flags.go"
 		target = "internal/link/target.go"
 		redis  = "internal/backend/redis/entry.go"
 	)
@@ -48,13 +48,13 @@ func ofTheAnswer() []edit {
 		{"internal/link/fields.go", `{Name: "tags", Column:`, `	{Name: "fleeting", Kind: Answer, Needs: 1, Of: func(l *Link) any { return &l.Fleeting }},`},
 		{target, "Cacheable    bool", "	Fleeting bool"},
 		{target, "Destination: l.Destination, Fallback:", "		Fleeting: l.Fleeting,"},
-		{"internal/redirect/outcome.go", "func cacheControl(", "	if t.Fleeting {\n		return noStore\n	}"},
+		{"internal/redirect/resolver.go", "func cacheControl(", "	if t.Fleeting {\n		return noStore\n	}"},
 		{redis, "	flagCacheable", "	flagFleeting"},
 		{redis, "{t.Cacheable, flagCacheable},", "		{t.Fleeting, flagFleeting},"},
 		{redis, "t.ForwardQuery, t.NoIndex, t.Cacheable =", "	t.Fleeting = flags&flagFleeting != 0"},
 		{"internal/shorten/request.go", "Cacheable    Field[bool]", "	Fleeting Field[bool] `field:\"fleeting\"`"},
 		{api, `json:"cacheable"` + "`", "	Fleeting bool `json:\"fleeting\"`"},
-		{api, "Cacheable    opt[bool]", "	Fleeting opt[bool] `json:\"fleeting\" required:\"false\"`"},
+		{api, "Cacheable    kernel.Opt[bool]", "	Fleeting kernel.Opt[bool] `json:\"fleeting\" required:\"false\"`"},
 		{api, "return shorten.Fields{", "		Fleeting: f.Fleeting.Field,"},
 		{api, "	return Link{", "		Fleeting: l.Fleeting,"},
 		{"internal/exchange/record.go", `json:"version,omitempty"`, "	Fleeting bool `json:\"fleeting,omitempty\"`"},

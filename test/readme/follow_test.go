@@ -10,8 +10,8 @@ import (
 
 // told returns what a page tells its reader to type or to open, in its order: the lines
 // of blocks, where a line that ends in \ goes on with the next, and of its text the code
-// spans that begin with the command, and the addresses of the server. A block that is no
-// shell's is a fault.
+// spans that begin with the command, and the addresses of the server. A block of text is a
+// file to write, and not followed; any other block that is not for a shell is a fault.
 func told(page string) (lines []string, faults []string) {
 	named := regexp.MustCompile("`((?:bin/)?curt [^`]+)`|<(http://localhost:8080[^>]*)>")
 	fence, begun := "", ""
@@ -23,7 +23,7 @@ func told(page string) (lines []string, faults []string) {
 				continue
 			}
 			fence = "```" + mark
-			if mark != "sh" {
+			if mark != "sh" && mark != "text" {
 				faults = append(faults, fmt.Sprintf("a block begins with %q: nobody knows how to follow it", fence))
 			}
 			continue
@@ -32,6 +32,9 @@ func told(page string) (lines []string, faults []string) {
 			for _, m := range named.FindAllStringSubmatch(line, -1) {
 				lines = append(lines, m[1]+m[2])
 			}
+			continue
+		}
+		if fence == "```text" {
 			continue
 		}
 		begun += strings.TrimSpace(line)
@@ -108,7 +111,7 @@ func (r reader) do(known row, code string) (string, error) {
 // The control: what does not work, and what the table has for nothing, is found.
 func TestFollowing(t *testing.T) {
 	page := "Type `curt sing` and see <http://localhost:8080/x>, `CURT_DATA` or `curt`.\n" +
-		"```sh\nbin/curt shorten \\\n   it\nbin/curt stats CODE\n\nfalse\n```\n```console\n$ x\n```\n"
+		"```sh\nbin/curt shorten \\\n   it\nbin/curt stats CODE\n\nfalse\n```\n```text\nCURT_X=1\n```\n```console\n$ x\n```\n"
 	var typed []string
 	r := reader{
 		rows: []row{{line: "curt sing", do: "curt hum", says: "la"}, {line: "bin/curt stats CODE", says: "^CODE$"}, {line: "curt dance"}},

@@ -18,6 +18,8 @@ import (
 
 const root = "../.."
 
+func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
+
 // TestReadme follows README.md as somebody does who has just got the sources.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile(root + "/README.md")
@@ -29,14 +31,42 @@ func TestReadme(t *testing.T) {
 			curttest.Need(t, program+" (apt-get install "+program+")")
 		}
 	}
+	newHome(t).follow(string(page), rows(), 15)
+}
+
+// TestTutorial follows docs/tutorial.md on the binary under test, and docs/api.md on the server
+// that it leaves running.
+func TestTutorial(t *testing.T) {
 	h := newHome(t)
-	r := reader{rows: rows(), typ: h.typ, open: h.open, stay: h.stay}
-	faults, done := r.follow(string(page))
-	for _, f := range faults {
-		t.Error(f)
+	if err := os.Mkdir(filepath.Join(h.folder, "bin"), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if done < 15 {
-		t.Errorf("%d lines were followed: the page or this test says too little", done)
+	if err := os.Symlink(curttest.Binary(t), filepath.Join(h.folder, "bin", "curt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []struct {
+		file string
+		rows []row
+		done int
+	}{{"docs/tutorial.md", tutorialRows(), 20}, {"docs/api.md", apiRows(), 1}} {
+		text, err := os.ReadFile(filepath.Join(root, page.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.follow(string(text), page.rows, page.done)
+	}
+}
+
+// follow does what a page says, and fails when it follows fewer lines than least.
+func (h *home) follow(page string, known []row, least int) {
+	h.t.Helper()
+	r := reader{rows: known, typ: h.typ, open: h.open, stay: h.stay}
+	faults, done := r.follow(page)
+	for _, f := range faults {
+		h.t.Error(f)
+	}
+	if done < least {
+		h.t.Errorf("%d lines were followed: the page or this test says too little", done)
 	}
 }
 

@@ -33,12 +33,12 @@ func TestARefusedRightIsNoOutage(t *testing.T) {
 		}
 		return string(a.Body)
 	}
-	const want = `"redis":{"status":"unavailable","required":false,"detail":"this user may not use keys that begin with curt: (ACL: ~curt:*)"}`
+	const want = `"redis":{"status":"unavailable","required":false,"detail":"the user lacks the right to use keys that begin with curt: (ACL: ~curt:*)"}`
 	within(t, "word about it", func() bool { return strings.Contains(told(), want) })
-	within(t, "warning", func() bool { return strings.Contains(last.Log(), "redis refuses its user a right") })
+	within(t, "warning", func() bool { return strings.Contains(last.Log(), "redis permission missing") })
 	f.redis.Do(t, "acl", "setuser", "default", "~*")
 	within(t, "word that it is mended", func() bool { return strings.Contains(told(), `"redis":{"status":"ok","required":false}`) })
-	if n := strings.Count(last.Log(), "redis refuses its user a right"); n != 1 {
+	if n := strings.Count(last.Log(), "redis permission missing"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, last.Log())
 	}
 }

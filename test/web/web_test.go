@@ -118,15 +118,15 @@ func TestPagesInABrowser(t *testing.T) {
 		{Name: "home", URL: base + "/", Title: "Shorten a link"},
 		{Name: "made", URL: base + "/", Title: "Your short link", Fill: map[string]string{"url": "https://bücher.example/a?b=c"}},
 		{Name: "mistake", URL: base + "/", Title: "Error: ", Fill: map[string]string{"url": "https://example.com/", "alias": "taken"}},
-		{Name: "preview", URL: base + "/taken+", Title: "Where this link leads"},
+		{Name: "preview", URL: base + "/taken+", Title: "Link preview"},
 		{Name: "preview of another alphabet", URL: base + "/idn+"},
 		{Name: "preview of a long address", URL: base + "/long+"},
-		{Name: "unknown", URL: base + "/nobody", Title: "No such link"},
+		{Name: "unknown", URL: base + "/nobody", Title: "Link not found"},
 		{Name: "key", URL: base + "/idn/stats", Title: "Statistics of idn"},
 		{Name: "statistics", URL: base + "/taken/stats", Title: "Statistics of taken"},
 		{Name: "shared", URL: share(t, s, taken.Code) + "&range=48h", Title: "Statistics of taken"},
 		{Name: "the API", URL: base + "/api/docs", Title: "curt API"},
-		{Name: "shared no more", URL: base + "/taken/stats?share=x", Title: "No longer shared"},
+		{Name: "shared no more", URL: base + "/taken/stats?share=x", Title: "Share link expired"},
 	}
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "arrived") }))
 	defer elsewhere.Close()

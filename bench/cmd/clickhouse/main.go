@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 )
 
 func main() {
@@ -64,7 +65,7 @@ func pace(ctx context.Context, out io.Writer, s *server, store *clickhouse.Store
 	for _, inserters := range []int{1, 2} {
 		for _, block := range []int{10_000, 50_000} {
 			source := newSource(links)
-			blocks := make(chan []clickhouse.Row, each/block)
+			blocks := make(chan []clickdb.Row, each/block)
 			for range each / block {
 				blocks <- source.rows(block, 24*60*60*second)
 			}
@@ -119,7 +120,7 @@ func single(ctx context.Context, out io.Writer, s *server, store *clickhouse.Sto
 		}
 	}
 	begin := time.Now()
-	if _, err := store.Settle(ctx, begin); err != nil {
+	if _, err := store.FinalizeDays(ctx, begin); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "\n%d clicks on %d links within a day: settled in %.1f s\n", n, links, time.Since(begin).Seconds())

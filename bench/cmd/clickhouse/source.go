@@ -8,8 +8,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"curt/bench/internal/traffic"
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 	"curt/internal/link"
 )
 
@@ -19,7 +21,7 @@ type source struct {
 	random     *rand.Rand
 	popularity *traffic.Zipf
 	visitors   *traffic.Visitors
-	agents     *clicks.BotList
+	agents     *useragent.Classifier
 	known      []traffic.Visitor
 	sequence   uint64
 	begin      time.Time
@@ -28,7 +30,7 @@ type source struct {
 func newSource(links int) *source {
 	return &source{
 		random: rand.New(rand.NewPCG(1, 2)), popularity: traffic.NewZipf(links), visitors: traffic.NewVisitors(),
-		agents: clicks.NewBotList(), begin: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1),
+		agents: useragent.NewClassifier(), begin: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1),
 	}
 }
 
@@ -57,8 +59,8 @@ func (s *source) visitor() traffic.Visitor {
 }
 
 // rows returns the next n of total clicks, in the order of time.
-func (s *source) rows(n, total int) []clickhouse.Row {
-	rows := make([]clickhouse.Row, n)
+func (s *source) rows(n, total int) []clickdb.Row {
+	rows := make([]clickdb.Row, n)
 	for i := range rows {
 		v, rank := s.visitor(), s.popularity.Rank(s.random)
 		at := s.begin.Add(time.Duration(s.sequence) * 24 * time.Hour / time.Duration(total))
@@ -66,7 +68,7 @@ func (s *source) rows(n, total int) []clickhouse.Row {
 		place := xxhash.Sum64(v.Addr.AsSlice())
 		// Countries and networks as skewed as those of the world.
 		country, network := uint64(float64(place%1000)*float64(place%1000)/20_000), (place>>20)%1000*((place>>30)%1000)/250
-		e := clicks.Event{
+		e := clicklog.Event{
 			ID: clicks.EventID{Instance: 0x9e3779b97f4a7c15 * (s.sequence%3 + 1), Sequence: s.sequence / 3}, Time: at.UnixMilli(), Outcome: clicks.Redirected, Visitor: who,
 			Country: [2]byte{'A' + byte(country/26%26), 'A' + byte(country%26)},
 			City:    fmt.Append(nil, "City of ", country, "-", (place>>40)%64), Network: fmt.Append(nil, "AS", network, " Network"),
@@ -78,8 +80,8 @@ func (s *source) rows(n, total int) []clickhouse.Row {
 		if s.random.IntN(50) == 0 {
 			e.Flags = clicks.Head
 		}
-		rows[i] = clickhouse.Row{
-			ID: e.ID, Key: link.Key{Code: code(rank)}, Workspace: fmt.Sprintf("ws_%04d", rank%2000), Click: s.agents.Click(&e),
+		rows[i] = clickdb.Row{
+			ID: e.ID, Key: link.Key{Code: code(rank)}, Workspace: fmt.Sprintf("ws_%04d", rank%2000), Click: e.Click(s.agents),
 		}
 		s.sequence++
 	}

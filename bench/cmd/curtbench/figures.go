@@ -13,16 +13,21 @@ import (
 	"time"
 
 	"curt/bench/internal/figures"
+	"curt/bench/internal/figures/api"
+	"curt/bench/internal/figures/embedded"
+	"curt/bench/internal/figures/postgres"
+	"curt/bench/internal/figures/redis"
+	"curt/bench/internal/figures/stress"
 	"curt/bench/internal/report"
 )
 
 // settings are the flags of `curtbench figures` and `curtbench api`.
 type settings struct {
-	command                      string
-	curt, store, temp, only, out string
-	links, rounds, clicks        int
-	warmup, measure, settle      time.Duration
-	quick                        bool
+	command                               string
+	curt, against, store, temp, only, out string
+	links, rounds, clicks                 int
+	warmup, measure, settle               time.Duration
+	quick                                 bool
 }
 
 func parse(command string, rounds int, warmup, measure time.Duration, args []string, usage io.Writer) (settings, error) {
@@ -30,6 +35,7 @@ func parse(command string, rounds int, warmup, measure time.Duration, args []str
 	f := flag.NewFlagSet(command, flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.StringVar(&s.curt, "curt", "../bin/curt", "the binary to measure")
+	f.StringVar(&s.against, "against", "", "another binary that the figure standby is compared with")
 	f.StringVar(&s.store, "store", "", "folder that keeps the filled stores between runs; empty: a temporary one")
 	f.StringVar(&s.temp, "temp", "/var/tmp", "folder of everything temporary; must lie on the disk that is measured")
 	f.StringVar(&s.only, "only", "", "names of figures, separated by commas; empty: all")
@@ -62,7 +68,7 @@ func figuresCommand(ctx context.Context, args []string, out, progress io.Writer)
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).Figures, out, progress)
+	return measure(ctx, s, args, embedded.Figures(), out, progress)
 }
 
 func apiCommand(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -70,7 +76,7 @@ func apiCommand(ctx context.Context, args []string, out, progress io.Writer) err
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).API, out, progress)
+	return measure(ctx, s, args, api.Figures(), out, progress)
 }
 
 func bulksCommand(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -78,7 +84,15 @@ func bulksCommand(ctx context.Context, args []string, out, progress io.Writer) e
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).Bulks, out, progress)
+	return measure(ctx, s, args, stress.Bulks(), out, progress)
+}
+
+func expiryCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("expiry", 1, 5*time.Second, time.Minute, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, stress.Expiry(), out, progress)
 }
 
 func postgresCommand(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -86,7 +100,7 @@ func postgresCommand(ctx context.Context, args []string, out, progress io.Writer
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).Postgres, out, progress)
+	return measure(ctx, s, args, postgres.Figures(), out, progress)
 }
 
 func redisCommand(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -94,7 +108,7 @@ func redisCommand(ctx context.Context, args []string, out, progress io.Writer) e
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).Redis, out, progress)
+	return measure(ctx, s, args, redis.Figures(), out, progress)
 }
 
 func soakCommand(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -102,11 +116,11 @@ func soakCommand(ctx context.Context, args []string, out, progress io.Writer) er
 	if err != nil {
 		return err
 	}
-	return measure(ctx, s, args, (*figures.Bench).Soak, out, progress)
+	return measure(ctx, s, args, stress.Soak(), out, progress)
 }
 
 // measure takes figures and publishes them.
-func measure(ctx context.Context, s settings, args []string, of func(*figures.Bench) []figures.Figure, out, progress io.Writer) (err error) {
+func measure(ctx context.Context, s settings, args []string, all []figures.Figure, out, progress io.Writer) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -125,10 +139,10 @@ func measure(ctx context.Context, s settings, args []string, of func(*figures.Be
 	}
 	var r report.Report
 	bench := figures.New(figures.Config{
-		Curt: s.curt, Self: self, Store: s.store, Temp: temp, Links: s.links, Rounds: s.rounds,
+		Curt: s.curt, Against: s.against, Self: self, Store: s.store, Temp: temp, Links: s.links, Rounds: s.rounds,
 		Warmup: s.warmup, Measure: s.measure, Settle: s.settle, Clicks: s.clicks, Progress: progress,
 	})
-	if r.Rows, err = take(ctx, s, of(bench), progress); err != nil {
+	if r.Rows, err = take(ctx, s, bench, all, progress); err != nil {
 		return err
 	}
 	if r.Facts, err = w.facts(ctx, s, args, temp); err != nil {
@@ -140,7 +154,7 @@ func measure(ctx context.Context, s settings, args []string, of func(*figures.Be
 
 // take takes the chosen figures. A name that no figure has is an error: a run of
 // nothing must not look like one that went well.
-func take(ctx context.Context, s settings, all []figures.Figure, progress io.Writer) (rows []report.Row, err error) {
+func take(ctx context.Context, s settings, bench *figures.Bench, all []figures.Figure, progress io.Writer) (rows []report.Row, err error) {
 	chosen := make([]string, len(all))
 	for i, f := range all {
 		chosen[i] = f.Name
@@ -159,7 +173,7 @@ func take(ctx context.Context, s settings, all []figures.Figure, progress io.Wri
 			continue
 		}
 		_, _ = fmt.Fprintf(progress, "== %s\n", f.Name)
-		group, err := f.Take(ctx)
+		group, err := f.Take(ctx, bench)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}

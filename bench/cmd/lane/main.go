@@ -26,13 +26,13 @@ import (
 )
 
 type config struct {
-	curt, against, floor, temp, fold, profile string
-	only, parts                               []string // empty = all
-	rounds, links, conns, idle                int
-	window                                    time.Duration
-	rate                                      float64
-	zipf, mixed, table                        bool
-	mixedFor                                  time.Duration
+	curt, against, floor, frontend, temp, fold, profile string
+	only, parts                                         []string // empty = all
+	rounds, links, conns, idle                          int
+	window                                              time.Duration
+	rate                                                float64
+	zipf, mixed, table                                  bool
+	mixedFor                                            time.Duration
 }
 
 func main() {
@@ -42,6 +42,7 @@ func main() {
 	flag.StringVar(&c.curt, "curt", "", "the binary of curt")
 	flag.StringVar(&c.against, "against", "", "another binary of curt to compare with")
 	flag.StringVar(&c.floor, "floor", "", "the binary of floor/floor.c")
+	flag.StringVar(&c.frontend, "frontend", "", "the binary of ./cmd/frontend: compare with libraries, too")
 	flag.StringVar(&c.temp, "temp", os.TempDir(), "folder for data and configuration")
 	only := flag.String("only", "", "servers to measure, separated by commas; empty = all")
 	flag.IntVar(&c.rounds, "rounds", 7, "turns of each server")

@@ -18,8 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"curt/bench/internal/traffic"
-	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/fold"
 	"curt/internal/link"
 )
 
@@ -75,11 +78,11 @@ func Run(ctx context.Context, c Config) (Cost, error) {
 
 // pipeline is the product's, put together as the server does.
 type pipeline struct {
-	ring    *clicks.Ring
-	log     *clicks.Log
-	capture *clicks.Capture
-	fold    *clicks.Fold
-	rollups *sqlite.Rollups
+	ring    *capture.Ring
+	log     *clicklog.Log
+	capture *capture.Capture
+	fold    *fold.Fold
+	rollups *counts.Rollups
 }
 
 // dayKey tags every visitor with one key.
@@ -88,17 +91,17 @@ type dayKey struct{}
 func (dayKey) DayKey(context.Context, time.Time) ([16]byte, error) { return [16]byte{1}, nil }
 
 func open(ctx context.Context, c Config) (*pipeline, error) {
-	rollups, err := sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: filepath.Join(c.Folder, "clicks.db")})
+	rollups, err := counts.Open(ctx, counts.Config{Path: filepath.Join(c.Folder, "clicks.db")})
 	if err != nil {
 		return nil, err
 	}
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: filepath.Join(c.Folder, "clicks")})
+	log, err := clicklog.Open(clicklog.Config{Dir: filepath.Join(c.Folder, "clicks")})
 	if err != nil {
 		return nil, errors.Join(err, rollups.Close())
 	}
-	p := &pipeline{ring: clicks.NewRing(clicks.RingConfig{}), log: log, rollups: rollups}
-	p.capture = clicks.NewCapture(clicks.CaptureConfig{Ring: p.ring, Log: log, Keys: dayKey{}})
-	p.fold = clicks.NewFold(clicks.FoldConfig{Log: log, Store: rollups})
+	p := &pipeline{ring: capture.NewRing(capture.RingConfig{}), log: log, rollups: rollups}
+	p.capture = capture.New(capture.Config{Ring: p.ring, Log: log, Keys: dayKey{}})
+	p.fold = fold.New(fold.Config{Log: log, Store: rollups})
 	return p, nil
 }
 
@@ -183,7 +186,7 @@ func (p *pipeline) complete(ctx context.Context, fail context.CancelCauseFunc) e
 	if done || err != nil {
 		return err
 	}
-	again := clicks.NewFold(clicks.FoldConfig{Log: p.log, Store: p.rollups, Every: 100 * time.Millisecond})
+	again := fold.New(fold.Config{Log: p.log, Store: p.rollups, Every: 100 * time.Millisecond})
 	stop := start(ctx, fail, again.Run)
 	for !done && err == nil && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond) // as in feed

@@ -3,6 +3,7 @@ package figures_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
@@ -17,11 +18,11 @@ import (
 
 func TestEverySecondRoundRunsInTheOppositeOrder(t *testing.T) {
 	var got string
-	var turns figures.Turns
+	var turns []figures.Turn
 	for _, name := range []string{"a", "b", "c"} {
-		turns.Add(name, func() { got += name })
+		turns = append(turns, figures.Turn{Name: name, Run: func(context.Context) (figures.Sample, error) { got += name; return figures.Sample{}, nil }})
 	}
-	if err := turns.Rounds(t.Context(), figures.New(figures.Config{Rounds: 3, Progress: io.Discard})); err != nil {
+	if _, err := figures.New(figures.Config{Rounds: 3, Progress: io.Discard}).Rounds(t.Context(), turns...); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("abccbaabc", got); diff != "" {

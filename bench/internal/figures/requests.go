@@ -19,10 +19,10 @@ import (
 	"curt/bench/internal/traffic"
 )
 
-// creates makes links, each with a URL of its own, with the admin key. Rate 0 is
+// Creates makes links, each with a URL of its own, with the admin key. Rate 0 is
 // a closed loop.
-func creates(addr netip.AddrPort, path string, conns int, rate float64) load.Stream {
-	head := "POST " + path + " HTTP/1.1\r\nHost: " + addr.String() + "\r\nAuthorization: Bearer " + adminKey +
+func Creates(addr netip.AddrPort, path string, conns int, rate float64) load.Stream {
+	head := "POST " + path + " HTTP/1.1\r\nHost: " + addr.String() + "\r\nAuthorization: Bearer " + AdminKey +
 		"\r\nContent-Type: application/json\r\nContent-Length: "
 	urls, index := traffic.NewURLs(), rand.Uint64N(1<<40)
 	var body []byte
@@ -37,8 +37,8 @@ func creates(addr netip.AddrPort, path string, conns int, rate float64) load.Str
 	}
 }
 
-// redirects asks for codes as browsers do.
-func redirects(addr netip.AddrPort, conns int, rate float64, code func(*rand.Rand) string) load.Stream {
+// Redirects asks for codes as browsers do.
+func Redirects(addr netip.AddrPort, conns int, rate float64, code func(*rand.Rand) string) load.Stream {
 	visitors, random := traffic.NewVisitors(), rand.New(rand.NewPCG(rand.Uint64(), 2))
 	host := " HTTP/1.1\r\nHost: " + addr.String()
 	return load.Stream{
@@ -62,21 +62,32 @@ func field(b []byte, name string, value []byte) []byte {
 	return append(append(b, name...), value...)
 }
 
-// popular draws codes by Zipf's law.
-func popular(n int, code func(i int) string) func(*rand.Rand) string {
+// Get is a request with a key.
+func Get(s *process.Server, path, key string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.Addr, key)
+}
+
+// Post is a request with the admin key.
+func Post(s *process.Server, path string, body []byte) []byte {
+	return append(fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		path, s.Addr, AdminKey, len(body)), body...)
+}
+
+// Popular draws codes by Zipf's law.
+func Popular(n int, code func(i int) string) func(*rand.Rand) string {
 	zipf := traffic.NewZipf(n)
 	return func(r *rand.Rand) string { return code(zipf.Rank(r)) }
 }
 
-// seed makes n links over HTTP and returns their codes.
-func seed(ctx context.Context, s *process.Server, n int) ([]string, error) {
+// Seed makes n links over HTTP and returns their codes.
+func Seed(ctx context.Context, s *process.Server, n int) ([]string, error) {
 	codes, errs := make([]string, n), make([]error, 16)
 	var wg sync.WaitGroup
 	for w := range errs {
 		wg.Go(func() {
 			urls := traffic.NewURLs()
 			for i := w; i < n && errs[w] == nil; i += len(errs) {
-				codes[i], errs[w] = createOne(ctx, s.Addr, string(urls.Append(nil, uint64(i))))
+				codes[i], errs[w] = CreateOne(ctx, s.Addr, string(urls.Append(nil, uint64(i))))
 			}
 		})
 	}
@@ -84,7 +95,8 @@ func seed(ctx context.Context, s *process.Server, n int) ([]string, error) {
 	return codes, errors.Join(errs...)
 }
 
-func createOne(ctx context.Context, addr netip.AddrPort, long string) (string, error) {
+// CreateOne creates a link over HTTP and returns its code.
+func CreateOne(ctx context.Context, addr netip.AddrPort, long string) (string, error) {
 	body, err := json.Marshal(map[string]string{"long_url": long})
 	if err != nil {
 		return "", fmt.Errorf("create a link: %w", err)
@@ -93,7 +105,7 @@ func createOne(ctx context.Context, addr netip.AddrPort, long string) (string, e
 	if err != nil {
 		return "", fmt.Errorf("create a link: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+adminKey)
+	req.Header.Set("Authorization", "Bearer "+AdminKey)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

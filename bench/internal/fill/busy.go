@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"curt/bench/internal/traffic"
-	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/searchindex"
 	"curt/internal/link"
 	"curt/internal/search"
 )
@@ -46,7 +46,7 @@ type Busy struct {
 // written by the product's own drivers. It leaves the index a little behind, as a
 // stop does; the server that is started on the folder brings it to the end.
 func FillBusy(ctx context.Context, folder string, n int, progress io.Writer) (b *Busy, err error) {
-	index := (*sqlite.Search)(nil)
+	index := (*searchindex.Index)(nil)
 	defer func() {
 		if index != nil {
 			err = errors.Join(err, index.Close())
@@ -54,7 +54,7 @@ func FillBusy(ctx context.Context, folder string, n int, progress io.Writer) (b 
 	}()
 	open := func() (err error) {
 		if index == nil {
-			index, err = sqlite.OpenSearch(ctx, sqlite.SearchConfig{Path: filepath.Join(folder, Index)})
+			index, err = searchindex.Open(ctx, searchindex.Config{Path: filepath.Join(folder, Index)})
 		}
 		return err
 	}
@@ -82,7 +82,7 @@ func FillBusy(ctx context.Context, folder string, n int, progress io.Writer) (b 
 }
 
 // put indexes links as search.Indexer does, at full speed.
-func put(ctx context.Context, index *sqlite.Search, made []link.Creation) error {
+func put(ctx context.Context, index *searchindex.Index, made []link.Creation) error {
 	at, err := index.Position(ctx)
 	if err != nil {
 		return err

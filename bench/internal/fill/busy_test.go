@@ -7,6 +7,7 @@ import (
 
 	"curt/bench/internal/fill"
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/searchindex"
 	"curt/internal/link"
 	"curt/internal/search"
 )
@@ -36,7 +37,7 @@ func TestBusyIsFoundCountedAndRanked(t *testing.T) {
 			t.Fatalf("link %d leads to %s, want %s with %s", i, l.Destination, b.URL(i), b.Rare(i))
 		}
 	}
-	index, err := sqlite.OpenSearch(t.Context(), sqlite.SearchConfig{Path: folder + "/" + fill.Index})
+	index, err := searchindex.Open(t.Context(), searchindex.Config{Path: folder + "/" + fill.Index})
 	if err != nil {
 		t.Fatal(err)
 	}

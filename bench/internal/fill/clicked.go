@@ -11,8 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/backend/sqlite/searchindex"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 	"curt/internal/search"
 )
@@ -35,8 +37,8 @@ const (
 func (b *Busy) Clicked() int { return (b.Count() + clickedShare - 1) / clickedShare }
 
 // click writes the statistics and the order by clicks, unless they are there.
-func (b *Busy) click(ctx context.Context, index *sqlite.Search, progress io.Writer) (err error) {
-	store, err := sqlite.OpenRollups(ctx, sqlite.RollupsConfig{Path: filepath.Join(b.Folder, "clicks.db")})
+func (b *Busy) click(ctx context.Context, index *searchindex.Index, progress io.Writer) (err error) {
+	store, err := counts.Open(ctx, counts.Config{Path: filepath.Join(b.Folder, "clicks.db")})
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (b *Busy) click(ctx context.Context, index *sqlite.Search, progress io.Writ
 }
 
 // rank writes the clicks of links, the Hot one's aside, and their order.
-func (b *Busy) rank(ctx context.Context, index *sqlite.Search, w *clickWriter) error {
+func (b *Busy) rank(ctx context.Context, index *searchindex.Index, w *clickWriter) error {
 	ranks := make([]search.Rank, b.Clicked())
 	for i := range ranks {
 		l := link.Link{Key: link.Key{Code: b.Code(i * clickedShare)}, Workspace: link.WorkspaceDefault}
@@ -92,16 +94,16 @@ func (b *Busy) rank(ctx context.Context, index *sqlite.Search, w *clickWriter) e
 
 // clickWriter writes roll-ups as Fold does.
 type clickWriter struct {
-	store      *sqlite.Rollups
+	store      *counts.Rollups
 	today      time.Time
 	generation uint64
 }
 
-func (w *clickWriter) apply(ctx context.Context, deltas []clicks.LinkDelta) error {
+func (w *clickWriter) apply(ctx context.Context, deltas []rollup.LinkDelta) error {
 	w.generation++
-	return w.store.Apply(ctx, clicks.Batch{
-		State: clicks.State{Generation: w.generation},
-		Links: func(yield func([]clicks.LinkDelta) bool) {
+	return w.store.Apply(ctx, rollup.Batch{
+		State: rollup.State{Generation: w.generation},
+		Links: func(yield func([]rollup.LinkDelta) bool) {
 			for chunk := range slices.Chunk(deltas, 1000) {
 				if !yield(chunk) {
 					return
@@ -113,15 +115,15 @@ func (w *clickWriter) apply(ctx context.Context, deltas []clicks.LinkDelta) erro
 
 // links writes each link's total, and all of it in one quarter hour of the last month.
 func (w *clickWriter) links(ctx context.Context, ranks []search.Rank) error {
-	deltas := make([]clicks.LinkDelta, len(ranks))
+	deltas := make([]rollup.LinkDelta, len(ranks))
 	for i, r := range ranks {
 		at := w.today.AddDate(0, 0, -1-i%30).Add(time.Duration(i%96) * 15 * time.Minute)
-		counts := clicks.Counts{Clicks: r.Clicks, Humans: r.Clicks}
-		deltas[i] = clicks.LinkDelta{
-			Key: r.Key, Total: clicks.Total{Counts: counts, FirstSeen: at.UnixMilli(), LastClicked: at.UnixMilli()},
-			Buckets: []clicks.BucketDelta{
-				{Bucket: clicks.BucketAt(clicks.Quarter, at), Rollup: &clicks.Rollup{Counts: counts}},
-				{Bucket: clicks.BucketAt(clicks.Day, at), Rollup: &clicks.Rollup{Counts: counts}},
+		counts := rollup.Counts{Clicks: r.Clicks, Humans: r.Clicks}
+		deltas[i] = rollup.LinkDelta{
+			Key: r.Key, Total: rollup.Total{Counts: counts, FirstSeen: at.UnixMilli(), LastClicked: at.UnixMilli()},
+			Buckets: []rollup.BucketDelta{
+				{Bucket: rollup.BucketAt(rollup.Quarter, at), Rollup: &rollup.Rollup{Counts: counts}},
+				{Bucket: rollup.BucketAt(rollup.Day, at), Rollup: &rollup.Rollup{Counts: counts}},
 			},
 		}
 	}
@@ -132,18 +134,18 @@ func (w *clickWriter) links(ctx context.Context, ranks []search.Rank) error {
 func (w *clickWriter) hot(ctx context.Context, k link.Key) error {
 	random := rand.New(rand.NewPCG(1, 1))
 	for day := w.today.AddDate(0, 0, -HotDays); day.Before(w.today); day = day.AddDate(0, 0, 1) {
-		sum := &clicks.Rollup{}
-		var buckets []clicks.BucketDelta
+		sum := &rollup.Rollup{}
+		var buckets []rollup.BucketDelta
 		for q := range 96 {
 			r := quarter(random)
-			buckets = append(buckets, clicks.BucketDelta{
-				Bucket: clicks.BucketAt(clicks.Quarter, day.Add(time.Duration(q)*15*time.Minute)), Rollup: r,
+			buckets = append(buckets, rollup.BucketDelta{
+				Bucket: rollup.BucketAt(rollup.Quarter, day.Add(time.Duration(q)*15*time.Minute)), Rollup: r,
 			})
 			sum.Add(r)
 		}
-		buckets = append(buckets, clicks.BucketDelta{Bucket: clicks.BucketAt(clicks.Day, day), Rollup: sum})
-		total := clicks.Total{Counts: sum.Counts, FirstSeen: day.UnixMilli(), LastClicked: day.Add(23 * time.Hour).UnixMilli()}
-		if err := w.apply(ctx, []clicks.LinkDelta{{Key: k, Total: total, Buckets: buckets}}); err != nil {
+		buckets = append(buckets, rollup.BucketDelta{Bucket: rollup.BucketAt(rollup.Day, day), Rollup: sum})
+		total := rollup.Total{Counts: sum.Counts, FirstSeen: day.UnixMilli(), LastClicked: day.Add(23 * time.Hour).UnixMilli()}
+		if err := w.apply(ctx, []rollup.LinkDelta{{Key: k, Total: total, Buckets: buckets}}); err != nil {
 			return err
 		}
 	}
@@ -151,22 +153,22 @@ func (w *clickWriter) hot(ctx context.Context, k link.Key) error {
 }
 
 // quarter is a quarter hour of the Hot link: 20,000 people a day from everywhere.
-func quarter(random *rand.Rand) *clicks.Rollup {
+func quarter(random *rand.Rand) *rollup.Rollup {
 	const n = quarterClicks
-	r := &clicks.Rollup{Counts: clicks.Counts{Clicks: n, Humans: n}}
+	r := &rollup.Rollup{Counts: rollup.Counts{Clicks: n, Humans: n}}
 	tags := make([]uint64, n)
 	for i := range tags {
 		tags[i] = random.Uint64N(20_000)*0x9e3779b97f4a7c15 + 1
 	}
 	r.Visitors.Add(tags)
 	for m := range uint8(15) {
-		r.Minutes = append(r.Minutes, clicks.Minute{Index: m, Clicks: n / 15, Humans: n / 15})
+		r.Minutes = append(r.Minutes, rollup.Minute{Index: m, Clicks: n / 15, Humans: n / 15})
 	}
 	r.Minutes[0].Clicks, r.Minutes[0].Humans = n-14*(n/15), n-14*(n/15)
 	for d, kinds := range map[clicks.Dimension]int{clicks.Country: 40, clicks.City: 100, clicks.ReferrerHost: 100, clicks.Browser: 12} {
 		for i := range kinds {
 			some := uint64((n + i) / kinds) // which add up to n
-			r.Dimensions[d] = append(r.Dimensions[d], clicks.Value{Value: fmt.Sprintf("%s %03d", d, i), Clicks: some, Humans: some})
+			r.Dimensions[d] = append(r.Dimensions[d], rollup.Value{Value: fmt.Sprintf("%s %03d", d, i), Clicks: some, Humans: some})
 		}
 	}
 	return r

@@ -74,6 +74,16 @@ func Fill(ctx context.Context, folder string, n int, progress io.Writer) (*Links
 	})
 }
 
+// FillEnding is Fill of links with ends: the i-th of them by its id has end(i); the zero time is none.
+func FillEnding(ctx context.Context, folder string, n int, end func(i uint64) time.Time, progress io.Writer) (*Links, error) {
+	i := uint64(0)
+	return fillWith(ctx, folder, n, progress, content{
+		batch:  batchLinks,
+		change: func(_ uint64, l *link.Link) error { l.Expires = end(i); i++; return nil },
+		beside: func(context.Context, []link.Creation) error { return nil },
+	})
+}
+
 func fillWith(ctx context.Context, folder string, n int, progress io.Writer, c content) (l *Links, err error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("fill: %w", err)

@@ -19,6 +19,7 @@ type Unit string
 const (
 	PerSecond    Unit = "/s"
 	Milliseconds Unit = "ms"
+	Seconds      Unit = "s"
 	Microseconds Unit = "µs"
 	Megabytes    Unit = "MB" // 10^6 bytes
 	Bytes        Unit = "B"

@@ -13,8 +13,8 @@ type Places struct{}
 var _ clicks.Geo = Places{}
 
 // Locate implements clicks.Geo.
-func (Places) Locate(addr netip.Addr) clicks.Place {
-	for network, p := range map[string]clicks.Place{
+func (Places) Locate(addr netip.Addr) clicks.Location {
+	for network, p := range map[string]clicks.Location{
 		"198.51.100.0/25":   {Country: [2]byte{'D', 'E'}, City: "Berlin", Network: "Example Net"},
 		"198.51.100.128/25": {Country: [2]byte{'D', 'E'}, City: "Köln"},
 		"203.0.113.0/24":    {Country: [2]byte{'N', 'P'}, City: "Kathmandu", Network: "Example Net"},
@@ -23,5 +23,5 @@ func (Places) Locate(addr netip.Addr) clicks.Place {
 			return p
 		}
 	}
-	return clicks.Place{}
+	return clicks.Location{}
 }

@@ -36,8 +36,8 @@ func (m *MemoryShares) Secret(ctx context.Context, k link.Key) (auth.ShareSecret
 	return s, nil
 }
 
-// Keep implements auth.ShareStore.
-func (m *MemoryShares) Keep(ctx context.Context, k link.Key, s auth.ShareSecret) (auth.ShareSecret, error) {
+// StoreOnce implements auth.ShareStore.
+func (m *MemoryShares) StoreOnce(ctx context.Context, k link.Key, s auth.ShareSecret) (auth.ShareSecret, error) {
 	if ctx.Err() != nil {
 		return auth.ShareSecret{}, fmt.Errorf("shares in memory: %w", context.Cause(ctx))
 	}
@@ -69,7 +69,7 @@ func RunShares(t *testing.T, open func(t *testing.T) auth.ShareStore, again func
 		s := open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, kept := s.Keep(ctx, sharedKey("", "abc"), shareSecret(1))
+		_, kept := s.StoreOnce(ctx, sharedKey("", "abc"), shareSecret(1))
 		_, found := s.Secret(ctx, sharedKey("", "abc"))
 		for _, err := range []error{kept, found, s.Drop(ctx, sharedKey("", "abc"))} {
 			if !errors.Is(err, context.Canceled) {
@@ -104,7 +104,7 @@ func shareSecret(n byte) auth.ShareSecret {
 
 func mustKeep(t *testing.T, s auth.ShareStore, k link.Key, secret auth.ShareSecret) auth.ShareSecret {
 	t.Helper()
-	got, err := s.Keep(t.Context(), k, secret)
+	got, err := s.StoreOnce(t.Context(), k, secret)
 	if err != nil {
 		t.Fatalf("Keep: %v", err)
 	}
@@ -149,7 +149,7 @@ func wins(t *testing.T, s auth.ShareStore) {
 	var all sync.WaitGroup
 	got := make([]auth.ShareSecret, callers)
 	for i := range got {
-		all.Go(func() { got[i], _ = s.Keep(t.Context(), sharedKey("", "abc"), shareSecret(byte(i))) })
+		all.Go(func() { got[i], _ = s.StoreOnce(t.Context(), sharedKey("", "abc"), shareSecret(byte(i))) })
 	}
 	all.Wait()
 	for i := range got {

@@ -2,12 +2,11 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"curt/internal/analytics"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/watermarks"
 )
 
 // probeEvery is how often Run looks whether the server answers.
@@ -21,17 +20,17 @@ func (s *Store) Run(ctx context.Context) error {
 	for prepared, told := false, false; ; {
 		err := s.look(ctx, prepared)
 		away := err != nil
-		prepared = prepared || !away
+		prepared = !away // an emptied server has no tables
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case away && !told:
-			s.config.Log.WarnContext(ctx, "ClickHouse is away: there are no statistics", slog.Any("err", err))
+			s.Config.Log.WarnContext(ctx, "clickhouse unavailable, statistics cannot be served", slog.Any("err", err))
 		case !away && told:
-			s.config.Log.InfoContext(ctx, "ClickHouse answers")
+			s.Config.Log.InfoContext(ctx, "clickhouse available again")
 		}
 		told = away
-		s.state.Store(state(away))
+		s.Found(err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -45,89 +44,36 @@ func (s *Store) look(ctx context.Context, prepared bool) error {
 	if !prepared {
 		return s.Prepare(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, questionLimit)
+	ctx, cancel := context.WithTimeout(ctx, clickdb.QueryLimit)
 	defer cancel()
 	p, err := s.Progress(ctx, time.Now()) // which shows, too, how fresh statistics are
+	if err != nil {
+		return err
+	}
+	s.known.Store(&p)
+	if s.Config.Position == 0 {
+		return nil
+	}
+	r, err := s.Replica(ctx)
 	if err == nil {
-		s.known.Store(&p)
+		s.state.Store(&r)
 	}
 	return err
 }
 
-// How the server was found; 0 = nobody has looked.
-const (
-	answers = 1
-	isAway  = 2
-)
-
-func state(away bool) int32 {
-	if away {
-		return isAway
+// LastReplica is what the database said of itself last; a replica of which nothing is known is filling.
+// It does no I/O.
+func (s *Store) LastReplica() clickdb.Replica {
+	if r := s.state.Load(); r != nil {
+		return *r
 	}
-	return answers
+	return clickdb.Replica{Filling: s.Config.Position > 0}
 }
 
-// Healthy returns nil while the server answers, as Run found out last. It does no I/O.
-func (s *Store) Healthy() error {
-	if s.state.Load() != answers {
-		return fmt.Errorf("%w: ClickHouse does not answer", analytics.ErrUnavailable)
-	}
-	return nil
-}
-
-// refusal is why a question is not asked: who knows that the server is away need not wait
-// until it does not answer.
-func (s *Store) refusal() error {
-	if s.state.Load() == isAway {
-		return s.Healthy()
-	}
-	return nil
-}
-
-// Known is how far clicks had come when that was asked last. It does no I/O.
-func (s *Store) Known() Progress {
+// LastProgress is how far clicks had come when that was asked last. It does no I/O.
+func (s *Store) LastProgress() watermarks.Progress {
 	if p := s.known.Load(); p != nil {
 		return *p
 	}
-	return Progress{}
-}
-
-// Stats are counters since the start.
-type Stats struct {
-	Questions uint64
-	Failures  uint64 // of those, not answered, or not in time
-}
-
-// Stats returns the counters.
-func (s *Store) Stats() Stats { return Stats{s.asked.Load(), s.failed.Load()} }
-
-// Check reads an address without asking anybody. The error is ErrUnfit.
-func Check(url string) error {
-	s, err := New(Config{URL: url})
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// Probe connects once and says what the server is. It changes nothing there.
-func Probe(ctx context.Context, url string) (what string, err error) {
-	s, err := New(Config{URL: url})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.fit(ctx); err != nil {
-		return "", err
-	}
-	var version string
-	var tables uint64
-	err = s.conn.QueryRow(ctx, "SELECT version(), count() FROM system.tables WHERE database = currentDatabase() AND name = 'clicks'").Scan(&version, &tables)
-	if err != nil {
-		return "", fmt.Errorf("cannot be asked: %w", err)
-	}
-	if tables == 0 {
-		return "ClickHouse " + version + ", without our tables, which curt migrate makes, or the first start of a worker", nil
-	}
-	return "ClickHouse " + version + ", with our tables", nil
+	return watermarks.Progress{}
 }

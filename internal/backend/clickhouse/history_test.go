@@ -9,13 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
+	"curt/internal/clicks/history"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
 
 // walkAll walks pages to their end and returns the clicks in their order.
-func walkAll(t *testing.T, store *clickhouse.Store, q clicks.HistoryQuery) (all []clicks.Click) {
+func walkAll(t *testing.T, store *clickhouse.Store, q history.Query) (all []clicks.Click) {
 	t.Helper()
 	for range 1000 {
 		page, err := store.Page(t.Context(), q)
@@ -51,7 +53,7 @@ func showClicks(t *testing.T, s *testkit.ClickHouse) {
 	block[0].Time = time.Unix(1, 0) // by a clock that is wrong
 	insert(t, store, "clicks:0:0", block)
 
-	of := func(keep func(*clickhouse.Row) bool) (want []clicks.Click) {
+	of := func(keep func(*clickdb.Row) bool) (want []clicks.Click) {
 		for i := range block {
 			if block[i].Outcome != clicks.Orphan && keep(&block[i]) {
 				want = append(want, block[i].Click)
@@ -62,27 +64,27 @@ func showClicks(t *testing.T, s *testkit.ClickHouse) {
 	one := link.Key{Domain: "go.example", Code: "c7"}
 	from, to := begin.Add(100*time.Millisecond), begin.Add(300*time.Millisecond)
 	for name, test := range map[string]struct {
-		query clicks.HistoryQuery
+		query history.Query
 		want  []clicks.Click
 	}{
-		"a link":                  {clicks.HistoryQuery{Key: one}, of(func(r *clickhouse.Row) bool { return r.Key == one })},
-		"a link of a wrong clock": {clicks.HistoryQuery{Key: block[0].Key}, of(func(r *clickhouse.Row) bool { return r.Key == block[0].Key })},
-		"a link, between": {clicks.HistoryQuery{Key: one, From: from, To: to}, of(func(r *clickhouse.Row) bool {
+		"a link":                  {history.Query{Key: one}, of(func(r *clickdb.Row) bool { return r.Key == one })},
+		"a link of a wrong clock": {history.Query{Key: block[0].Key}, of(func(r *clickdb.Row) bool { return r.Key == block[0].Key })},
+		"a link, between": {history.Query{Key: one, From: from, To: to}, of(func(r *clickdb.Row) bool {
 			return r.Key == one && !r.Time.Before(from) && r.Time.Before(to)
 		})},
-		"a link, chosen": {clicks.HistoryQuery{Key: one, Keep: func(c *clicks.Click) bool { return c.Visitor%5 == 0 }}, of(func(r *clickhouse.Row) bool {
+		"a link, chosen": {history.Query{Key: one, Filter: func(c *clicks.Click) bool { return c.Visitor%5 == 0 }}, of(func(r *clickdb.Row) bool {
 			return r.Key == one && r.Visitor%5 == 0
 		})},
-		"a link that nobody clicked": {clicks.HistoryQuery{Key: link.Key{Code: "never"}}, nil},
-		"the orphans":                {clicks.HistoryQuery{}, nil},
-		"a workspace":                {clicks.HistoryQuery{Key: clicks.GroupKey("w1")}, of(func(r *clickhouse.Row) bool { return r.Workspace == "w1" })},
-		"a workspace, between": {clicks.HistoryQuery{Key: clicks.GroupKey("w1"), From: from, To: to}, of(func(r *clickhouse.Row) bool {
+		"a link that nobody clicked": {history.Query{Key: link.Key{Code: "never"}}, nil},
+		"the orphans":                {history.Query{}, nil},
+		"a workspace":                {history.Query{Key: clicks.GroupKey("w1")}, of(func(r *clickdb.Row) bool { return r.Workspace == "w1" })},
+		"a workspace, between": {history.Query{Key: clicks.GroupKey("w1"), From: from, To: to}, of(func(r *clickdb.Row) bool {
 			return r.Workspace == "w1" && !r.Time.Before(from) && r.Time.Before(to)
 		})},
-		"a workspace, chosen": {clicks.HistoryQuery{Key: clicks.GroupKey("w1"), Keep: func(c *clicks.Click) bool { return c.Visitor == 3 }}, of(func(r *clickhouse.Row) bool {
+		"a workspace, chosen": {history.Query{Key: clicks.GroupKey("w1"), Filter: func(c *clicks.Click) bool { return c.Visitor == 3 }}, of(func(r *clickdb.Row) bool {
 			return r.Workspace == "w1" && r.Visitor == 3
 		})},
-		"all time": {clicks.HistoryQuery{Key: one, From: time.Time{}.Add(1), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, of(func(r *clickhouse.Row) bool { return r.Key == one })},
+		"all time": {history.Query{Key: one, From: time.Time{}.Add(1), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, of(func(r *clickdb.Row) bool { return r.Key == one })},
 	} {
 		for _, limit := range []int{1, 7, 1000} {
 			if len(test.want) > 30*limit {

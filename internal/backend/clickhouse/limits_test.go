@@ -8,6 +8,7 @@ import (
 
 	"curt/internal/analytics"
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/testkit"
@@ -18,11 +19,11 @@ func expireClicks(t *testing.T, s *testkit.ClickHouse) {
 	database := s.Database(t)
 	store := open(t, s, database)
 	now := time.Now().UTC()
-	var block []clickhouse.Row
+	var block []clickdb.Row
 	for i, keep := range []uint16{0, 5, 60} { // the first is the default of 30 days
 		for _, age := range []int{2, 10, 40} {
-			block = append(block, clickhouse.Row{
-				Key: link.Key{Code: link.Code(fmt.Sprint("k", i))}, KeepDays: keep,
+			block = append(block, clickdb.Row{
+				Key: link.Key{Code: link.Code(fmt.Sprint("k", i))}, RetentionDays: keep,
 				Click: clicks.Click{Time: now.AddDate(0, 0, -age), Outcome: clicks.Redirected, Trigger: clicks.TriggerLink},
 			})
 		}
@@ -76,7 +77,7 @@ func askNobody(t *testing.T, s *testkit.ClickHouse) {
 			}
 		}
 	}
-	if _, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: "http//what:is:this"}); !errors.Is(err, clickhouse.ErrUnfit) {
+	if _, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: "http//what:is:this"}); !errors.Is(err, clickdb.ErrUnfit) {
 		t.Errorf("an address that is none: %v", err)
 	}
 }

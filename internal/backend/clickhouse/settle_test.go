@@ -8,17 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/analytics"
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
 
 // visits are n clicks of people on a link from one host.
-func visits(n int, at time.Time, host string) []clickhouse.Row {
-	all := make([]clickhouse.Row, n)
+func visits(n int, at time.Time, host string) []clickdb.Row {
+	all := make([]clickdb.Row, n)
 	for i := range all {
-		all[i] = clickhouse.Row{
+		all[i] = clickdb.Row{
 			Key: link.Key{Code: "busy"}, ID: clicks.EventID{Sequence: uint64(i)}, Workspace: "w",
 			Click: clicks.Click{Time: at, Outcome: clicks.Redirected, ReferrerHost: host, Country: "NP"},
 		}
@@ -30,7 +30,7 @@ func visits(n int, at time.Time, host string) []clickhouse.Row {
 // then it is the most clicked values and the rest, however many strangers invent.
 func settleDays(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
-	var block []clickhouse.Row
+	var block []clickdb.Row
 	for day := range 4 {
 		for hour := range 24 {
 			at := noon.AddDate(0, 0, day-2).Add(time.Duration(hour-12) * time.Hour)
@@ -65,10 +65,10 @@ func settleDays(t *testing.T, s *testkit.ClickHouse) {
 		t.Errorf("of its life: %v", before[:3])
 	}
 	for _, want := range []int{4, 0} { // and nothing is to be done a second time
-		if n, err := store.Unsettled(t.Context(), now); err != nil || n != want {
+		if n, err := store.UnfinalizedDays(t.Context(), now); err != nil || n != want {
 			t.Errorf("%d days are not settled, %v; want %d", n, err, want)
 		}
-		if n, err := store.Settle(t.Context(), now); err != nil || n != want {
+		if n, err := store.FinalizeDays(t.Context(), now); err != nil || n != want {
 			t.Fatalf("%d days were settled, %v", n, err)
 		}
 		if d := cmp.Diff(before, ask()); d != "" {
@@ -77,7 +77,7 @@ func settleDays(t *testing.T, s *testkit.ClickHouse) {
 	}
 
 	// Clicks that come late are added at the next turn, once an hour has gone by.
-	var late []clickhouse.Row
+	var late []clickdb.Row
 	for i := range 300 {
 		late = append(late, visits(1, noon, fmt.Sprintf("once%03d.example", i))...)
 	}
@@ -86,7 +86,7 @@ func settleDays(t *testing.T, s *testkit.ClickHouse) {
 		after time.Duration
 		days  int
 	}{{time.Minute, 0}, {2 * time.Hour, 1}, {4 * time.Hour, 0}} {
-		if n, err := store.Settle(t.Context(), now.Add(turn.after)); err != nil || n != turn.days {
+		if n, err := store.FinalizeDays(t.Context(), now.Add(turn.after)); err != nil || n != turn.days {
 			t.Fatalf("%d days were settled after %v, %v", n, turn.after, err)
 		}
 	}
@@ -115,7 +115,7 @@ func settleTwice(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, database)
 	insert(t, store, "clicks:0:0", visits(10, noon, "a.example"))
 	now := noon.Add(24 * time.Hour)
-	if _, err := store.Settle(t.Context(), now); err != nil {
+	if _, err := store.FinalizeDays(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	// What one that died, and one that was as fast, leave behind.
@@ -131,7 +131,7 @@ func settleTwice(t *testing.T, s *testkit.ClickHouse) {
 	}
 	check()
 	insert(t, store, "clicks:0:1", visits(1, noon, ""))
-	if n, err := store.Settle(t.Context(), now.Add(2*time.Hour)); err != nil || n != 1 {
+	if n, err := store.FinalizeDays(t.Context(), now.Add(2*time.Hour)); err != nil || n != 1 {
 		t.Fatalf("%d days were settled, %v", n, err)
 	}
 	check()

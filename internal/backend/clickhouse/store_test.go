@@ -12,7 +12,11 @@ import (
 	"curt/internal/analytics"
 	"curt/internal/analytics/analyticstest"
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
@@ -40,6 +44,8 @@ func TestStore(t *testing.T) {
 		"a day that is settled while it is clicked":  settleTwice,
 		"visitors of settled days":                   settleVisitors,
 		"clicks one by one":                          showClicks,
+		"each replica has an identity":               knowReplicas,
+		"queries go to one of several replicas":      askReplicas,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -69,14 +75,14 @@ func (dayKeys) DayKey(_ context.Context, day time.Time) (key [16]byte, err error
 }
 
 // enriched takes clicks through ring, capture and log, and returns what comes out.
-func enriched(t *testing.T, raws []clicks.Raw) (rows []clickhouse.Row) {
+func enriched(t *testing.T, raws []clicks.Raw) (rows []clickdb.Row) {
 	t.Helper()
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: t.TempDir()})
+	log, err := clicklog.Open(clicklog.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	ring := clicks.NewRing(clicks.RingConfig{Bytes: 4 << 20})
+	ring := capture.NewRing(capture.RingConfig{Bytes: 4 << 20})
 	for i := range raws {
 		if !ring.Record(&raws[i]) {
 			t.Fatal("the ring is full")
@@ -84,10 +90,10 @@ func enriched(t *testing.T, raws []clicks.Raw) (rows []clickhouse.Row) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // it takes what is in the ring all the same
-	if err := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: dayKeys{}, Geo: analyticstest.Places{}}).Run(ctx); err != nil {
+	if err := capture.New(capture.Config{Ring: ring, Log: log, Keys: dayKeys{}, Geo: analyticstest.Places{}}).Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	list, reader := clicks.NewBotList(), log.Read(clicks.Position{})
+	list, reader := useragent.NewClassifier(), log.Read(clicklog.Position{})
 	defer reader.Close()
 	for {
 		block, err := reader.Next()
@@ -97,9 +103,8 @@ func enriched(t *testing.T, raws []clicks.Raw) (rows []clickhouse.Row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := block.Events(func(e *clicks.Event) error {
-			domain, code := clicks.DecodeKey(e.Key)
-			rows = append(rows, clickhouse.Row{ID: e.ID, Key: link.Key{Domain: link.Domain(domain), Code: link.Code(code)}, Click: list.Click(e)})
+		if err := block.Events(func(e *clicklog.Event) error {
+			rows = append(rows, clickdb.Row{ID: e.ID, Key: clicklog.LinkKey(e.Key), Click: e.Click(list)})
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -129,10 +134,10 @@ func runScripts(t *testing.T, s *testkit.ClickHouse) {
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 // rows are n clicks of people and programs on 40 links of two workspaces, over two hours.
-func rows(n int) []clickhouse.Row {
-	all := make([]clickhouse.Row, n)
+func rows(n int) []clickdb.Row {
+	all := make([]clickdb.Row, n)
 	for i := range all {
-		all[i] = clickhouse.Row{
+		all[i] = clickdb.Row{
 			ID: clicks.EventID{Instance: 7, Sequence: uint64(i)}, Key: link.Key{Domain: "go.example", Code: link.Code(fmt.Sprint("c", i%40))},
 			Workspace: fmt.Sprint("w", i%2), Click: clicks.Click{
 				Time: noon.Add(time.Duration(i) * 2 * time.Hour / time.Duration(n)), Outcome: clicks.Redirected, Visitor: uint64(i%97 + 1),
@@ -154,7 +159,7 @@ func rows(n int) []clickhouse.Row {
 	return all
 }
 
-func insert(t *testing.T, store *clickhouse.Store, token string, rows []clickhouse.Row) {
+func insert(t *testing.T, store *clickhouse.Store, token string, rows []clickdb.Row) {
 	t.Helper()
 	if err := store.Insert(t.Context(), token, rows); err != nil {
 		t.Fatal(err)
@@ -229,9 +234,9 @@ func refuseBlocks(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
 	for name, test := range map[string]struct {
 		token string
-		rows  []clickhouse.Row
-	}{"no token": {"", rows(1)}, "too many": {"t", make([]clickhouse.Row, clickhouse.MaxBlock+1)}} {
-		if err := store.Insert(t.Context(), test.token, test.rows); !errors.Is(err, clickhouse.ErrBlock) {
+		rows  []clickdb.Row
+	}{"no token": {"", rows(1)}, "too many": {"t", make([]clickdb.Row, clickdb.MaxBlock+1)}} {
+		if err := store.Insert(t.Context(), test.token, test.rows); !errors.Is(err, clickdb.ErrBlock) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -244,9 +249,9 @@ func refuseBlocks(t *testing.T, s *testkit.ClickHouse) {
 func takeHostileClicks(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
 	texts := []string{"'; DROP TABLE clicks; --", `\'`, "\\", "a\tb\nc\x00d", "{code:String}", "\xff\xfe", "ünï", "*", "%_"}
-	var block []clickhouse.Row
+	var block []clickdb.Row
 	for i, text := range texts {
-		block = append(block, clickhouse.Row{
+		block = append(block, clickdb.Row{
 			Key: link.Key{Domain: link.Domain(text), Code: link.Code(text)}, Workspace: text, ID: clicks.EventID{Sequence: uint64(i)},
 			Click: clicks.Click{Time: noon, Outcome: clicks.Redirected, ReferrerHost: text, BotName: text, Visitor: 1},
 		})
@@ -256,9 +261,9 @@ func takeHostileClicks(t *testing.T, s *testkit.ClickHouse) {
 		wrong = append(wrong, noon.AddDate(0, 0, -day))
 	}
 	for _, at := range wrong {
-		block = append(block, clickhouse.Row{Key: link.Key{Code: "clock"}, Click: clicks.Click{Time: at, Outcome: clicks.Redirected}})
+		block = append(block, clickdb.Row{Key: link.Key{Code: "clock"}, Click: clicks.Click{Time: at, Outcome: clicks.Redirected}})
 	}
-	block = append(block, clickhouse.Row{Key: link.Key{Code: "odd"}, Click: clicks.Click{Time: noon, Outcome: 200}})
+	block = append(block, clickdb.Row{Key: link.Key{Code: "odd"}, Click: clicks.Click{Time: noon, Outcome: 200}})
 	insert(t, store, texts[0], block)
 	for _, text := range texts {
 		k := link.Key{Domain: link.Domain(text), Code: link.Code(text)}

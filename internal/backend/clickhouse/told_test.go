@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/testkit"
 )
 
@@ -17,9 +17,9 @@ func tellAgain(t *testing.T, s *testkit.ClickHouse) {
 	advance := func(at time.Duration) {
 		t.Helper()
 		ms := now.Add(at).UnixMilli()
-		if err := store.Advance(t.Context(), []clickhouse.Watermark{
-			{Topic: "t", Partitions: 1, First: ms, Watermark: ms, Heard: ms},
-			{Topic: "t", Partitions: 1, Instance: instance, First: ms, Watermark: ms, Heard: ms},
+		if err := store.Advance(t.Context(), []watermarks.Watermark{
+			{Topic: "t", Partitions: 1, First: ms, Watermark: ms, LastContact: ms},
+			{Topic: "t", Partitions: 1, Instance: instance, First: ms, Watermark: ms, LastContact: ms},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -47,19 +47,19 @@ func failTogether(t *testing.T, s *testkit.ClickHouse) {
 	insert(t, store, "clicks:0:0", rows(100))
 	now := noon.Add(15 * time.Hour)
 	s.Exec(t, "RENAME TABLE "+database+".day_values TO "+database+".away")
-	if n, err := store.Settle(t.Context(), now); err == nil || n != 0 {
+	if n, err := store.FinalizeDays(t.Context(), now); err == nil || n != 0 {
 		t.Errorf("%d days were settled without a table for them, %v", n, err)
 	}
 	s.Exec(t, "RENAME TABLE "+database+".away TO "+database+".day_values")
-	if n, err := store.Settle(t.Context(), now); err != nil || n != 1 {
+	if n, err := store.FinalizeDays(t.Context(), now); err != nil || n != 1 {
 		t.Errorf("%d days were settled, %v; want the one that failed", n, err)
 	}
 	s.Exec(t, "DROP TABLE "+database+".settled")
-	if n, err := store.Unsettled(t.Context(), now); err == nil {
+	if n, err := store.UnfinalizedDays(t.Context(), now); err == nil {
 		t.Errorf("%d days are not settled, although nobody knows which are", n)
 	}
 	s.Exec(t, "DROP TABLE "+database+".watermarks")
-	if err := store.Advance(t.Context(), []clickhouse.Watermark{{Topic: "t", Partitions: 1}}); err == nil {
+	if err := store.Advance(t.Context(), []watermarks.Watermark{{Topic: "t", Partitions: 1}}); err == nil {
 		t.Error("a watermark is kept without a table for it")
 	}
 	if p, err := store.Progress(t.Context(), now); err == nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"curt/internal/analytics"
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/reconcile"
 	"curt/internal/clicks"
 	"curt/internal/link"
 	"curt/internal/testkit"
@@ -18,7 +19,7 @@ func rebuildWhatIsOff(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, database)
 	insert(t, store, "clicks:0:0", rows(1_000))
 	now := noon.Add(15 * time.Hour)
-	if n, err := store.Settle(t.Context(), now); err != nil || n != 1 {
+	if n, err := store.FinalizeDays(t.Context(), now); err != nil || n != 1 {
 		t.Fatalf("%d days were settled, %v", n, err)
 	}
 	check := func(want bool) {
@@ -78,10 +79,10 @@ func rebuildWhatIsOff(t *testing.T, s *testkit.ClickHouse) {
 	if again := contents(t, s, database); again != whole {
 		t.Errorf("before:\n%safter:\n%s", whole, again)
 	}
-	if _, err := store.Verify(t.Context(), noon, noon.AddDate(0, 0, 31)); !errors.Is(err, clickhouse.ErrGone) {
+	if _, err := store.Verify(t.Context(), noon, noon.AddDate(0, 0, 31)); !errors.Is(err, reconcile.ErrGone) {
 		t.Errorf("an hour whose clicks are gone: %v", err)
 	}
-	if err := store.Rebuild(t.Context(), noon, noon.AddDate(0, 0, 31)); !errors.Is(err, clickhouse.ErrGone) {
+	if err := store.Rebuild(t.Context(), noon, noon.AddDate(0, 0, 31)); !errors.Is(err, reconcile.ErrGone) {
 		t.Errorf("an hour whose clicks are gone: %v", err)
 	}
 }
@@ -90,17 +91,17 @@ func rebuildWhatIsOff(t *testing.T, s *testkit.ClickHouse) {
 func countLastSecond(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
 	midnight, key := noon.Truncate(24*time.Hour), link.Key{Code: "late"}
-	one := clickhouse.Row{ID: clicks.EventID{Instance: 7}, Key: key, Click: clicks.Click{
+	one := clickdb.Row{ID: clicks.EventID{Instance: 7}, Key: key, Click: clicks.Click{
 		Time: midnight.Add(-500 * time.Millisecond), Outcome: clicks.Redirected, Country: "NP", Visitor: 1,
 	}}
-	insert(t, store, "clicks:0:0", []clickhouse.Row{one})
+	insert(t, store, "clicks:0:0", []clickdb.Row{one})
 	scope, now := analytics.Scope{Key: key, From: midnight.Add(-24 * time.Hour), To: midnight}, midnight.Add(15*time.Hour)
 	for range 2 { // counted from the clicks themselves, and then added up
 		values, err := store.Top(t.Context(), scope, 10, now, clicks.Country)
 		if err != nil || len(values[0]) != 1 || values[0][0].Clicks != 1 {
 			t.Errorf("countries: %v, %v", values, err)
 		}
-		if _, err := store.Settle(t.Context(), now); err != nil {
+		if _, err := store.FinalizeDays(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +115,7 @@ func countLastSecond(t *testing.T, s *testkit.ClickHouse) {
 		}
 	}
 	n := 0
-	if err := store.Kept(t.Context(), midnight.Add(-time.Hour), midnight, 12, func(clickhouse.Kept) error { n++; return nil }); err != nil || n != 1 {
+	if err := store.StoredClicks(t.Context(), midnight.Add(-time.Hour), midnight, 12, func(reconcile.StoredClick) error { n++; return nil }); err != nil || n != 1 {
 		t.Errorf("%d clicks are kept, %v", n, err)
 	}
 	if held, err := store.Holds(t.Context(), &one); err != nil || !held {

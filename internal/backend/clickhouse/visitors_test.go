@@ -7,8 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/analytics"
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
@@ -17,7 +18,7 @@ import (
 // came on several days, bots, and who looked only, too.
 func settleVisitors(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
-	var block []clickhouse.Row
+	var block []clickdb.Row
 	for day := range 4 {
 		for hour := range 24 {
 			for i, row := range visits(20, noon.AddDate(0, 0, day-2).Add(time.Duration(hour-12)*time.Hour), "") {
@@ -33,7 +34,7 @@ func settleVisitors(t *testing.T, s *testkit.ClickHouse) {
 	insert(t, store, "clicks:0:0", block)
 	type answer struct {
 		Days   uint64
-		Counts clicks.Counts
+		Counts rollup.Counts
 		Points []analytics.Point
 	}
 	now := noon.AddDate(0, 0, 1).Add(11 * time.Hour) // the last day is not over
@@ -64,7 +65,7 @@ func settleVisitors(t *testing.T, s *testkit.ClickHouse) {
 	if before[0].Days < 400 || before[0].Points[0].Visitors < 100 || before[4].Days != 16 {
 		t.Errorf("before: %+v, %+v", before[0], before[4])
 	}
-	if n, err := store.Settle(t.Context(), now); err != nil || n != 3 {
+	if n, err := store.FinalizeDays(t.Context(), now); err != nil || n != 3 {
 		t.Fatalf("%d days were settled, %v", n, err)
 	}
 	if d := cmp.Diff(before, ask()); d != "" {
@@ -72,7 +73,7 @@ func settleVisitors(t *testing.T, s *testkit.ClickHouse) {
 	}
 
 	// Who comes late counts at once, and is a visitor at the next turn.
-	insert(t, store, "clicks:0:1", []clickhouse.Row{{
+	insert(t, store, "clicks:0:1", []clickdb.Row{{
 		Key: link.Key{Code: "busy"}, Click: clicks.Click{Time: noon, Outcome: clicks.Redirected, Visitor: 1 << 40},
 	}})
 	whole := func() analytics.Totals {
@@ -84,7 +85,7 @@ func settleVisitors(t *testing.T, s *testkit.ClickHouse) {
 		return totals
 	}
 	late := whole()
-	if _, err := store.Settle(t.Context(), now.Add(2*time.Hour)); err != nil {
+	if _, err := store.FinalizeDays(t.Context(), now.Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	settled := whole()

@@ -1,14 +1,14 @@
 package clickhouse_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/clicks"
+	"curt/internal/clicks/rollup"
 	"curt/internal/testkit"
 )
 
@@ -36,19 +36,19 @@ func TestProgress(t *testing.T) {
 		"gone":                            {marks: []mark{{0, 0, 0, 700, 0}, {1, 0, 0, 700, 0}, {0, 7, 1, 90, 100}, {1, 7, 1, 90, 100}, {0, 8, 1, 650, 700}, {1, 8, 1, 650, 700}}, updated: 700, complete: 650, instances: 2, gone: []uint64{7}},
 		"a partition that is not read":    {marks: []mark{{0, 0, 0, 9000, 0}, {1, 0, 0, 120, 0}, {0, 7, 1, 8990, 9000}, {1, 7, 1, 110, 119}}, updated: 120, complete: 110, instances: 1},
 	} {
-		marks := make([]clickhouse.Watermark, len(test.marks))
+		marks := make([]watermarks.Watermark, len(test.marks))
 		for i, m := range test.marks {
 			until := m.watermark * 1000
 			if m.watermark == ended {
 				until = clicks.Ended
 			}
-			marks[i] = clickhouse.Watermark{Topic: "t", Partition: m.partition, Partitions: 2, Instance: m.instance, First: m.first * 1000, Watermark: until, Heard: m.heard * 1000}
+			marks[i] = watermarks.Watermark{Topic: "t", Partition: m.partition, Partitions: 2, Instance: m.instance, First: m.first * 1000, Watermark: until, LastContact: m.heard * 1000}
 		}
-		want := clickhouse.Progress{Instances: test.instances, Gone: test.gone}
+		want := watermarks.Progress{Instances: test.instances, Gone: test.gone}
 		if test.updated > 0 {
 			want.Updated, want.Complete = time.Unix(test.updated, 0).UTC(), time.Unix(test.complete, 0).UTC()
 		}
-		if d := cmp.Diff(want, clickhouse.ProgressOf(marks)); d != "" {
+		if d := cmp.Diff(want, watermarks.ProgressOf(marks, "t", nil, time.UnixMilli(clicks.Ended-1))); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -62,17 +62,17 @@ func keepWatermarks(t *testing.T, s *testkit.ClickHouse) {
 		t.Fatalf("of nothing: %+v, %v", p, err)
 	}
 	at := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
-	for _, marks := range [][]clickhouse.Watermark{
+	for _, marks := range [][]watermarks.Watermark{
 		nil,
-		{{Topic: "t", Partitions: 1, First: at(0), Watermark: at(0), Heard: at(0)}, {Topic: "t", Partitions: 1, Instance: 7, First: at(-time.Hour), Watermark: at(-time.Second), Heard: at(0)}},
-		{{Topic: "t", Partitions: 1, Instance: 7, First: at(-time.Minute), Watermark: at(-time.Minute), Heard: at(-time.Minute)}},
+		{{Topic: "t", Partitions: 1, First: at(0), Watermark: at(0), LastContact: at(0)}, {Topic: "t", Partitions: 1, Instance: 7, First: at(-time.Hour), Watermark: at(-time.Second), LastContact: at(0)}},
+		{{Topic: "t", Partitions: 1, Instance: 7, First: at(-time.Minute), Watermark: at(-time.Minute), LastContact: at(-time.Minute)}},
 	} {
 		if err := store.Advance(t.Context(), marks); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p, err := store.Progress(t.Context(), now.Add(time.Minute))
-	want := clickhouse.Progress{Freshness: clicks.Freshness{Updated: now, Complete: now.Add(-time.Second)}, Instances: 1}
+	want := watermarks.Progress{Freshness: rollup.Freshness{Updated: now, Complete: now.Add(-time.Second)}, Instances: 1}
 	if d := cmp.Diff(want, p); err != nil || d != "" {
 		t.Errorf("%v: %s", err, d)
 	}
@@ -84,11 +84,11 @@ func excuse(t *testing.T, s *testkit.ClickHouse) {
 	store := open(t, s, s.Database(t))
 	now := time.Now().Truncate(time.Millisecond).UTC()
 	at := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
-	mark := func(partition uint32, instance uint64, watermark, heard time.Duration) clickhouse.Watermark {
-		return clickhouse.Watermark{Topic: "t", Partitions: 2, Partition: partition, Instance: instance, First: at(-24 * time.Hour), Watermark: at(watermark), Heard: at(heard)}
+	mark := func(partition uint32, instance uint64, watermark, heard time.Duration) watermarks.Watermark {
+		return watermarks.Watermark{Topic: "t", Partitions: 2, Partition: partition, Instance: instance, First: at(-24 * time.Hour), Watermark: at(watermark), LastContact: at(heard)}
 	}
 	const gone, there = 7, 8
-	advance := func(marks ...clickhouse.Watermark) {
+	advance := func(marks ...watermarks.Watermark) {
 		t.Helper()
 		if err := store.Advance(t.Context(), marks); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func excuse(t *testing.T, s *testkit.ClickHouse) {
 	}
 	told(-61*time.Minute, gone)
 	for partition := range uint32(2) {
-		if err := store.Excuse(t.Context(), "t", partition, now); err != nil {
+		if err := store.ForgiveOutage(t.Context(), "t", partition, now); err != nil {
 			t.Fatal(err)
 		}
 		advance(mark(partition, 0, 0, 0))
@@ -117,18 +117,10 @@ func excuse(t *testing.T, s *testkit.ClickHouse) {
 	// Without a gap nobody is excused.
 	for partition := range uint32(2) {
 		advance(mark(partition, 0, 11*time.Minute, 0))
-		if err := store.Excuse(t.Context(), "t", partition, now.Add(11*time.Minute+clickhouse.Unread)); err != nil {
+		if err := store.ForgiveOutage(t.Context(), "t", partition, now.Add(11*time.Minute+watermarks.Unread)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	asked = now.Add(11 * time.Minute)
 	told(11*time.Minute, gone, there)
-}
-
-// Copied between servers it is the same table.
-func TestReplicatedWatermarks(t *testing.T) {
-	all, err := clickhouse.Statements("00100_watermarks.sql", &clickhouse.Replicas{Cluster: "main"})
-	if err != nil || len(all) != 1 || !strings.Contains(all[0], "ON CLUSTER `main`") || !strings.Contains(all[0], "ReplicatedAggregatingMergeTree(") {
-		t.Errorf("%v: %s", err, all)
-	}
 }

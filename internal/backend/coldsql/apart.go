@@ -21,9 +21,9 @@ const (
 
 // Why links and accounts do not go together.
 var (
-	ErrApart   = errors.New("the accounts of these links are in a database of their own, as CURT_ACCOUNTS says, and it is not set here; set it as it was")
-	ErrBeside  = errors.New("these links have accounts beside them: keys, shares or decisions, which nobody would see any more; unset it")
-	ErrForeign = errors.New("it has the accounts of other links, or links of its own; take another database")
+	ErrApart   = errors.New("the accounts of these links are in a separate database, but CURT_ACCOUNTS is not set; set it to that database")
+	ErrBeside  = errors.New("accounts (keys, shares or decisions) already exist in the link database and would be ignored; unset CURT_ACCOUNTS")
+	ErrForeign = errors.New("this database holds the accounts of other links, or links; use another database")
 )
 
 // Of is what says whose accounts a database has, of the key of codes of the links.
@@ -35,7 +35,7 @@ func Of(codeKey [32]byte) []byte {
 // setting returns a setting of the database; nil = there is none.
 func (a Accounts) setting(ctx context.Context, name string) (value []byte, err error) {
 	err = a.db.Read(ctx, func(t Tx) error {
-		_, err := one(t, sqlSetting, func(r *row) { value = []byte(r.text()) }, name)
+		_, err := One(t, sqlSetting, func(r *Row) { value = []byte(r.Text()) }, name)
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func Part(ctx context.Context, beside, apart Accounts, of []byte) error {
 	if parted == nil {
 		any := false
 		err := beside.db.Read(ctx, func(t Tx) (err error) {
-			any, err = exists(t, sqlAny)
+			any, err = Exists(t, sqlAny)
 			return err
 		})
 		if err == nil && any {

@@ -50,13 +50,19 @@ type (
 )
 
 // ErrDamaged means that a row is not what was written.
-var ErrDamaged = fmt.Errorf("a row of the accounts is damaged: %w", link.ErrUnavailable)
+var ErrDamaged = fmt.Errorf("an account row is damaged: %w", link.ErrUnavailable)
 
 // Accounts are all contracts over one database. They end with it.
 type Accounts struct{ db DB }
 
 // New returns the accounts of a database.
 func New(db DB) Accounts { return Accounts{db} }
+
+// DB is the database of all contracts.
+func (a Accounts) DB() DB { return a.db }
+
+// Database is where the accounts are, for other tables beside them.
+func (a Accounts) Database() DB { return a.db }
 
 // Keys are the API keys and their workspaces.
 func (a Accounts) Keys() Keys { return Keys(a) }
@@ -73,11 +79,8 @@ func (a Accounts) JobLeases() JobLeases { return JobLeases(a) }
 // Journal is the journal of moderation, without how much of it has taken effect.
 func (a Accounts) Journal() Journal { return Journal(a) }
 
-// Cases are the review queue.
-func (a Accounts) Cases() Cases { return Cases(a) }
-
-// Appeals are beside the cases.
-func (a Accounts) Appeals() Appeals { return Appeals(a) }
+// Lists are the lists that moderators maintain, beside the journal.
+func (a Accounts) Lists() Lists { return Lists(a) }
 
 // Together runs f in one transaction over all contracts: whatever f does by the Accounts that it
 // is given is durable when Together returns nil, and undone by an error of f. It writes up to some
@@ -98,9 +101,9 @@ func (w within) ReadMany(_ context.Context, f func(Tx) error) error      { retur
 func (w within) Write(_ context.Context, _ int, f func(Tx) error) error  { return f(w.tx) }
 func (w within) Change(_ context.Context, _ int, f func(Tx) error) error { return f(w.tx) }
 
-// one calls f with the first row of a query and says whether there was one.
-func one(t Tx, query string, f func(r *row), args ...any) (found bool, err error) {
-	err = each(t, query, func(r *row) {
+// One calls f with the first row of a query and says whether there was one.
+func One(t Tx, query string, f func(r *Row), args ...any) (found bool, err error) {
+	err = Each(t, query, func(r *Row) {
 		if !found {
 			found = true
 			f(r)
@@ -109,17 +112,17 @@ func one(t Tx, query string, f func(r *row), args ...any) (found bool, err error
 	return found, err
 }
 
-// each calls f with every row of a query.
-func each(t Tx, query string, f func(r *row), args ...any) error {
+// Each calls f with every row of a query.
+func Each(t Tx, query string, f func(r *Row), args ...any) error {
 	return t.Each(query, func(values []driver.Value) error {
-		r := row{values: values}
+		r := Row{values: values}
 		f(&r)
 		return r.damage()
 	}, args...)
 }
 
-// exists reports whether a query has a row.
-func exists(t Tx, query string, args ...any) (bool, error) {
+// Exists reports whether a query has a row.
+func Exists(t Tx, query string, args ...any) (bool, error) {
 	found := false
 	err := t.Each(query, func([]driver.Value) error {
 		found = true

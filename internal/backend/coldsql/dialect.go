@@ -16,10 +16,10 @@ type Dialect struct {
 // by. One writer at a time makes locks needless.
 func SQLite() *Dialect {
 	return dialect(
-		"$", "?", "{true}", "1", "{false}", "0", "{lock}", "", "{lock k}", "", "{greatest}", "max",
+		"$", "?", "{true}", "1", "{false}", "0", "{lock}", "", "{lock k}", "", "{skip locked}", "", "{greatest}", "max", "{least}", "min",
 		"{join}", "CROSS JOIN", "{workspace}", "n",
 		"{by journal_by_entity}", "INDEXED BY journal_by_entity", "{by journal_bans}", "INDEXED BY journal_bans",
-		"{by cases_closed_by}", "INDEXED BY cases_closed_by",
+		"{by cases_closed_by}", "INDEXED BY cases_closed_by", "{by journal_verdicts}", "INDEXED BY journal_verdicts",
 		"{phishing}", "phishing", "{malware}", "malware", "{spam}", "spam", "{illegal}", "illegal", "{other}", "other",
 		"{open}", "open", "{by due}", "appealed_first", "{by score}", "gravest_first", "{by reports}", "loudest_first", "{by newest}", "newest_first",
 		"{chain}", "SELECT 1", "{now}", "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
@@ -29,9 +29,9 @@ func SQLite() *Dialect {
 // PostgreSQL locks the rows that a transaction has looked at before it changes them.
 func PostgreSQL() *Dialect {
 	return dialect(
-		"{true}", "true", "{false}", "false", "{lock}", "FOR UPDATE", "{lock k}", "FOR UPDATE OF k", "{greatest}", "greatest",
+		"{true}", "true", "{false}", "false", "{lock}", "FOR UPDATE", "{skip locked}", "FOR UPDATE SKIP LOCKED", "{lock k}", "FOR UPDATE OF k", "{greatest}", "greatest", "{least}", "least",
 		"{join}", "JOIN", "{workspace}", "name",
-		"{by journal_by_entity}", "", "{by journal_bans}", "", "{by cases_closed_by}", "",
+		"{by journal_by_entity}", "", "{by journal_bans}", "", "{by cases_closed_by}", "", "{by journal_verdicts}", "",
 		"{phishing}", "by_category[1]", "{malware}", "by_category[2]", "{spam}", "by_category[3]", "{illegal}", "by_category[4]", "{other}", "by_category[5]",
 		"{open}", "(closed = 0)", "{by due}", "-((sources & 4) >> 2)::bigint", "{by score}", "-score::bigint",
 		"{by reports}", "-reports", "{by newest}", "-opened",
@@ -52,10 +52,18 @@ func (d *Dialect) SQL(statement string) string {
 	return said
 }
 
+// SQLs returns statements by their names in the words of the dialect.
+func (d *Dialect) SQLs(all map[string]string) map[string]string {
+	for name, statement := range all {
+		all[name] = d.SQL(statement)
+	}
+	return all
+}
+
 // Statements are those of requests, by name, for tests of their plans: each must find what it looks
 // for by an index.
 func (d *Dialect) Statements() map[string]string {
-	all := map[string]string{
+	return d.SQLs(map[string]string{
 		"find key": sqlFindKey, "key": sqlKey, "keys": sqlKeys, "keys of workspace": sqlWorkspaceKeys, "insert key": sqlInsertKey,
 		"insert secret": sqlInsertSum, "secret": sqlSum, "drop key": sqlDropKey, "drop secrets": sqlDropSums,
 		"drop rotated": sqlDropRotated, "end secrets": sqlEndSums, "touch key": sqlTouchKey, "vouches": sqlVouches,
@@ -66,29 +74,11 @@ func (d *Dialect) Statements() map[string]string {
 		"insert entry": sqlInsertEntry, "last entry": sqlLastEntry, "entries": sqlEntries, "newest entries": sqlNewestEntries,
 		"entries of": sqlEntriesOf, "entries by": sqlEntriesBy, "entries of both": sqlEntriesOfBoth,
 		"standing": sqlStanding, "erase entry": sqlEraseEntry,
-		"open case": sqlOpenCase, "case": sqlCase, "shown case": sqlShownCase, "closed case": sqlClosedCase,
-		"taken case": sqlTakenCase, "later case": sqlLaterCase, "insert case": sqlInsertCase, "join case": sqlJoinCase, "close case": sqlCloseCase,
-		"count case": sqlCountCase, "describe case": sqlDescribeCase, "move case": sqlMoveCase, "drop case": sqlDropCase,
-		"insert note": sqlInsertNote, "drop notes": sqlDropNotes, "notes": sqlNotes,
-		"networks": sqlNetworks, "add network": sqlAddNetwork, "drop networks": sqlDropNetworks,
-		"position": sqlPosition, "move position": sqlMovePosition, "forget notes": sqlForgetNotes, "erase notes": sqlEraseNotes,
-		"link appeal": sqlLinkAppeal, "token appeal": sqlTokenAppeal, "insert appeal": sqlInsertAppeal, "answer": sqlAnswer,
-		"forget appeals": sqlForgetAppeals, "erase appeals": sqlEraseAppeals,
-	}
-	for name, statement := range all {
-		all[name] = d.SQL(statement)
-	}
-	return all
+		"end": sqlEnd, "put line": sqlPutLine, "drop line": sqlDropLine, "lines": sqlLines,
+	})
 }
 
-// Lists are the statements of lists of cases and entries, which PostgreSQL may sort for.
+// Lists are the statements of lists of entries, which PostgreSQL may sort for.
 func (d *Dialect) Lists() map[string]string {
-	all := map[string]string{
-		"cases by due": casesBy(byDue), "cases by score": casesBy(byScore), "cases by reports": casesBy(byReports), "cases by newest": casesBy(byNewest),
-		"count cases": sqlCountCases, "pending cases": sqlPendingCases, "bans": sqlBans,
-	}
-	for name, statement := range all {
-		all[name] = d.SQL(statement)
-	}
-	return all
+	return d.SQLs(map[string]string{"bans": sqlBans, "verdicts": sqlVerdicts})
 }

@@ -41,19 +41,19 @@ func nameArgs(n idempotency.Name) []any { return []any{n.Caller, Text(n.Key)} }
 // recordArgs are the columns of a record. The codes of a batch, which has no link of its own, lie in
 // that of the code; releases before them read nothing but the id of a batch.
 func recordArgs(r *idempotency.Record) []any {
-	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code) + r.Codes, r.CodeKind != link.Chosen, r.Found, millis(r.Created)}
+	return []any{r.Request[:], r.ID, string(r.Link.Domain), string(r.Link.Code) + r.Codes, r.CodeKind != link.Chosen, r.Found, link.Millis(r.Created)}
 }
 
 func findRecord(t Tx, n idempotency.Name) (rec idempotency.Record, found bool, err error) {
-	found, err = one(t, sqlRecord, func(r *row) {
-		r.fill(rec.Request[:], false)
-		if rec.ID, rec.Link = r.id(), r.key(); strings.HasPrefix(string(rec.Link.Code), ",") {
+	found, err = One(t, sqlRecord, func(r *Row) {
+		r.Fill(rec.Request[:], false)
+		if rec.ID, rec.Link = r.ID(), r.Key(); strings.HasPrefix(string(rec.Link.Code), ",") {
 			rec.Codes, rec.Link.Code = string(rec.Link.Code), ""
 		}
-		if r.bool() {
+		if r.Bool() {
 			rec.CodeKind = link.Counted
 		}
-		rec.Found, rec.Created = r.bool(), r.time()
+		rec.Found, rec.Created = r.Bool(), r.Time()
 	}, nameArgs(n)...)
 	return rec, found, err
 }
@@ -92,7 +92,7 @@ func (s Idempotency) Claim(ctx context.Context, n idempotency.Name, r idempotenc
 				return err
 			} // it was released meanwhile
 		}
-		return fmt.Errorf("its record comes and goes: %w", link.ErrUnavailable)
+		return fmt.Errorf("its record keeps changing: %w", link.ErrUnavailable)
 	})
 	if err != nil {
 		return idempotency.Record{}, fmt.Errorf("claim an idempotency key: %w", err)
@@ -136,7 +136,7 @@ func (s Idempotency) Forget(ctx context.Context, before time.Time, limit int) (i
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("forget idempotency keys: %w", err)
+		return 0, fmt.Errorf("delete expired idempotency keys: %w", err)
 	}
 	return int(n), nil
 }

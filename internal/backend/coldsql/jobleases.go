@@ -38,7 +38,7 @@ func (s JobLeases) Acquire(ctx context.Context, name, holder string, ttl time.Du
 		if err != nil {
 			return err
 		}
-		_, err = one(t, sqlJobFence, func(r *row) { l.Fence = uint64(r.int()) }, name)
+		_, err = One(t, sqlJobFence, func(r *Row) { l.Fence = uint64(r.Int()) }, name)
 		return err
 	})
 	if err != nil {

@@ -40,6 +40,7 @@ const (
 	WHERE link = $1 AND action IN ('decide', 'answer') AND ($2 = '' OR actor <> $2) ORDER BY sequence DESC LIMIT 1`
 	sqlBans = `SELECT ` + entryColumns + ` FROM journal {by journal_bans} WHERE action IN ('ban', 'lift') ORDER BY sequence`
 
+	sqlVerdicts   = `SELECT ` + entryColumns + ` FROM journal {by journal_verdicts} WHERE kind = 'destination' AND action IN ('decide', 'answer') ORDER BY sequence`
 	sqlEraseEntry = `UPDATE journal SET reason = '', reason_salt = $2, evidence = '', evidence_salt = $2 WHERE sequence = $1`
 )
 
@@ -63,18 +64,18 @@ func entryArgs(e *moderation.Entry) []any {
 
 // readEntry reads entryColumns. What an entry says is not checked here but by
 // moderation.Verify.
-func readEntry(r *row) (e moderation.Entry) {
-	e.Sequence, e.At = uint64(r.int()), time.UnixMilli(r.int()).UTC() // 0 is the epoch
-	e.Entity = moderation.Entity{Kind: moderation.Kind(r.text()), Name: r.text()}
-	r.fill(e.Link[:], true)
-	e.Action = moderation.Action(r.text())
-	e.Safety, e.Score, e.Actor = link.Safety(r.int()), int(r.int()), r.text()
+func readEntry(r *Row) (e moderation.Entry) {
+	e.Sequence, e.At = uint64(r.Int()), time.UnixMilli(r.Int()).UTC() // 0 is the epoch
+	e.Entity = moderation.Entity{Kind: moderation.Kind(r.Text()), Name: r.Text()}
+	r.Fill(e.Link[:], true)
+	e.Action = moderation.Action(r.Text())
+	e.Safety, e.Score, e.Actor = link.Safety(r.Int()), int(r.Int()), r.Text()
 	for _, t := range []*moderation.Text{&e.Reason, &e.Evidence} {
-		t.Body = r.text()
-		salted := r.fill(t.Salt[:], true)
-		t.Erased = r.fill(t.Commitment[:], true) && !salted
+		t.Body = r.Text()
+		salted := r.Fill(t.Salt[:], true)
+		t.Erased = r.Fill(t.Commitment[:], true) && !salted
 	}
-	r.fill(e.Hash[:], false)
+	r.Fill(e.Hash[:], false)
 	return e
 }
 
@@ -96,11 +97,11 @@ func (j Journal) Append(ctx context.Context, entries ...moderation.Entry) ([]mod
 
 // appendEntries puts entries behind the last one.
 func appendEntries(t Tx, entries []moderation.Entry) ([]moderation.Entry, error) {
-	if _, err := exists(t, sqlChain); err != nil {
+	if _, err := Exists(t, sqlChain); err != nil {
 		return nil, err
 	}
 	var last moderation.Entry
-	if _, err := one(t, sqlLastEntry, func(r *row) { last = readEntry(r) }); err != nil {
+	if _, err := One(t, sqlLastEntry, func(r *Row) { last = readEntry(r) }); err != nil {
 		return nil, err
 	}
 	stored, inserts := slices.Clone(entries), make([][]any, len(entries))
@@ -123,7 +124,7 @@ func (j Journal) Read(ctx context.Context, after uint64, n int) ([]moderation.En
 
 // Entries is Journal.Read for tables that no DB is made of.
 func Entries(t Tx, after uint64, n int) (all []moderation.Entry, err error) {
-	err = each(t, sqlEntries, func(r *row) { all = append(all, readEntry(r)) }, entriesArgs(after, n)...)
+	err = Each(t, sqlEntries, func(r *Row) { all = append(all, readEntry(r)) }, entriesArgs(after, n)...)
 	return all, err
 }
 
@@ -135,7 +136,7 @@ func entriesArgs(after uint64, n int) []any {
 func (Journal) entries(ctx context.Context, read func(context.Context, func(Tx) error) error, query string, args ...any) (all []moderation.Entry, err error) {
 	err = read(ctx, func(t Tx) error {
 		all = nil
-		return each(t, query, func(r *row) { all = append(all, readEntry(r)) }, args...)
+		return Each(t, query, func(r *Row) { all = append(all, readEntry(r)) }, args...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
@@ -164,17 +165,17 @@ func (j Journal) Find(ctx context.Context, f moderation.Filter, before uint64, n
 	return j.entries(ctx, j.db.ReadMany, query, args...)
 }
 
-// Standing implements moderation.Journal.
-func (j Journal) Standing(ctx context.Context, id link.ID) (moderation.Entry, error) {
+// EffectiveDecision implements moderation.Journal.
+func (j Journal) EffectiveDecision(ctx context.Context, id link.ID) (moderation.Entry, error) {
 	found, err := j.entries(ctx, j.db.Read, sqlStanding, id, "")
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("standing decision of link %s: %w", id, moderation.ErrNotFound)
+		err = fmt.Errorf("effective decision of link %s: %w", id, moderation.ErrNotFound)
 	}
 	if err != nil || found[0].Actor != moderation.ActorPolicy {
 		return first(found), err
 	}
 	person, err := j.entries(ctx, j.db.Read, sqlStanding, id, moderation.ActorPolicy)
-	return moderation.Stands(found[0], first(person)), err
+	return moderation.Prevailing(found[0], first(person)), err
 }
 
 // first returns the first entry, or the zero one.
@@ -191,7 +192,12 @@ func (j Journal) Bans(ctx context.Context) ([]moderation.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return moderation.StandingBans(all), nil
+	return moderation.ActiveBans(all), nil
+}
+
+// Verdicts implements moderation.Journal. It reads every decision about a destination that there ever was.
+func (j Journal) Verdicts(ctx context.Context) ([]moderation.Entry, error) {
+	return j.entries(ctx, j.db.ReadMany, sqlVerdicts)
 }
 
 // Erase implements moderation.Journal.

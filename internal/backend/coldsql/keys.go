@@ -46,18 +46,18 @@ const (
 )
 
 // readKey reads keyColumns.
-func readKey(r *row) (k auth.Key) {
-	k.ID, k.Workspace, k.Plan, k.Name = r.id(), link.WorkspaceID(r.text()), auth.Plan(r.text()), r.text()
-	for _, scope := range r.words() {
+func readKey(r *Row) (k auth.Key) {
+	k.ID, k.Workspace, k.Plan, k.Name = r.ID(), link.WorkspaceID(r.Text()), auth.Plan(r.Text()), r.Text()
+	for _, scope := range r.Words() {
 		k.Scopes = append(k.Scopes, auth.Scope(scope))
 	}
-	k.Created, k.CreatedBy, k.Expires, k.Used = r.time(), r.text(), r.time(), r.time()
+	k.Created, k.CreatedBy, k.Expires, k.Used = r.Time(), r.Text(), r.Time(), r.Time()
 	return k
 }
 
 // oneKey reads the key of an id; ErrNoKey when there is none.
 func oneKey(t Tx, query string, id link.ID) (k auth.Key, err error) {
-	found, err := one(t, query, func(r *row) { k = readKey(r) }, id)
+	found, err := One(t, query, func(r *Row) { k = readKey(r) }, id)
 	if err == nil && !found {
 		err = auth.ErrNoKey
 	}
@@ -84,7 +84,7 @@ func (s Keys) Create(ctx context.Context, k auth.Key, plan auth.Plan, sum auth.S
 			return err
 		}
 		if err := orExists(t.Exec(sqlInsertKey, k.ID, string(k.Workspace), Text(k.Name), scopes,
-			millis(k.Created), k.CreatedBy, millis(k.Expires), millis(k.Used))); err != nil {
+			link.Millis(k.Created), k.CreatedBy, link.Millis(k.Expires), link.Millis(k.Used))); err != nil {
 			return err
 		}
 		if err := orExists(t.Exec(sqlInsertSum, sum[:], k.ID)); err != nil {
@@ -103,10 +103,10 @@ func (s Keys) Create(ctx context.Context, k auth.Key, plan auth.Plan, sum auth.S
 // Find implements auth.Store.
 func (s Keys) Find(ctx context.Context, sum auth.Sum) (f auth.Found, err error) {
 	err = s.db.Read(ctx, func(t Tx) error {
-		found, err := one(t, sqlFindKey, func(r *row) {
+		found, err := One(t, sqlFindKey, func(r *Row) {
 			f.Key = readKey(r)
-			r.fill(f.Sum[:], false)
-			f.Until = r.time()
+			r.Fill(f.Sum[:], false)
+			f.Until = r.Time()
 		}, sum[:])
 		if err == nil && !found {
 			err = auth.ErrNoKey
@@ -143,7 +143,7 @@ func (s Keys) List(ctx context.Context, f auth.KeyFilter, p auth.KeyPage) (keys 
 	}
 	err = s.db.ReadMany(ctx, func(t Tx) error {
 		keys = nil
-		return each(t, query, func(r *row) { keys = append(keys, readKey(r)) }, args...)
+		return Each(t, query, func(r *Row) { keys = append(keys, readKey(r)) }, args...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
@@ -175,11 +175,11 @@ func (s Keys) Revoke(ctx context.Context, id link.ID, keepShares bool) error {
 // Vouches implements auth.Store.
 func (s Keys) Vouches(ctx context.Context, id link.ID) (stands bool, err error) {
 	err = s.db.Read(ctx, func(t Tx) (err error) {
-		stands, err = exists(t, sqlVouches, id)
+		stands, err = Exists(t, sqlVouches, id)
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("ask whether the shares of key %s stand: %w", id, err)
+		return false, fmt.Errorf("check the shares of key %s: %w", id, err)
 	}
 	return stands, nil
 }
@@ -191,13 +191,13 @@ func (s Keys) Rotate(ctx context.Context, id link.ID, sum auth.Sum, until time.T
 		if k, err = oneKey(t, sqlLockKey, id); err != nil {
 			return err
 		}
-		if taken, err := exists(t, sqlSum, sum[:]); taken || err != nil {
+		if taken, err := Exists(t, sqlSum, sum[:]); taken || err != nil {
 			return orExists(0, err) // also one that would be dropped
 		}
 		if until.IsZero() {
 			_, err = t.Exec(sqlDropSums, id)
 		} else if _, err = t.Exec(sqlDropRotated, id); err == nil {
-			_, err = t.Exec(sqlEndSums, millis(until), id)
+			_, err = t.Exec(sqlEndSums, link.Millis(until), id)
 		}
 		if err != nil {
 			return err
@@ -217,10 +217,10 @@ func (s Keys) Touch(ctx context.Context, used map[link.ID]time.Time) error {
 	}
 	var all [][]any
 	for _, id := range slices.SortedFunc(maps.Keys(used), func(a, b link.ID) int { return bytes.Compare(a[:], b[:]) }) {
-		all = append(all, []any{millis(used[id]), id})
+		all = append(all, []any{link.Millis(used[id]), id})
 	}
 	if err := s.db.Write(ctx, len(used), func(t Tx) error { return t.ExecMany(sqlTouchKey, all) }); err != nil {
-		return fmt.Errorf("note the use of keys: %w", err)
+		return fmt.Errorf("record the use of keys: %w", err)
 	}
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"curt/internal/link"
 )
 
-// row reads the columns of a row in order. The first one that is not of the type asked for makes
+// Row reads the columns of a row in order. The first one that is not of the type asked for makes
 // it bad: that is damage.
-type row struct {
+type Row struct {
 	values []driver.Value
 	bad    bool
 }
 
-func (r *row) next() (v driver.Value) {
+func (r *Row) next() (v driver.Value) {
 	if len(r.values) == 0 {
 		r.bad = true
 		return nil
@@ -24,7 +24,7 @@ func (r *row) next() (v driver.Value) {
 	return v
 }
 
-func (r *row) int() int64 {
+func (r *Row) Int() int64 {
 	switch v := r.next().(type) {
 	case int64:
 		return v
@@ -37,7 +37,7 @@ func (r *row) int() int64 {
 	return 0
 }
 
-func (r *row) bool() bool {
+func (r *Row) Bool() bool {
 	switch v := r.next().(type) {
 	case bool:
 		return v
@@ -48,7 +48,7 @@ func (r *row) bool() bool {
 	return false
 }
 
-func (r *row) text() string {
+func (r *Row) Text() string {
 	switch v := r.next().(type) {
 	case string:
 		return v
@@ -59,7 +59,7 @@ func (r *row) text() string {
 	return ""
 }
 
-func (r *row) words() (words []string) {
+func (r *Row) Words() (words []string) {
 	switch v := r.next().(type) {
 	case string:
 		return strings.Fields(v)
@@ -75,8 +75,8 @@ func (r *row) words() (words []string) {
 	return nil
 }
 
-// fill reads bytes of exactly the size of b, or, where they may be missing, none.
-func (r *row) fill(b []byte, optional bool) (filled bool) {
+// Fill reads bytes of exactly the size of b, or, where they may be missing, none.
+func (r *Row) Fill(b []byte, optional bool) (filled bool) {
 	var v []byte
 	switch of := r.next().(type) {
 	case []byte:
@@ -95,34 +95,29 @@ func (r *row) fill(b []byte, optional bool) (filled bool) {
 	return true
 }
 
-func (r *row) id() (id link.ID) {
-	r.fill(id[:], false)
+func (r *Row) ID() (id link.ID) {
+	r.Fill(id[:], false)
 	return id
 }
 
-func (r *row) key() link.Key {
-	return link.Key{Domain: link.Domain(r.text()), Code: link.Code(r.text())}
+func (r *Row) Key() link.Key {
+	return link.Key{Domain: link.Domain(r.Text()), Code: link.Code(r.Text())}
 }
 
-func (r *row) time() time.Time {
-	ms := r.int()
+func (r *Row) Time() time.Time {
+	ms := r.Int()
 	if ms == 0 {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
 }
 
-func (r *row) damage() error {
+// Check marks the row as damaged unless a value of it is good.
+func (r *Row) Check(good bool) { r.bad = r.bad || !good }
+
+func (r *Row) damage() error {
 	if r.bad {
 		return ErrDamaged
 	}
 	return nil
-}
-
-// millis is what is stored of a time; 0 = none.
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

@@ -21,9 +21,9 @@ const (
 
 // findShare returns the secret of a link; ErrNoShare when it has none.
 func findShare(t Tx, k link.Key) (secret auth.ShareSecret, err error) {
-	found, err := one(t, sqlShare, func(r *row) {
-		secret.Workspace = link.WorkspaceID(r.text())
-		r.fill(secret.Secret[:], false)
+	found, err := One(t, sqlShare, func(r *Row) {
+		secret.Workspace = link.WorkspaceID(r.Text())
+		r.Fill(secret.Secret[:], false)
 	}, string(k.Domain), string(k.Code))
 	if err == nil && !found {
 		err = auth.ErrNoShare
@@ -43,8 +43,8 @@ func (s Shares) Secret(ctx context.Context, k link.Key) (secret auth.ShareSecret
 	return secret, nil
 }
 
-// Keep implements auth.ShareStore.
-func (s Shares) Keep(ctx context.Context, k link.Key, secret auth.ShareSecret) (auth.ShareSecret, error) {
+// StoreOnce implements auth.ShareStore.
+func (s Shares) StoreOnce(ctx context.Context, k link.Key, secret auth.ShareSecret) (auth.ShareSecret, error) {
 	var stands auth.ShareSecret
 	err := s.db.Change(ctx, 1, func(t Tx) error {
 		if _, err := t.Exec(sqlKeepShare, string(k.Domain), string(k.Code), string(secret.Workspace), secret.Secret[:]); err != nil {
@@ -55,7 +55,7 @@ func (s Shares) Keep(ctx context.Context, k link.Key, secret auth.ShareSecret) (
 		return err
 	})
 	if err != nil {
-		return auth.ShareSecret{}, fmt.Errorf("keep the share of %s: %w", k, err)
+		return auth.ShareSecret{}, fmt.Errorf("store the share of %s: %w", k, err)
 	}
 	return stands, nil
 }
@@ -67,7 +67,7 @@ func (s Shares) Drop(ctx context.Context, k link.Key) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("drop the share of %s: %w", k, err)
+		return fmt.Errorf("delete the share of %s: %w", k, err)
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 	"curt/internal/testkit"
 )
 
@@ -192,7 +195,7 @@ func dieBetween(t *testing.T, k *testkit.Kafka, c Config) {
 			t.Fatalf("%d of %d clicks: %v", distinct, n, fetches.Err())
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			var e clicks.Event
+			var e clicklog.Event
 			if p, err := ReadRecord(r.Value, &e); err != nil || p != nil {
 				return
 			}
@@ -223,19 +226,19 @@ func dieBetween(t *testing.T, k *testkit.Kafka, c Config) {
 }
 
 // shipping clicks n times within some seconds, and ships all of it until the test ends.
-func shipping(t *testing.T, sink clicks.Sink, n int) (instance uint64, sent func() clicks.ShipStats) {
+func shipping(t *testing.T, sink ship.Sink, n int) (instance uint64, sent func() ship.Stats) {
 	t.Helper()
 	dir, began := t.TempDir(), time.Now()
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: dir})
+	log, err := clicklog.Open(clicklog.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring := clicks.NewRing(clicks.RingConfig{})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: noKeys{}})
-	s := clicks.NewShipper(clicks.ShipperConfig{Log: log, Sink: sink, State: filepath.Join(dir, "shipped"), Instance: capture.Instance(), Began: began})
+	ring := capture.NewRing(capture.RingConfig{})
+	capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: noKeys{}})
+	s := ship.New(ship.Config{Log: log, Sink: sink, State: filepath.Join(dir, "shipped"), Instance: capturer.Instance(), Began: began})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	for _, run := range []func(context.Context) error{log.Run, capture.Run, s.Run} {
+	for _, run := range []func(context.Context) error{log.Run, capturer.Run, s.Run} {
 		all.Go(func() {
 			if err := run(ctx); err != nil {
 				t.Error(err)
@@ -251,10 +254,10 @@ func shipping(t *testing.T, sink clicks.Sink, n int) (instance uint64, sent func
 		}
 	})
 	t.Cleanup(func() { cancel(); all.Wait() })
-	return capture.Instance(), s.Stats
+	return capturer.Instance(), s.Stats
 }
 
-func awaitSent(t *testing.T, sent func() clicks.ShipStats, n uint64) {
+func awaitSent(t *testing.T, sent func() ship.Stats, n uint64) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); sent().Events < n; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -13,12 +13,12 @@ import (
 var (
 	// ErrNotYet says that nothing was committed, because members are moving partitions;
 	// the same may be tried again in a moment, unless Lost was told meanwhile.
-	ErrNotYet = errors.New("the group is moving partitions")
+	ErrNotYet = errors.New("the group is rebalancing")
 
 	// ErrLeave says that the partition may be another's, or that the commit may take effect
 	// at any time: this membership MUST end, and with it the right of what is still on its
 	// way.
-	ErrLeave = errors.New("this membership of the group has to end")
+	ErrLeave = errors.New("group membership ended")
 )
 
 // MaxMetadata is the most bytes that are kept with an offset: what a broker takes unless
@@ -40,10 +40,10 @@ const MaxMetadata = 4096
 func (g *Group) Commit(ctx context.Context, member string, partition int32, offset int64, metadata string) error {
 	now, _ := g.client.GroupMetadata()
 	g.mu.Lock()
-	settled, generation := g.settled, g.generation
+	joined, generation := g.joined, g.generation
 	g.mu.Unlock()
-	if now != member || settled != member {
-		return fmt.Errorf("kafka: commit partition %d: %w: it is another member now", partition, ErrLeave)
+	if now != member || joined != member {
+		return fmt.Errorf("kafka: commit partition %d: %w: superseded by another member", partition, ErrLeave)
 	}
 	q := kmsg.NewPtrOffsetCommitRequest()
 	q.Group, q.MemberID, q.Generation = g.cfg.Name, member, generation
@@ -71,7 +71,7 @@ func (g *Group) Commit(ctx context.Context, member string, partition int32, offs
 // committed returns the error of the one partition of an answer.
 func committed(r *kmsg.OffsetCommitResponse) error {
 	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
-		return errors.New("the answer is of another question")
+		return errors.New("mismatched response")
 	}
 	return kerr.ErrorForCode(r.Topics[0].Partitions[0].ErrorCode)
 }

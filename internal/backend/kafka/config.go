@@ -38,21 +38,21 @@ type Config struct {
 func Parse(raw string) (Config, error) {
 	rest, ok := strings.CutPrefix(raw, "kafka://")
 	if !ok {
-		return Config{}, errors.New("want kafka://host:port,host:port/topic")
+		return Config{}, errors.New("expected kafka://host:port,host:port/topic")
 	}
 	// Several hosts with ports are no authority that net/url takes.
 	authority, tail, _ := strings.Cut(rest, "/")
 	at := strings.LastIndexByte(authority, '@')
 	u, err := url.Parse("kafka://" + authority[:at+1] + "brokers/" + tail)
 	if err != nil {
-		return Config{}, errors.New("want kafka://user:password@host:port/topic, with % escapes in user and password")
+		return Config{}, errors.New("expected kafka://user:password@host:port/topic, with % escapes in user and password")
 	}
 	c := Config{Topic: strings.Trim(u.Path, "/")}
 	if c.Topic == "" {
 		c.Topic = DefaultTopic
 	}
 	if !regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`).MatchString(c.Topic) || strings.Trim(c.Topic, ".") == "" {
-		return Config{}, fmt.Errorf("topic %q: want up to 249 letters, digits, dots, lines and underlines", c.Topic)
+		return Config{}, fmt.Errorf("topic %q: expected up to 249 letters, digits, dots, hyphens and underscores", c.Topic)
 	}
 	for host := range strings.SplitSeq(authority[at+1:], ",") {
 		broker, err := withPort(host)
@@ -67,7 +67,7 @@ func Parse(raw string) (Config, error) {
 func withPort(host string) (string, error) {
 	u, err := url.Parse("kafka://" + host)
 	if err != nil || u.Hostname() == "" || u.Host != host {
-		return "", fmt.Errorf("broker %q: want host or host:port", host)
+		return "", fmt.Errorf("broker %q: expected host or host:port", host)
 	}
 	if u.Port() == "" {
 		return strings.TrimSuffix(host, ":") + ":9092", nil
@@ -80,7 +80,7 @@ func (c *Config) query(u *url.URL) (err error) {
 	q := u.Query()
 	for name := range q {
 		if !slices.Contains([]string{"tls", "ca", "cert", "key", "sasl"}, name) {
-			return fmt.Errorf("%q is not known; tls, ca, cert, key and sasl are", name)
+			return fmt.Errorf("unknown option %q; expected tls, ca, cert, key or sasl", name)
 		}
 	}
 	if c.TLS, err = secure(q); err != nil {
@@ -91,7 +91,7 @@ func (c *Config) query(u *url.URL) (err error) {
 	switch how := q.Get("sasl"); {
 	case how == "" && name == "":
 	case name == "":
-		return errors.New("sasl: want kafka://user:password@host")
+		return errors.New("sasl: expected kafka://user:password@host")
 	case how == "plain":
 		c.Login = plain.Auth{User: name, Pass: password}.AsMechanism()
 	case how == "scram-sha-256":
@@ -99,7 +99,7 @@ func (c *Config) query(u *url.URL) (err error) {
 	case how == "" || how == "scram-sha-512":
 		c.Login = scram.Auth{User: name, Pass: password}.AsSha512Mechanism()
 	default:
-		return fmt.Errorf("sasl %q: want plain, scram-sha-256 or scram-sha-512", how)
+		return fmt.Errorf("sasl %q: expected plain, scram-sha-256 or scram-sha-512", how)
 	}
 	return nil
 }

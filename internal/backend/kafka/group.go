@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ type Group struct {
 	fetched map[int32]Start // guarded by mu: of those that are being assigned
 	member  string          // guarded by mu: who fetched them
 
-	settled    string // guarded by mu: the member that was told last what it has
+	joined     string // guarded by mu: the member that was told last what it has
 	generation int32  // guarded by mu: of that assignment
 }
 
@@ -71,9 +72,7 @@ const (
 
 // Join begins a membership, which Close ends. Nothing is read before Poll.
 func Join(ctx context.Context, c GroupConfig) (*Group, error) {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Session <= 0 {
 		c.Session = sessionDefault
 	}
@@ -119,7 +118,7 @@ func (g *Group) Close() error {
 func (g *Group) told(_ context.Context, client *kgo.Client, _ map[string][]int32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.settled, g.generation = client.GroupMetadata()
+	g.joined, g.generation = client.GroupMetadata()
 }
 
 // fetchedOffsets keeps what stands beside the offsets that are about to be assigned.

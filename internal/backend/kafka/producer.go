@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 )
 
 const (
@@ -30,21 +32,21 @@ const (
 	dialBound = 3 * time.Second
 )
 
-// Producer writes clicks to a topic. It is a clicks.Sink.
+// Producer writes clicks to a topic. It is a ship.Sink.
 //
 // The client keeps to the life of the topic that it knew first, and writes to no other. So each
 // promise looks which one it is, and there is another client for another life.
 type Producer struct {
 	cfg       Config
 	shipments sync.Pool // of *shipment
-	life      ID        // owned by whoever calls Promise; zero = not known yet
+	life      ID        // owned by the caller of SendWatermark; zero = not known yet
 
 	mu     sync.Mutex
 	client *kgo.Client // guarded by mu
 	closed bool        // guarded by mu
 }
 
-var _ clicks.Sink = (*Producer)(nil)
+var _ ship.Sink = (*Producer)(nil)
 
 // NewProducer returns a producer for the topic of c, which [Migrate] made. It connects when it
 // sends first, and again whenever it has to. Close releases it.
@@ -57,8 +59,8 @@ func NewProducer(c Config) (*Producer, error) {
 }
 
 // producing returns a client that writes to the topic.
-func (c Config) producing() (*kgo.Client, error) {
-	client, err := kgo.NewClient(append(c.options(),
+func (c Config) producing(more ...kgo.Opt) (*kgo.Client, error) {
+	options := append(c.options(),
 		kgo.DefaultProduceTopic(c.Topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()), // with idempotence, which is the default
 		kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(fastest), kgo.NoCompression()),
@@ -66,7 +68,8 @@ func (c Config) producing() (*kgo.Client, error) {
 		kgo.MaxBufferedBytes(maxBuffered),
 		kgo.MaxBufferedRecords(maxBuffered/64),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}),
-	)...)
+	)
+	client, err := kgo.NewClient(append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
@@ -101,10 +104,10 @@ func (p *Producer) renew() error {
 	return nil
 }
 
-// Send implements clicks.Sink. It waits while [maxBuffered] bytes are on their way.
-func (p *Producer) Send(ctx context.Context, b *clicks.Block, done func(error)) error {
+// Send implements ship.Sink. It waits while [maxBuffered] bytes are on their way.
+func (p *Producer) Send(ctx context.Context, b *clicklog.Block, done func(error)) error {
 	s := p.shipment(b, done)
-	err := b.Events(func(e *clicks.Event) error {
+	err := b.Events(func(e *clicklog.Event) error {
 		k := len(s.bytes)
 		s.bytes = appendKey(s.bytes, e)
 		v := len(s.bytes)
@@ -132,12 +135,12 @@ func (p *Producer) Send(ctx context.Context, b *clicks.Block, done func(error)) 
 // appendKey appends the key of an event's record: that of its link, so that its clicks stay
 // in order and in one partition. A request for no link has one that a few hundred in turn
 // share, and that is the same when it is sent again.
-func appendKey(b []byte, e *clicks.Event) []byte {
+func appendKey(b []byte, e *clicklog.Event) []byte {
 	if e.Outcome == clicks.Orphan {
 		b = binary.BigEndian.AppendUint64(b, e.ID.Instance)
 		return binary.BigEndian.AppendUint64(b, e.ID.Sequence>>8)
 	}
-	domain, code := clicks.SplitKey(e.Key)
+	domain, code := clicklog.SplitKey(e.Key)
 	return append(append(append(b, domain...), '/'), code...)
 }
 
@@ -155,7 +158,7 @@ type shipment struct {
 }
 
 // shipment returns one with room for a block.
-func (p *Producer) shipment(b *clicks.Block, done func(error)) *shipment {
+func (p *Producer) shipment(b *clicklog.Block, done func(error)) *shipment {
 	s, _ := p.shipments.Get().(*shipment)
 	if s == nil {
 		s = &shipment{reuse: &p.shipments}
@@ -185,14 +188,14 @@ func (s *shipment) arrived(_ *kgo.Record, err error) {
 	done(result)
 }
 
-// Promise implements clicks.Sink: every partition is told. An error that is [ErrRemade] says that
+// SendWatermark implements ship.Sink: every partition is told. An error that is [ErrRemade] says that
 // from now on everything goes to another life of the topic.
-func (p *Producer) Promise(ctx context.Context, instance uint64, watermark int64) error {
+func (p *Producer) SendWatermark(ctx context.Context, instance uint64, watermark int64) error {
 	n, err := p.partitions(ctx)
 	if err != nil {
 		return err
 	}
-	value := promiseRecord(Promise{instance, watermark})
+	value := promiseRecord(InstanceMark{instance, watermark})
 	records := make([]*kgo.Record, n)
 	for i := range records {
 		records[i] = &kgo.Record{Value: value, Partition: int32(i)}

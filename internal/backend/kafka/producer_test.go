@@ -13,6 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/capture"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 )
 
 // fake is a cluster in this process: for units only, what promises durability is tested
@@ -61,7 +64,7 @@ func TestEveryClickIsInItsPartition(t *testing.T) {
 			t.Fatalf("%d of %d clicks, %d ends: %v", got, n, len(ended), err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			var e clicks.Event
+			var e clicklog.Event
 			p, err := ReadRecord(r.Value, &e)
 			switch {
 			case err != nil:
@@ -87,15 +90,15 @@ func TestEveryClickIsInItsPartition(t *testing.T) {
 }
 
 // shipped records n clicks and brings them to a sink, to the end.
-func shipped(t *testing.T, sink clicks.Sink, n int) (instance uint64) {
+func shipped(t *testing.T, sink ship.Sink, n int) (instance uint64) {
 	t.Helper()
 	dir := t.TempDir()
-	log, err := clicks.OpenLog(clicks.LogConfig{Dir: dir})
+	log, err := clicklog.Open(clicklog.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring := clicks.NewRing(clicks.RingConfig{})
-	capture := clicks.NewCapture(clicks.CaptureConfig{Ring: ring, Log: log, Keys: noKeys{}})
+	ring := capture.NewRing(capture.RingConfig{})
+	capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: noKeys{}})
 	random := rand.New(rand.NewPCG(1, 2))
 	for range n {
 		outcome := clicks.Redirected
@@ -106,17 +109,17 @@ func shipped(t *testing.T, sink clicks.Sink, n int) (instance uint64) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := capture.Run(stopped); err != nil { // drains once
+	if err := capturer.Run(stopped); err != nil { // drains once
 		t.Fatal(err)
 	}
-	s := clicks.NewShipper(clicks.ShipperConfig{Log: log, Sink: sink, State: filepath.Join(dir, "shipped"), Instance: capture.Instance()})
+	s := ship.New(ship.Config{Log: log, Sink: sink, State: filepath.Join(dir, "shipped"), Instance: capturer.Instance()})
 	if err := s.Run(stopped); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Stats(); got.Events != uint64(n) || got.Failures != 0 {
 		t.Fatalf("%+v, want %d events", got, n)
 	}
-	return capture.Instance()
+	return capturer.Instance()
 }
 
 func TestATopicIsMadeOnce(t *testing.T) {

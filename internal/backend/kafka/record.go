@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 )
 
 // The numbers of api/clicks.proto, for good.
@@ -45,18 +47,18 @@ const (
 	promiseWatermark protowire.Number = 2
 )
 
-// Promise says that all clicks of an instance before a time were written.
-type Promise struct {
+// InstanceMark says that all clicks of an instance before a time were written.
+type InstanceMark struct {
 	Instance  uint64
 	Watermark int64 // Unix milliseconds; clicks.Ended = the instance makes no more
 }
 
 // errRecord is of bytes that are no Record, or that say nothing that this version knows.
-var errRecord = errors.New("not a record of curt's clicks")
+var errRecord = errors.New("not a click record of curt")
 
 // appendClick appends a Record with a click. The code of a request for no link is left out:
 // it may be anything that strangers type.
-func appendClick(b []byte, e *clicks.Event) []byte {
+func appendClick(b []byte, e *clicklog.Event) []byte {
 	b = protowire.AppendTag(b, recordClick, protowire.BytesType)
 	// The length comes first and is known last. Nearly always it takes two bytes.
 	at := len(b)
@@ -69,7 +71,7 @@ func appendClick(b []byte, e *clicks.Event) []byte {
 	return b
 }
 
-func appendClickFields(b []byte, e *clicks.Event) []byte {
+func appendClickFields(b []byte, e *clicklog.Event) []byte {
 	b = appendFixed(b, clickInstance, e.ID.Instance)
 	b = appendVarint(b, clickSequence, e.ID.Sequence)
 	b = appendVarint(b, clickTime, uint64(e.Time))
@@ -81,7 +83,7 @@ func appendClickFields(b []byte, e *clicks.Event) []byte {
 	}
 	b = appendFixed(b, clickVisitor, e.Visitor)
 	if e.Outcome != clicks.Orphan {
-		domain, code := clicks.SplitKey(e.Key)
+		domain, code := clicklog.SplitKey(e.Key)
 		b = appendText(appendText(b, clickDomain, domain), clickCode, code)
 	}
 	if e.Country != [2]byte{} {
@@ -90,7 +92,7 @@ func appendClickFields(b []byte, e *clicks.Event) []byte {
 	b = appendText(appendText(b, clickCity, e.City), clickNetwork, e.Network)
 	b = appendBytes(appendBytes(b, clickUserAgent, e.UserAgent), clickReferrer, e.Referrer)
 	b = appendBytes(appendBytes(b, clickLanguage, e.Language), clickQuery, e.Query)
-	if !e.Agent.Known() {
+	if !e.Agent.Parsed() {
 		return b
 	}
 	b = appendName(appendName(b, clickDevice, e.Agent.Device()), clickBrowser, e.Agent.Browser())
@@ -110,7 +112,7 @@ func flags() [4]flagField {
 }
 
 // promiseRecord returns a Record with a promise.
-func promiseRecord(p Promise) []byte {
+func promiseRecord(p InstanceMark) []byte {
 	m := appendFixed(nil, promiseInstance, p.Instance)
 	m = appendVarint(m, promiseWatermark, uint64(p.Watermark))
 	return protowire.AppendBytes(protowire.AppendTag(nil, recordPromise, protowire.BytesType), m)
@@ -155,7 +157,7 @@ func appendText(b []byte, n protowire.Number, v []byte) []byte {
 
 // ReadRecord reads a Record: a click into e, whose slices are of b but for the key, or a
 // promise, which is returned. Whatever the bytes are, it ends with a result or an error.
-func ReadRecord(b []byte, e *clicks.Event) (p *Promise, err error) {
+func ReadRecord(b []byte, e *clicklog.Event) (p *InstanceMark, err error) {
 	known := false
 	err = fields(b, func(n protowire.Number, v value) error {
 		switch n {
@@ -163,7 +165,7 @@ func ReadRecord(b []byte, e *clicks.Event) (p *Promise, err error) {
 			known, p = true, nil
 			return readClick(v.bytes, e)
 		case recordPromise:
-			known, p = true, new(Promise)
+			known, p = true, new(InstanceMark)
 			return readPromise(v.bytes, p)
 		default: // of a version to come
 		}
@@ -175,8 +177,8 @@ func ReadRecord(b []byte, e *clicks.Event) (p *Promise, err error) {
 	return p, err
 }
 
-func readClick(b []byte, e *clicks.Event) error {
-	*e = clicks.Event{Key: e.Key[:0]}
+func readClick(b []byte, e *clicklog.Event) error {
+	*e = clicklog.Event{Key: e.Key[:0]}
 	var domain, code []byte
 	var who agentFields
 	err := fields(b, func(n protowire.Number, v value) error {
@@ -224,7 +226,7 @@ func readClick(b []byte, e *clicks.Event) error {
 		}
 		return nil
 	})
-	e.Key = clicks.AppendKey(e.Key, string(domain), string(code))
+	e.Key = clicklog.AppendKey(e.Key, string(domain), string(code))
 	e.Agent = who.agent()
 	if err == nil && (e.ID.Instance == 0 || e.Outcome == 0) {
 		err = fmt.Errorf("%w: a click without instance or outcome", errRecord)
@@ -251,14 +253,14 @@ func (a *agentFields) take(n protowire.Number, v value) {
 }
 
 // agent is that of the names; not Known where there are none.
-func (a *agentFields) agent() clicks.Agent {
+func (a *agentFields) agent() useragent.Agent {
 	if len(a.device) == 0 {
-		return clicks.Agent{}
+		return useragent.Agent{}
 	}
-	return clicks.NewAgent(string(a.device), string(a.browser), string(a.os), clicks.BotReason(a.reason))
+	return useragent.NewAgent(string(a.device), string(a.browser), string(a.os), clicks.BotReason(a.reason))
 }
 
-func readPromise(b []byte, p *Promise) error {
+func readPromise(b []byte, p *InstanceMark) error {
 	err := fields(b, func(n protowire.Number, v value) error {
 		switch n {
 		case promiseInstance:
@@ -270,7 +272,7 @@ func readPromise(b []byte, p *Promise) error {
 		return nil
 	})
 	if err == nil && p.Instance == 0 {
-		err = fmt.Errorf("%w: a promise without instance", errRecord)
+		err = fmt.Errorf("%w: a watermark without instance", errRecord)
 	}
 	return err
 }

@@ -19,36 +19,38 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/useragent"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// schema compiles api/clicks.proto.
-func schema(t *testing.T) protoreflect.FileDescriptor {
+// schema compiles a file of api.
+func schema(t *testing.T, name string) protoreflect.FileDescriptor {
 	t.Helper()
 	c := protocompile.Compiler{Resolver: &protocompile.SourceResolver{ImportPaths: []string{"../../../api"}}}
-	files, err := c.Compile(context.Background(), "clicks.proto")
+	files, err := c.Compile(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return files[0]
 }
 
-func someEvent() *clicks.Event {
-	return &clicks.Event{
+func someEvent() *clicklog.Event {
+	return &clicklog.Event{
 		ID: clicks.EventID{Instance: 1<<63 + 5, Sequence: 300}, Time: 1_773_500_966_123, Outcome: clicks.Redirected,
 		Flags: clicks.Head | clicks.Prefetch | clicks.ViaQR | clicks.Warned, Visitor: 77, Country: [2]byte{'C', 'H'},
-		City: []byte("Zürich"), Network: []byte("AS1 Net"), Key: clicks.AppendKey(nil, "go.example.com", "café"),
+		City: []byte("Zürich"), Network: []byte("AS1 Net"), Key: clicklog.AppendKey(nil, "go.example.com", "café"),
 		UserAgent: []byte("agent\xff"), Referrer: []byte("https://example.org/"), Language: []byte("de-CH"), Query: []byte("qr=1"),
 	}
 }
 
 // TestOthersReadWhatWeWrite reads records by the published schema.
 func TestOthersReadWhatWeWrite(t *testing.T) {
-	record := schema(t).Messages().ByName("Record")
-	orphan := &clicks.Event{
+	record := schema(t, "clicks.proto").Messages().ByName("Record")
+	orphan := &clicklog.Event{
 		ID: clicks.EventID{Instance: 9, Sequence: 0}, Time: -1, Outcome: clicks.Orphan,
-		City: []byte("Z\xfcrich"), Key: clicks.AppendKey(nil, "", "what a stranger typed"),
+		City: []byte("Z\xfcrich"), Key: clicklog.AppendKey(nil, "", "what a stranger typed"),
 	}
 	for _, c := range []struct {
 		name  string
@@ -63,7 +65,7 @@ func TestOthersReadWhatWeWrite(t *testing.T) {
 			network: "AS1 Net" referrer: "https://example.org/" language: "de-CH" query: "qr=1" device: "bot" browser: "(other)" os: "Linux"
 			bot_reason: "named" bot_name: "Thing" }`},
 		{"no link", appendClick(nil, orphan), `click { instance: 9 time: -1 outcome: OUTCOME_ORPHAN city: "Z\uFFFDrich" }`},
-		{"a promise", promiseRecord(Promise{9, clicks.Ended}), `promise { instance: 9 watermark: 9223372036854775807 }`},
+		{"a promise", promiseRecord(InstanceMark{9, clicks.Ended}), `promise { instance: 9 watermark: 9223372036854775807 }`},
 	} {
 		got, want := dynamicpb.NewMessage(record), dynamicpb.NewMessage(record)
 		if err := proto.Unmarshal(c.bytes, got); err != nil {
@@ -79,19 +81,19 @@ func TestOthersReadWhatWeWrite(t *testing.T) {
 }
 
 // readEvent is an event whose user agent was read.
-func readEvent() *clicks.Event {
+func readEvent() *clicklog.Event {
 	e := someEvent()
-	e.UserAgent, e.Agent, e.BotName = nil, clicks.NewAgent("bot", clicks.Other, "Linux", clicks.BotNamed), []byte("Thing")
+	e.UserAgent, e.Agent, e.BotName = nil, useragent.NewAgent("bot", clicks.Other, "Linux", clicks.BotNamed), []byte("Thing")
 	return e
 }
 
 // TestWhatAgentsTellComesBack reads what is written of an agent.
 func TestWhatAgentsTellComesBack(t *testing.T) {
-	var got clicks.Event
+	var got clicklog.Event
 	if p, err := ReadRecord(appendClick(nil, readEvent()), &got); err != nil || p != nil {
 		t.Fatalf("%v, %v", p, err)
 	}
-	if diff := cmp.Diff(readEvent(), &got, cmp.AllowUnexported(clicks.Agent{})); diff != "" {
+	if diff := cmp.Diff(readEvent(), &got, cmp.AllowUnexported(useragent.Agent{})); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
 }
@@ -99,8 +101,14 @@ func TestWhatAgentsTellComesBack(t *testing.T) {
 // TestTheSchemaIsCompatible compares the schema with that of every version before: what was
 // there stays as it was. New fields are added with -update.
 func TestTheSchemaIsCompatible(t *testing.T) {
+	for proto, noted := range map[string]string{"clicks.proto": "schema.txt", "links.proto": "schema-links.txt"} {
+		t.Run(proto, func(t *testing.T) { compatible(t, schema(t, proto), filepath.Join("testdata", noted)) })
+	}
+}
+
+func compatible(t *testing.T, file protoreflect.FileDescriptor, name string) {
+	t.Helper()
 	var now strings.Builder
-	file := schema(t)
 	for i := range file.Messages().Len() {
 		m := file.Messages().Get(i)
 		for j := range m.Fields().Len() {
@@ -120,7 +128,6 @@ func TestTheSchemaIsCompatible(t *testing.T) {
 			fmt.Fprintf(&now, "%s %d %s\n", e.FullName(), e.Values().Get(j).Number(), e.Values().Get(j).Name())
 		}
 	}
-	name := filepath.Join("testdata", "schema.txt")
 	before, err := os.ReadFile(name)
 	if err != nil && !*update {
 		t.Fatal(err)
@@ -159,11 +166,11 @@ func TestRecordsOfEveryVersionAreRead(t *testing.T) {
 	}
 	// Fields of versions to come are passed over.
 	b = append(b, 0xfa, 0x01, 0x01, 'x', 0xf5, 0x01, 1, 2, 3, 4)
-	var got clicks.Event
+	var got clicklog.Event
 	if p, err := ReadRecord(b, &got); err != nil || p != nil {
 		t.Fatalf("%v, %v", p, err)
 	}
-	if diff := cmp.Diff(someEvent(), &got, cmp.AllowUnexported(clicks.Agent{})); diff != "" {
+	if diff := cmp.Diff(someEvent(), &got, cmp.AllowUnexported(useragent.Agent{})); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
 }
@@ -175,10 +182,10 @@ func TestWhatIsNoRecordIsRefused(t *testing.T) {
 		"cut":             appendClick(nil, someEvent())[:40],
 		"another message": {0x1a, 0x00},
 		"an empty click":  {0x0a, 0x00},
-		"no instance":     promiseRecord(Promise{0, 5}),
+		"no instance":     promiseRecord(InstanceMark{0, 5}),
 		"an outcome of 9": {0x0a, 0x0b, 0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0x20, 9},
 	} {
-		if p, err := ReadRecord(b, new(clicks.Event)); err == nil {
+		if p, err := ReadRecord(b, new(clicklog.Event)); err == nil {
 			t.Errorf("%s: %v, want an error", name, p)
 		}
 	}
@@ -186,14 +193,14 @@ func TestWhatIsNoRecordIsRefused(t *testing.T) {
 
 func FuzzReadRecord(f *testing.F) {
 	f.Add(appendClick(nil, someEvent()))
-	f.Add(promiseRecord(Promise{1, 2}))
+	f.Add(promiseRecord(InstanceMark{1, 2}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var e clicks.Event
+		var e clicklog.Event
 		p, err := ReadRecord(b, &e)
 		if err != nil || p != nil {
 			return
 		}
-		var again clicks.Event
+		var again clicklog.Event
 		if _, err := ReadRecord(appendClick(nil, &e), &again); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}

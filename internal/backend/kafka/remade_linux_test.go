@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/clicklog"
+	"curt/internal/clicks/ship"
 )
 
 // TestATopicIsMadeAnew deletes the topic while clicks are sent. Everything that was not
@@ -51,7 +52,7 @@ func TestATopicIsMadeAnew(t *testing.T) {
 			t.Fatalf("%d clicks, promises in %v: %v", len(found), promised, fetches.Err())
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			var e clicks.Event
+			var e clicklog.Event
 			switch p, err := ReadRecord(r.Value, &e); {
 			case err != nil:
 				t.Error(err)
@@ -99,7 +100,7 @@ func remake(t *testing.T, c Config, meanwhile func()) {
 	}
 }
 
-func awaitFailure(t *testing.T, sent func() clicks.ShipStats) {
+func awaitFailure(t *testing.T, sent func() ship.Stats) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); sent().Err == nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

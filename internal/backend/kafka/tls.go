@@ -21,12 +21,12 @@ func secure(q url.Values) (*tls.Config, error) {
 		}
 	case "false":
 		if files {
-			return nil, errors.New("tls=false: want true, or no ca, cert and key")
+			return nil, errors.New("tls=false: expected true, or no ca, cert and key")
 		}
 		return nil, nil //nolint:nilnil // as above
 	case "true":
 	default:
-		return nil, errors.New("tls: want true or false")
+		return nil, errors.New("tls: expected true or false")
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := trust(c, ca); err != nil {
@@ -46,7 +46,7 @@ func trust(c *tls.Config, file string) error {
 	}
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return fmt.Errorf("ca: %s holds no certificate in PEM", file)
+		return fmt.Errorf("ca: %s contains no PEM certificate", file)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func present(c *tls.Config, cert, key string) error {
 		return nil
 	}
 	if cert == "" || key == "" {
-		return errors.New("want cert and key, or neither")
+		return errors.New("expected cert and key, or neither")
 	}
 	read := func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)

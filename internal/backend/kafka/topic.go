@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/background"
 )
 
 // Topic says how the topic of clicks is made.
@@ -22,14 +24,14 @@ type Topic struct {
 
 // ErrTopic is of a topic that is there and is not as it was asked for. More partitions move
 // links to others, where clicks that are sent again are not known; so nothing is changed.
-var ErrTopic = errors.New("the topic is there already, and differs")
+var ErrTopic = errors.New("the topic exists with other settings")
 
 // ErrNoTopic says that Kafka answers, and has no such topic.
-var ErrNoTopic = errors.New("there is no such topic: curt migrate makes it")
+var ErrNoTopic = errors.New("no such topic: curt migrate creates it")
 
 // ErrRemade says that the topic was deleted and made anew. Nothing that was in it is there, and what
 // was said of it is of an earlier life.
-var ErrRemade = errors.New("the topic was deleted and made anew")
+var ErrRemade = errors.New("the topic was deleted and created again")
 
 // Probe asks for the topic, and returns how many partitions it has.
 func Probe(ctx context.Context, c Config) (partitions int, err error) {
@@ -113,7 +115,7 @@ func (c Config) ensure(ctx context.Context, admin *kadm.Client, t Topic) (made b
 		return made, err
 	}
 	if n := len(topics[c.Topic].Partitions); t.Partitions != 0 && n != t.Partitions {
-		return made, fmt.Errorf("%w: it has %d partitions, and %d were asked for", ErrTopic, n, t.Partitions)
+		return made, fmt.Errorf("%w: it has %d partitions, not %d", ErrTopic, n, t.Partitions)
 	}
 	if made || t.Retention == 0 {
 		return made, nil
@@ -133,7 +135,7 @@ func sameRetention(ctx context.Context, admin *kadm.Client, topic, want string) 
 	}
 	for _, one := range c.Configs {
 		if one.Key == "retention.ms" && one.MaybeValue() != want {
-			return fmt.Errorf("%w: it keeps records for %s ms, and %s were asked for", ErrTopic, one.MaybeValue(), want)
+			return fmt.Errorf("%w: its retention is %s ms, not %s", ErrTopic, one.MaybeValue(), want)
 		}
 	}
 	return err
@@ -150,10 +152,6 @@ func known(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDet
 		if err == nil || ctx.Err() != nil || time.Now().After(end) {
 			return topics, err
 		}
-		t := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		background.Sleep(ctx, 50*time.Millisecond)
 	}
 }

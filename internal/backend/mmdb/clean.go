@@ -29,12 +29,3 @@ func cleanText(s string) string {
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
-// country returns the code of a country: two letters, upper case.
-func country(s string) (code [2]byte) {
-	s = strings.ToUpper(s)
-	if len(s) != 2 || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' {
-		return code
-	}
-	return [2]byte{s[0], s[1]}
-}

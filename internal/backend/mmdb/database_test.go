@@ -75,8 +75,8 @@ func open(tb testing.TB, path string) *mmdb.Database {
 	return d
 }
 
-func place(country, city, network string) clicks.Place {
-	p := clicks.Place{City: city, Network: network}
+func place(country, city, network string) clicks.Location {
+	p := clicks.Location{City: city, Network: network}
 	copy(p.Country[:], country)
 	return p
 }
@@ -84,7 +84,7 @@ func place(country, city, network string) clicks.Place {
 func TestPlacesOfEveryFlavour(t *testing.T) {
 	for name, test := range map[string]struct {
 		record mmdbtype.DataType
-		want   clicks.Place
+		want   clicks.Location
 	}{
 		"MaxMind City":       {berlin(), place("DE", "Berlin", "Example Net")},
 		"MaxMind Country":    {record{"country": record{"iso_code": word("AT")}}, place("AT", "", "")},
@@ -94,13 +94,13 @@ func TestPlacesOfEveryFlavour(t *testing.T) {
 		"IPinfo Lite":        {record{"country": word("United States"), "country_code": word("US"), "as_name": word("Example LLC")}, place("US", "", "Example LLC")},
 		"lower case":         {record{"country": word("de")}, place("DE", "", "")},
 		"country of digits":  {record{"country": record{"iso_code": word("12")}, "city": word("X")}, place("", "X", "")},
-		"country's name":     {record{"country": word("Germany")}, clicks.Place{}},
+		"country's name":     {record{"country": word("Germany")}, clicks.Location{}},
 		"city is a number":   {record{"city": mmdbtype.Uint32(5), "country": word("DE")}, place("DE", "", "")},
-		"control characters": {record{"city": word("A\x00B"), "as_name": word("x\r\ny")}, clicks.Place{}},
-		"our own words":      {record{"city": word("(other)"), "as_name": word("(direct)")}, clicks.Place{}},
+		"control characters": {record{"city": word("A\x00B"), "as_name": word("x\r\ny")}, clicks.Location{}},
+		"our own words":      {record{"city": word("(other)"), "as_name": word("(direct)")}, clicks.Location{}},
 		"long name":          {record{"city": word(bytes.Repeat([]byte("ü"), 100))}, place("", string(bytes.Repeat([]byte("ü"), 64)), "")},
-		"no map":             {word("DE"), clicks.Place{}},
-		"empty":              {record{}, clicks.Place{}},
+		"no map":             {word("DE"), clicks.Location{}},
+		"empty":              {record{}, clicks.Location{}},
 	} {
 		d := open(t, file(t, write(t, name, map[string]mmdbtype.DataType{"198.51.100.0/24": test.record, "2001:db8:1::/48": test.record})))
 		for _, addr := range []string{"198.51.100.7", "::ffff:198.51.100.7", "2001:db8:1::5", "2001:db8:1::5%eth0"} {
@@ -114,7 +114,7 @@ func TestPlacesOfEveryFlavour(t *testing.T) {
 			}
 		}
 		for _, addr := range []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::"), {}} {
-			if got := d.Locate(addr); got != (clicks.Place{}) {
+			if got := d.Locate(addr); got != (clicks.Location{}) {
 				t.Errorf("%s: %s is in %+v", name, addr, got)
 			}
 		}
@@ -136,7 +136,7 @@ func TestADamagedFileKnowsNothing(t *testing.T) {
 		"empty": nil, "noise": []byte("no database at all"), "cut": whole[:len(whole)/2], "end only": whole[len(whole)-40:],
 	} {
 		d := open(t, file(t, text))
-		if got := d.Locate(netip.MustParseAddr("198.51.100.7")); got != (clicks.Place{}) || d.Stats().Failures != 1 {
+		if got := d.Locate(netip.MustParseAddr("198.51.100.7")); got != (clicks.Location{}) || d.Stats().Failures != 1 {
 			t.Errorf("%s: %+v, %+v", name, got, d.Stats())
 		}
 	}

@@ -22,7 +22,7 @@ type edition struct {
 	stats  *stats
 
 	mu         sync.Mutex
-	young, old map[uintptr]clicks.Place // guarded by mu; by where the file has the record
+	young, old map[uintptr]clicks.Location // guarded by mu; by where the file has the record
 }
 
 // remembered is how many places of a file are kept decoded, in two generations: a
@@ -54,16 +54,16 @@ func read(path string, s *stats) (e *edition, err error) {
 
 // locate returns the place of an address; the zero Place for one that is not
 // there, or whose record is damaged.
-func (e *edition) locate(addr netip.Addr) (p clicks.Place) {
+func (e *edition) locate(addr netip.Addr) (p clicks.Location) {
 	defer func() {
 		if recover() != nil { // the library finds damage by error; this is for what it does not find
 			e.stats.damages.Add(1)
-			p = clicks.Place{}
+			p = clicks.Location{}
 		}
 	}()
 	found := e.reader.Lookup(addr)
 	if !found.Found() {
-		return clicks.Place{}
+		return clicks.Location{}
 	}
 	at := found.Offset()
 	if p, ok := e.known(at); ok {
@@ -77,7 +77,7 @@ func (e *edition) locate(addr netip.Addr) (p clicks.Place) {
 	return p
 }
 
-func (e *edition) known(at uintptr) (clicks.Place, bool) {
+func (e *edition) known(at uintptr) (clicks.Location, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if p, ok := e.young[at]; ok {
@@ -90,23 +90,23 @@ func (e *edition) known(at uintptr) (clicks.Place, bool) {
 	return p, ok
 }
 
-func (e *edition) remember(at uintptr, p clicks.Place) {
+func (e *edition) remember(at uintptr, p clicks.Location) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.put(at, p)
 }
 
 // put keeps a place; the caller holds mu.
-func (e *edition) put(at uintptr, p clicks.Place) {
+func (e *edition) put(at uintptr, p clicks.Location) {
 	if e.young == nil || len(e.young) >= remembered/2 {
-		e.old, e.young = e.young, make(map[uintptr]clicks.Place)
+		e.old, e.young = e.young, make(map[uintptr]clicks.Location)
 	}
 	e.young[at] = p
 }
 
 // decode reads what is kept of a record. Only texts at known paths are decoded: a
 // damaged record may claim a map of millions. whole is false when it is damaged.
-func decode(r maxminddb.Result) (p clicks.Place, whole bool) {
+func decode(r maxminddb.Result) (p clicks.Location, whole bool) {
 	whole = true
 	text := func(paths [][]any) string {
 		for _, path := range paths {
@@ -121,7 +121,7 @@ func decode(r maxminddb.Result) (p clicks.Place, whole bool) {
 		}
 		return ""
 	}
-	p.Country = country(text(countryPaths()))
+	p.Country = clicks.ParseCountry(text(countryPaths()))
 	p.City = text(cityPaths())
 	p.Network = text(networkPaths())
 	return p, whole

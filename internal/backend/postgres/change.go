@@ -7,14 +7,34 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"curt/internal/backend/postgres/linkrow"
+	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/link"
 )
 
-const (
-	// The row of change_head is taken when the link is changed already, so that whoever
-	// holds it waits for nobody but the disk.
-	sqlReplace = `WITH changed AS (
-	UPDATE links SET (` + changingColumns + `, tags, spent, version) = ($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+// Replace implements link.Store.
+func (s *Links) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
+	if err := linkrow.Storable(&l); err != nil {
+		return link.Link{}, fmt.Errorf("replace: %w", err)
+	}
+	var stored link.Link
+	err := s.db.Write(ctx, func(ctx context.Context, q pgdb.Querier) (err error) {
+		stored, err = s.replace(ctx, q, l, &e)
+		return err
+	})
+	if err != nil {
+		if !pgdb.HasSentinel(err) {
+			s.uncertain.add(l.Key, time.Now())
+		}
+		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, err)
+	}
+	return stored, nil
+}
+
+// The row of change_head is taken when the link is changed already, so that whoever
+// holds it waits for nobody but the disk.
+const sqlReplace = `WITH changed AS (
+	UPDATE links SET (` + linkrow.ChangingColumns + `, tags, spent, version) = ($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
 		$19, $20, $21, $22, $23::text::text[], CASE $10::smallint WHEN 3 THEN 0 ELSE spent END, version + 1)
 	WHERE place = $1 AND domain = $2 AND code = $3 AND version = $4 AND status <> 3
 	RETURNING id, domain, code, minted, created, spent, version, workspace
@@ -28,37 +48,7 @@ const (
 )
 SELECT id, minted, created, spent FROM changed`
 
-	// Of a row that is locked the old value is known, so that what is granted is, too. A
-	// bound beyond what a bigint counts is never reached.
-	sqlSpend = `WITH bound AS (
-	SELECT place, domain, code, least($4, CASE WHEN max_clicks < 0 THEN 9223372036854775807 ELSE max_clicks END - spent) AS granted
-	FROM links WHERE place = $1 AND domain = $2 AND code = $3 AND status <> 3 AND max_clicks <> 0 FOR UPDATE
-)
-UPDATE links SET spent = links.spent + bound.granted FROM bound
-WHERE links.place = bound.place AND links.domain = bound.domain AND links.code = bound.code AND bound.granted > 0
-RETURNING bound.granted`
-)
-
-// Replace implements link.Store.
-func (s *Links) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Link, error) {
-	if err := storable(&l); err != nil {
-		return link.Link{}, fmt.Errorf("replace: %w", err)
-	}
-	var stored link.Link
-	err := s.writing(ctx, func(ctx context.Context, q querier) (err error) {
-		stored, err = s.replace(ctx, q, l, &e)
-		return err
-	})
-	if err != nil {
-		if !known(err) {
-			s.doubts.add(l.Key, time.Now())
-		}
-		return link.Link{}, fmt.Errorf("replace %s: %w", l.Key, err)
-	}
-	return stored, nil
-}
-
-func (s *Links) replace(ctx context.Context, q querier, l link.Link, e *link.Edit) (link.Link, error) {
+func (s *Links) replace(ctx context.Context, q pgdb.Querier, l link.Link, e *link.Edit) (link.Link, error) {
 	kind, was := link.WasUpdated, link.Event{Fields: e.Fields}
 	if l.Status == link.Deleted {
 		kind, was.Fields = link.WasDeleted, nil
@@ -67,22 +57,22 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link, e *link.Edi
 	if err != nil {
 		return link.Link{}, err
 	}
-	place, n := s.place(l.Key.Code), normal(l)
+	place, n := s.place(l.Key.Code), l.Normal()
 	var id [16]byte
 	var counted bool
 	var created, spent int64
-	found, err := one(ctx, q, func(row pgx.Row) error {
+	found, err := pgdb.One(ctx, q, func(row pgx.Row) error {
 		return row.Scan(&id, &counted, &created, &spent)
 	}, sqlReplace, append(replaceArgs(place, l.Version, &n), string(kind), e.Principal, s.config.Region, text)...)
-	if stateOf(err) == stateUnique {
-		return link.Link{}, fmt.Errorf("its id is taken in workspace %s: %w", n.Workspace, link.ErrConflict)
+	if pgdb.StateOf(err) == pgdb.StateUnique {
+		return link.Link{}, fmt.Errorf("its id exists in workspace %s: %w", n.Workspace, link.ErrConflict)
 	}
 	if err != nil {
 		return link.Link{}, err
 	}
 	if found {
-		n.ID, n.CodeKind, n.Created, n.Spent, n.Version = id, kindOf(counted), timeOf(created), uint64(spent), l.Version+1
-		return normal(n), nil
+		n.ID, n.CodeKind, n.Created, n.Spent, n.Version = id, linkrow.KindOf(counted), link.TimeOf(created), uint64(spent), l.Version+1
+		return n.Normal(), nil
 	}
 	old, found, err := s.byKey(ctx, q, l.Key)
 	switch {
@@ -100,22 +90,32 @@ func (s *Links) replace(ctx context.Context, q querier, l link.Link, e *link.Edi
 func replaceArgs(place int64, over link.Version, l *link.Link) []any {
 	extra, _ := l.Extra() // storable has seen that it can be written
 	args := append(make([]any, 0, 27), place, string(l.Key.Domain), string(l.Key.Code), int64(over),
-		digest(l.Destination), int64(l.Needs()), extra)
+		link.Digest(l.Destination), int64(l.Needs()), extra)
 	fields := link.Fields()
 	for i := range fields {
-		if f := &fields[i]; written(f) && !f.Fixed {
-			args = append(args, value(f, l))
+		if f := &fields[i]; linkrow.Written(f) && !f.Fixed {
+			args = append(args, linkrow.Value(f, l))
 		}
 	}
 	return args
 }
+
+// Of a row that is locked the old value is known, so that what is granted is, too. A
+// bound beyond what a bigint counts is never reached.
+const sqlSpend = `WITH bound AS (
+	SELECT place, domain, code, least($4, CASE WHEN max_clicks < 0 THEN 9223372036854775807 ELSE max_clicks END - spent) AS granted
+	FROM links WHERE place = $1 AND domain = $2 AND code = $3 AND status <> 3 AND max_clicks <> 0 FOR UPDATE
+)
+UPDATE links SET spent = links.spent + bound.granted FROM bound
+WHERE links.place = bound.place AND links.domain = bound.domain AND links.code = bound.code AND bound.granted > 0
+RETURNING bound.granted`
 
 // Spend implements link.Spender. Links without a bound and exhausted ones are answered by
 // a read.
 func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error) {
 	var granted uint64
 	decided := false
-	err := s.reading(ctx, func(ctx context.Context, q querier) error {
+	err := s.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error {
 		granted, decided = 0, false
 		l, found, err := s.byKey(ctx, q, k)
 		switch {
@@ -131,9 +131,9 @@ func (s *Links) Spend(ctx context.Context, k link.Key, n uint64) (uint64, error)
 		return nil
 	})
 	if err == nil && !decided {
-		err = s.writing(ctx, func(ctx context.Context, q querier) error {
+		err = s.db.Write(ctx, func(ctx context.Context, q pgdb.Querier) error {
 			var got int64
-			_, err := one(ctx, q, func(row pgx.Row) error { return row.Scan(&got) },
+			_, err := pgdb.One(ctx, q, func(row pgx.Row) error { return row.Scan(&got) },
 				sqlSpend, s.place(k.Code), string(k.Domain), string(k.Code), int64(min(n, 1<<62)))
 			granted = uint64(got)
 			return err

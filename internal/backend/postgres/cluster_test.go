@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"curt/internal/backend/postgres"
+	"curt/internal/backend/postgres/replicas"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
@@ -15,14 +15,14 @@ import (
 // replicaProbed: what is asked at run time is asked before a start, too.
 func replicaProbed(t *testing.T, p pair) {
 	primary, standby := p.primary.URL("curt"), p.standby.URL("curt")
-	if what, err := postgres.ProbeReplica(t.Context(), standby, primary); err != nil || !strings.HasPrefix(what, "a standby answers, PostgreSQL ") || strings.Contains(what, ";") {
+	if what, err := replicas.Probe(t.Context(), standby, primary); err != nil || !strings.HasPrefix(what, "standby available, PostgreSQL ") || strings.Contains(what, ";") {
 		t.Errorf("the standby: %q, %v", what, err)
 	}
-	if what, err := postgres.ProbeReplica(t.Context(), primary, primary); err == nil || !strings.Contains(err.Error(), "it is no standby") {
+	if what, err := replicas.Probe(t.Context(), primary, primary); err == nil || !strings.Contains(err.Error(), "not a standby") {
 		t.Errorf("the primary: %q, %v", what, err)
 	}
-	const away = "whether it follows the primary in CURT_LINKS is not known: the primary does not answer"
-	if what, err := postgres.ProbeReplica(t.Context(), standby, "postgres://curt@127.0.0.1:1/curt"); err != nil || !strings.Contains(what, away) {
+	const away = "unknown whether it follows the primary in CURT_LINKS: the primary is unavailable"
+	if what, err := replicas.Probe(t.Context(), standby, "postgres://curt@127.0.0.1:1/curt"); err != nil || !strings.Contains(what, away) {
 		t.Errorf("without a primary: %q, %v", what, err)
 	}
 	// Who may not ask for the number of a cluster is believed.
@@ -34,10 +34,10 @@ func replicaProbed(t *testing.T, p pair) {
 	}()
 	humble := func(url string) string { return strings.Replace(url, "//curt@", "//humble@", 1) }
 	await(t, "the standby has the role", func() bool {
-		what, err := postgres.ProbeReplica(t.Context(), humble(standby), primary)
-		return err == nil && strings.HasSuffix(what, "is not known: its user may not call pg_control_system()")
+		what, err := replicas.Probe(t.Context(), humble(standby), primary)
+		return err == nil && strings.HasSuffix(what, "CURT_LINKS: its user lacks the right to call pg_control_system()")
 	})
-	if what, err := postgres.ProbeReplica(t.Context(), standby, humble(primary)); err != nil || !strings.HasSuffix(what, "is not known: the user of CURT_LINKS may not call pg_control_system()") {
+	if what, err := replicas.Probe(t.Context(), standby, humble(primary)); err != nil || !strings.HasSuffix(what, "CURT_LINKS: the user of CURT_LINKS lacks the right to call pg_control_system()") {
 		t.Errorf("a primary that does not say: %q, %v", what, err)
 	}
 }
@@ -46,7 +46,7 @@ func replicaProbed(t *testing.T, p pair) {
 // sooner on a timeline of the same number.
 func foreignReplica(t *testing.T, p pair) {
 	other := testkit.StartPostgres(t, testkit.PostgresConfig{})
-	if what, err := postgres.ProbeReplica(t.Context(), p.standby.URL("curt"), other.URL("curt")); err == nil || !strings.Contains(err.Error(), "it is a standby of another primary") || strings.Contains(err.Error(), "\n") {
+	if what, err := replicas.Probe(t.Context(), p.standby.URL("curt"), other.URL("curt")); err == nil || !strings.Contains(err.Error(), "standby of another primary") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("probed: %q, %v", what, err)
 	}
 	theirs := p.open(t, "curt", 5*time.Second)
@@ -61,7 +61,7 @@ func foreignReplica(t *testing.T, p pair) {
 	})
 	told := &testkit.Lines{}
 	s := pair{primary: other, standby: p.standby, log: slog.New(slog.NewTextHandler(told, nil))}.open(t, "curt", 5*time.Second)
-	await(t, "the log says why", func() bool { return strings.Contains(told.String(), "a standby of another primary") })
+	await(t, "the log says why", func() bool { return strings.Contains(told.String(), "standby of another primary") })
 	if n := s.Replicas().Usable; n != 0 {
 		t.Errorf("%d replicas are usable", n)
 	}

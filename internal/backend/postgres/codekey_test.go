@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"curt/internal/backend/postgres"
+	"curt/internal/backend/postgres/pgdb"
 )
 
 // cutCodeKey has codes made by no other key than the whole one: with a part of it, those that
@@ -22,7 +23,7 @@ func cutCodeKey(t *testing.T, d *databases) {
 		if err == nil {
 			_ = s.Close()
 		}
-		if !errors.Is(err, postgres.ErrUnfit) {
+		if !errors.Is(err, pgdb.ErrUnfit) {
 			t.Errorf("%s: %v, want ErrUnfit", value, err)
 		}
 	}

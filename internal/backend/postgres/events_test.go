@@ -28,7 +28,7 @@ func TestEventsOfAnOlderRelease(t *testing.T) {
 	}
 	exec(t, d, `CREATE ROLE before; GRANT SELECT, UPDATE ON links TO before; GRANT SELECT, INSERT ON changes TO before`)
 	exec(t, d, `SET ROLE before; UPDATE links SET spent = 1 WHERE code = 'alias'`)
-	events, err := s.Events(t.Context(), 0, 9)
+	events, _, err := s.Events(t.Context(), "", 9)
 	if err != nil || len(events) != 3 || events[0].Region != "eu" || len(events[1].Fields) != 1 || string(events[1].Fields[0].Old) != `"https://example.com/secret"` {
 		t.Fatalf("%+v, %v", events, err)
 	}
@@ -37,7 +37,7 @@ func TestEventsOfAnOlderRelease(t *testing.T) {
 	}
 	exec(t, d, `SET ROLE before; UPDATE links SET status = 3, version = 3, destination = '' WHERE code = 'alias'`)
 	exec(t, d, `SET ROLE before; INSERT INTO changes (seq, domain, code, version) VALUES (4, '', 'alias', 3)`)
-	events, err = s.Events(t.Context(), 0, 9)
+	events, _, err = s.Events(t.Context(), "", 9)
 	if err != nil || len(events) != 4 || events[1].Fields != nil {
 		t.Fatalf("of a deleted link: %+v, %v", events, err)
 	}

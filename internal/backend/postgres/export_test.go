@@ -3,40 +3,31 @@ package postgres
 import (
 	"context"
 	"maps"
-	"net"
 
 	"curt/internal/backend/coldsql"
+	"curt/internal/backend/coldsql/coldjobs"
+	"curt/internal/backend/coldsql/coldreviews"
+	"curt/internal/backend/postgres/leases"
+	"curt/internal/backend/postgres/linkrow"
+	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/link"
 )
 
-// Listen asks what the other writers have counted, as Run does each second.
-func (s *Rollups) Listen(ctx context.Context) { s.listen(ctx) }
-
 // AskMany runs a query as a list does.
 func (s *Links) AskMany(ctx context.Context, query string) error {
-	return s.readingMany(ctx, func(ctx context.Context, q querier) error {
+	return s.db.ReadMany(ctx, func(ctx context.Context, q pgdb.Querier) error {
 		_, err := q.Exec(ctx, query)
 		return err
 	})
 }
 
-// Look does what Run does each second.
-func (s *Links) Look(ctx context.Context) { s.look(ctx) }
+// CheckHealth does what Run does each second.
+func (s *Links) CheckHealth(ctx context.Context) { s.db.CheckHealth(ctx) }
 
 // LookAtReplicas does what Run does in a turn.
 func (s *Links) LookAtReplicas(ctx context.Context) {
-	m, err := s.replicas.mark(ctx, s.read)
-	if err != nil {
+	if err := s.replicas.Turn(ctx, s.db.ReadPool); err != nil {
 		panic(err)
-	}
-	s.replicas.look(ctx, []mark{m})
-}
-
-// RollupStatements are those of roll-ups.
-func RollupStatements() map[string]string {
-	return map[string]string{
-		"lock totals": sqlLockTotals, "add totals": sqlAddTotals, "click totals": sqlClickTotals, "click total": sqlClickTotal,
-		"clicked": sqlClicked, "rollups": sqlRollupRows, "visitors": sqlRollupVisitors, "sums": sqlRollupSums, "writer": sqlWriter,
 	}
 }
 
@@ -44,26 +35,24 @@ func RollupStatements() map[string]string {
 // look for by an index.
 func Statements() map[string]string {
 	all := map[string]string{
-		"target": sqlTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
-		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "head": sqlHead,
-		"replace": sqlReplace, "spend": sqlSpend, "newest counted": sqlNewestCounted,
+		"target": linkrow.SQLTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
+		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "creates ended": sqlCreatesEnded, "head": sqlHead,
+		"replace": sqlReplace, "spend": sqlSpend,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
 	}
+	maps.Copy(all, leases.Statements())
 	d := coldsql.PostgreSQL()
 	maps.Copy(all, d.Statements())
-	all["pending cases"], all["bans"] = d.Lists()["pending cases"], d.Lists()["bans"]
+	maps.Copy(all, coldjobs.Statements(d))
+	maps.Copy(all, coldreviews.Statements(d))
+	all["pending cases"], all["bans"], all["verdicts"] = coldreviews.Lists(d)["pending cases"], d.Lists()["bans"], d.Lists()["verdicts"]
 	return all
 }
 
 // Full reports whether each connection that the store may have is open.
 func (s *Links) Full() bool {
-	return s.read.Stat().TotalConns() == s.read.Stat().MaxConns() && s.write.Stat().TotalConns() == s.write.Stat().MaxConns()
-}
-
-// Dial connects as pools do.
-func Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return dial(ctx, network, address)
+	return s.db.ReadPool.Stat().TotalConns() == s.db.ReadPool.Stat().MaxConns() && s.db.WritePool.Stat().TotalConns() == s.db.WritePool.Stat().MaxConns()
 }
 
 // Trim shortens the change log.

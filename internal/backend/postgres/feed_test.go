@@ -34,7 +34,7 @@ func feeds(t *testing.T, d *databases) {
 				t.Fatal(err)
 			}
 		},
-		Foreign: "1/1/1//a",
+		KeepsCreates: true, Foreign: "1/1/1//a",
 		LateCreate: func(t testing.TB, s feedtest.Store) (commit func()) {
 			url, _ := d.urls.Load(s)
 			return uncommitted(t, url.(string), `CREATE TEMP TABLE late AS SELECT * FROM links LIMIT 1`,

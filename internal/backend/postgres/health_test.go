@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"curt/internal/backend/postgres"
+	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/link"
 	"curt/internal/testkit"
 )
@@ -52,7 +53,7 @@ func missing(t *testing.T, d *databases) {
 		{"REVOKE ALL ON settings FROM humble", "GRANT ALL ON settings TO humble", "", ""},
 		{"ALTER TABLE links RENAME TO gone", "ALTER TABLE gone RENAME TO links", "missing: the table links", "missing: the table links"},
 		{"ALTER SCHEMA public RENAME TO gone", "ALTER SCHEMA gone RENAME TO public", "missing: the table links, the table changes, the table change_head, the table leases", "missing: the table links, the table changes, the table change_head"},
-		{"UPDATE settings SET value = sha256(value)", "", "it is another database than at the start: its key of codes differs", "it is another database than at the start: its key of codes differs"},
+		{"UPDATE settings SET value = sha256(value)", "", "not the database of the start: its code key differs", "not the database of the start: its code key differs"},
 	} {
 		server.ExecIn(t, name, tt.take)
 		saysOf(t, tt.take, writer, tt.writer)
@@ -73,7 +74,7 @@ func missing(t *testing.T, d *databases) {
 	if _, err := writer.Create(t.Context(), newLink(2, "elsewhere")); !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("create in another database: %v", err)
 	}
-	if _, err := writer.Changes(t.Context(), 0, 10); !errors.Is(err, link.ErrUnavailable) {
+	if _, _, err := writer.Changes(t.Context(), "", 10); !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("read the changes of another database: %v", err)
 	}
 }
@@ -81,9 +82,9 @@ func missing(t *testing.T, d *databases) {
 // saysOf looks at the tables and compares what is said of them, "" for nothing.
 func saysOf(t *testing.T, after string, s *postgres.Links, want string) {
 	t.Helper()
-	s.Look(t.Context())
+	s.CheckHealth(t.Context())
 	got := ""
-	if unfit, ok := errors.AsType[*postgres.UnfitTables](s.Tables()); ok {
+	if unfit, ok := errors.AsType[*pgdb.UnfitTables](s.Tables()); ok {
 		got = unfit.PublicMessage()
 	}
 	if got != want {
@@ -124,7 +125,7 @@ func locked(t *testing.T, d *databases) {
 // saysLocked looks, and compares whether the table is said to be locked, and nothing else.
 func saysLocked(t *testing.T, when string, s *postgres.Links, want bool) {
 	t.Helper()
-	s.Look(t.Context())
+	s.CheckHealth(t.Context())
 	got := ""
 	if told, ok := errors.AsType[interface {
 		error

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/link"
 )
 
@@ -59,7 +60,7 @@ func (j *joiner) submit(ctx context.Context, l link.Link) (link.Link, error) {
 		return c.result, c.err
 	case <-ctx.Done():
 		c.left.Store(true)
-		return link.Link{}, fmt.Errorf("left before the commit, which may still happen: %w", context.Cause(ctx))
+		return link.Link{}, fmt.Errorf("gave up before the commit, which may still happen: %w", context.Cause(ctx))
 	}
 }
 
@@ -67,7 +68,7 @@ func (j *joiner) enqueue(c *creation) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return errClosed
+		return pgdb.ErrClosed
 	}
 	j.queue = append(j.queue, c)
 	// A second statement beside the first begins only with enough for one: few callers

@@ -3,16 +3,22 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"curt/internal/backend/postgres/accounts"
+	"curt/internal/backend/postgres/leases"
+	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/replicas"
+	"curt/internal/background"
 	"curt/internal/codegen"
 	"curt/internal/link"
-	"curt/internal/repeatlog"
 )
+
+// Accounts returns the accounts beside the links.
+func (s *Links) Accounts() accounts.Accounts { return accounts.New(s.db, s.config.Instance) }
 
 // LinksConfig says which database is opened, and how. The zero value of every field but
 // URL is usable.
@@ -75,20 +81,13 @@ func (c LinksConfig) withDefaults() LinksConfig {
 // Run must be running for long use: nothing else shortens the change log and looks after
 // Healthy and Tables.
 type Links struct {
-	*database
+	*leases.Leases
+	*changeLog
+	*linkReader
+	*creator
 
-	config LinksConfig
-	joiner *joiner
-
-	replicas *replicas
-
-	codeKey [32]byte
-	codes   *codegen.Permutation
-
-	doubts doubts // about changes of this process
-
-	heldBack repeatlog.Condition // the log, by a follower
-
+	db      *pgdb.Database
+	config  LinksConfig
 	closing sync.Once
 }
 
@@ -97,115 +96,83 @@ var (
 	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
 	_ link.EventLog   = (*Links)(nil)
+	_ link.CreateLog  = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at
 // the first start, and moves leases past the newest counted links where they lie behind.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
-	s := &Links{config: config.withDefaults()}
-	s.database = newDatabase(linksHealth(config.ReadOnly), s.config.Readers, s.config.Log)
+	config = config.withDefaults()
+	db := pgdb.New(pgdb.LinksHealth(config.ReadOnly), config.Readers, config.Log)
+	reader := &linkReader{db: db}
+	s := &Links{
+		Leases: leases.New(db), changeLog: &changeLog{db: db, config: config}, linkReader: reader,
+		creator: &creator{linkReader: reader, config: config}, db: db, config: config,
+	}
 	if err := s.open(ctx); err != nil {
-		s.replicas.close()
-		s.closePools()
+		s.replicas.Close()
+		db.ClosePools()
 		return nil, fmt.Errorf("open links: %w", err)
 	}
 	return s, nil
 }
 
 func (s *Links) open(ctx context.Context) (err error) {
-	if s.replicas, err = newReplicas(s.config.Replicas, s.config.MaxLag, int32(s.config.Readers), s.config.Log); err != nil {
+	if s.replicas, err = replicas.New(s.config.Replicas, s.config.MaxLag, int32(s.config.Readers), s.config.Log); err != nil {
 		return err
 	}
-	if err := s.connect(ctx, s.config.URL, s.config.Readers, s.config.Writers); err != nil {
+	if err := s.db.Connect(ctx, s.config.URL, s.config.Readers, s.config.Writers); err != nil {
 		return err
 	}
 	if err := s.Accounts().Free(ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnfit, err)
+		return fmt.Errorf("%w: %w", pgdb.ErrUnfit, err)
 	}
 	s.joiner = newJoiner(max(1, s.config.Writers/2), s.createJoined)
-	if s.codeKey, err = s.loadCodeKey(ctx); err != nil {
-		return err
-	}
-	s.health.identity, s.codes = s.codeKey[:], codegen.NewPermutation(s.codeKey)
-	return s.skipStaleLeases(ctx)
+	s.codes, err = s.Begin(ctx)
+	return err
 }
+
+// Healthy returns nil while the server takes writes, and why not otherwise. It does no I/O.
+func (s *Links) Healthy() error { return s.db.Healthy() }
+
+// Tables returns nil while this process can work there, and why not otherwise. It does no I/O.
+func (s *Links) Tables() error { return s.db.Tables() }
 
 const (
-	sqlSetting    = `SELECT value FROM settings WHERE name = $1`
-	sqlAddSetting = `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`
-
-	settingCodeKey = "code_key"
-)
-
-// loadCodeKey reads the key of the permutation, and makes it when there is none: of
-// several processes that start at once, all read the one that was first.
-func (s *Links) loadCodeKey(ctx context.Context) (key [32]byte, err error) {
-	fresh := make([]byte, len(key))
-	_, _ = rand.Read(fresh) // never fails: crypto/rand ends the process instead
-	if _, err := s.write.Exec(ctx, sqlAddSetting, settingCodeKey, fresh); err != nil {
-		return key, fmt.Errorf("make the key of codes: %w", err)
-	}
-	var stored []byte
-	if err := s.write.QueryRow(ctx, sqlSetting, settingCodeKey).Scan(&stored); err != nil {
-		return key, fmt.Errorf("read the key of codes: %w", err)
-	}
-	if copy(key[:], stored) != len(key) || len(stored) != len(key) {
-		return key, fmt.Errorf("%w: the key of codes has %d bytes, want %d", ErrUnfit, len(stored), len(key))
-	}
-	return key, nil
-}
-
-// CodeKey returns the key of the permutation, which was made at the first start. It is a
-// secret: whoever has it can tell the order of links from their codes.
-func (s *Links) CodeKey(ctx context.Context) ([32]byte, error) {
-	if ctx.Err() != nil {
-		return [32]byte{}, fmt.Errorf("read the key of codes: %w", context.Cause(ctx))
-	}
-	return s.codeKey, nil
-}
-
-const (
-	healthEvery = time.Second
-	trimEvery   = 10 * time.Second
+	trimEvery = 10 * time.Second
 )
 
 // Run looks after the database until ctx ends.
 func (s *Links) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { s.replicas.watch(ctx, s.read) })
+	watching.Go(func() { s.replicas.Watch(ctx, s.db.ReadPool) })
 	defer watching.Wait()
 	defer end()
-	turns := time.NewTicker(healthEvery)
-	defer turns.Stop()
 	var trimmed time.Time
-	for {
-		s.look(ctx)
+	for range background.Every(ctx, pgdb.HealthEvery) {
+		s.db.CheckHealth(ctx)
 		if time.Since(trimmed) >= trimEvery {
 			trimmed = time.Now()
 			if err := s.trimChanges(ctx); err != nil && ctx.Err() == nil {
-				s.config.Log.WarnContext(ctx, "old changes were not removed", slog.Any("err", err))
+				s.config.Log.WarnContext(ctx, "trimming the change log failed, retrying", slog.Any("err", err))
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-turns.C:
-		}
 	}
+	return context.Cause(ctx)
 }
 
 // Close waits for calls under way and closes the connections. A second Close does nothing.
 func (s *Links) Close() error {
 	s.closing.Do(func() {
-		s.closed.Store(true)
+		s.db.Closed.Store(true)
 		s.joiner.close()
-		s.replicas.close()
-		s.closePools()
+		s.replicas.Close()
+		s.db.ClosePools()
 	})
 	return nil
 }
 
 // Replicas tells how look-ups are shared with replicas.
-func (s *Links) Replicas() ReplicaStats { return s.replicas.stats() }
+func (s *Links) Replicas() replicas.Stats { return s.replicas.Stats() }

@@ -87,7 +87,7 @@ func pooled(t *testing.T, direct *databases) {
 	d := &databases{server: direct.server, front: testkit.StartPgBouncer(t, direct.server)}
 	if os.Getenv("CURT_TEST_LONG") != "" {
 		linktest.Run(t, d.links(t))
-		accounts(t, d)
+		accountStores(t, d)
 		return
 	}
 	random := rand.New(rand.NewPCG(7, 1))
@@ -110,7 +110,12 @@ func TestPostgres(t *testing.T) {
 			func(t *testing.T) codegen.Leaser { return d.fresh(t) },
 			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return d.again(t, l) })
 	})
-	accounts(t, d)
+	t.Run("snowflake", func(t *testing.T) {
+		codegentest.RunSnowflake(t,
+			func(t *testing.T) codegen.Leaser { return d.fresh(t) },
+			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return d.again(t, l) })
+	})
+	accountStores(t, d)
 	t.Run("roll-ups", func(t *testing.T) { rollups(t, d) })
 	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
 	for name, prove := range map[string]func(*testing.T, *databases){
@@ -120,6 +125,7 @@ func TestPostgres(t *testing.T) {
 		"changes are numbered in the order of commits": changesInOrder,
 		"each process has progress of its own":         instances,
 		"followers of a fleet":                         feeds,
+		"expired links":                                expires,
 		"a day has one key":                            dayKeys,
 		"whoever may hold clicks is known":             senders,
 		"a server that forgets is refused":             unfit,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"curt/internal/backend/postgres"
+	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/cache"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
@@ -217,7 +218,7 @@ func replicaLags(t *testing.T, p pair, s *postgres.Links, code link.Code) (stale
 func wrongReplicas(t *testing.T, p pair) {
 	for _, wrong := range []string{"postgres://a,b/curt", "postgres://%zz"} {
 		_, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: p.primary.URL("curt"), Replicas: []string{wrong}})
-		if !errors.Is(err, postgres.ErrUnfit) {
+		if !errors.Is(err, pgdb.ErrUnfit) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

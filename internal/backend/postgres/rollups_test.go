@@ -9,21 +9,22 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"curt/internal/backend/postgres"
-	"curt/internal/clicks"
-	"curt/internal/clicks/clickstest"
+	"curt/internal/backend/postgres/counts"
+	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/clicks/rollup"
+	"curt/internal/clicks/rollup/rolluptest"
 )
 
 // counted opens stores of roll-ups, and remembers of which database and writer they are.
 type counted struct {
 	d    *databases
 	mu   sync.Mutex
-	made map[clicks.RollupStore]postgres.RollupsConfig
+	made map[rollup.Store]counts.Config
 }
 
-func (c *counted) open(t *testing.T, config postgres.RollupsConfig) *postgres.Rollups {
+func (c *counted) open(t *testing.T, config counts.Config) *counts.Rollups {
 	t.Helper()
-	s, err := postgres.OpenRollups(t.Context(), config)
+	s, err := counts.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func (c *counted) open(t *testing.T, config postgres.RollupsConfig) *postgres.Ro
 	return s
 }
 
-func (c *counted) of(s clicks.RollupStore) postgres.RollupsConfig {
+func (c *counted) of(s rollup.Store) counts.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[s]
@@ -52,26 +53,26 @@ func (c *counted) of(s clicks.RollupStore) postgres.RollupsConfig {
 const countTemplate = "template_clicks"
 
 func rollups(t *testing.T, d *databases) {
-	c := &counted{d: d, made: map[clicks.RollupStore]postgres.RollupsConfig{}}
+	c := &counted{d: d, made: map[rollup.Store]counts.Config{}}
 	d.server.Exec(t, "CREATE DATABASE "+countTemplate)
-	if err := c.open(t, postgres.RollupsConfig{URL: d.server.URL(countTemplate), Instance: "none"}).Close(); err != nil {
+	if err := c.open(t, counts.Config{URL: d.server.URL(countTemplate), Instance: "none"}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	exec(t, d.server.URL(countTemplate), "DELETE FROM click_writers") // who made the schema is no writer
 	others := 0
-	h := clickstest.Harness{
-		Open: func(t *testing.T) clicks.RollupStore {
-			return c.open(t, postgres.RollupsConfig{URL: d.server.URL(d.server.Copy(t, countTemplate)), Instance: "first"})
+	h := rolluptest.Harness{
+		Open: func(t *testing.T) rollup.Store {
+			return c.open(t, counts.Config{URL: d.server.URL(d.server.Copy(t, countTemplate)), Instance: "first"})
 		},
-		Again: func(t *testing.T, s clicks.RollupStore) clicks.RollupStore { return c.open(t, c.of(s)) },
-		Other: func(t *testing.T, s clicks.RollupStore) clicks.RollupStore {
+		Again: func(t *testing.T, s rollup.Store) rollup.Store { return c.open(t, c.of(s)) },
+		Other: func(t *testing.T, s rollup.Store) rollup.Store {
 			config := c.of(s)
 			others++
 			config.Instance = fmt.Sprintf("other%d", others)
 			return c.open(t, config)
 		},
 	}
-	clickstest.Run(t, h)
+	rolluptest.Run(t, h)
 	t.Run("complete", func(t *testing.T) { complete(t, h) })
 	t.Run("nobody wrote", func(t *testing.T) { silence(t, c, h) })
 	t.Run("a database that is away", func(t *testing.T) { away(t, d) })
@@ -79,9 +80,9 @@ func rollups(t *testing.T, d *databases) {
 }
 
 // complete looks at what a writer may say of all.
-func complete(t *testing.T, h clickstest.Harness) {
-	first := h.Open(t).(*postgres.Rollups)
-	second := h.Other(t, first).(*postgres.Rollups)
+func complete(t *testing.T, h rolluptest.Harness) {
+	first := h.Open(t).(*counts.Rollups)
+	second := h.Other(t, first).(*counts.Rollups)
 	at := time.Date(2026, 3, 9, 15, 0, 0, 0, time.UTC)
 	if got := first.Complete(at); !got.IsZero() {
 		t.Errorf("before it asked: %v", got)
@@ -91,7 +92,7 @@ func complete(t *testing.T, h clickstest.Harness) {
 		t.Errorf("of one that counted nothing yet: %v", got)
 	}
 	said := at.Add(-3 * time.Second)
-	if err := second.Apply(t.Context(), clicks.Batch{State: clicks.State{Generation: 1}, Complete: said, Links: func(func([]clicks.LinkDelta) bool) {}}); err != nil {
+	if err := second.Apply(t.Context(), rollup.Batch{State: rollup.State{Generation: 1}, Complete: said, Links: func(func([]rollup.LinkDelta) bool) {}}); err != nil {
 		t.Fatal(err)
 	}
 	first.Listen(t.Context())
@@ -101,21 +102,21 @@ func complete(t *testing.T, h clickstest.Harness) {
 	if got := first.Complete(said.Add(-time.Second)); !got.Equal(said.Add(-time.Second)) {
 		t.Errorf("complete until %v, later than its own", got)
 	}
-	if got := h.Open(t).(*postgres.Rollups); !listened(t, got).Complete(at).Equal(at) {
+	if got := h.Open(t).(*counts.Rollups); !listened(t, got).Complete(at).Equal(at) {
 		t.Errorf("alone: %v", got.Complete(at))
 	}
 }
 
 // silence has nobody write for an hour, as when the database is away: who was there before is
 // waited for, who was gone before is not, and neither is who stays away from then on.
-func silence(t *testing.T, c *counted, h clickstest.Harness) {
-	first := h.Open(t).(*postgres.Rollups)
-	second := h.Other(t, first).(*postgres.Rollups)
-	gone := h.Other(t, first).(*postgres.Rollups)
+func silence(t *testing.T, c *counted, h rolluptest.Harness) {
+	first := h.Open(t).(*counts.Rollups)
+	second := h.Other(t, first).(*counts.Rollups)
+	gone := h.Other(t, first).(*counts.Rollups)
 	url, at := c.of(first).URL, time.Date(2026, 3, 9, 15, 0, 0, 0, time.UTC)
-	count := func(s *postgres.Rollups, generation uint64, until time.Time) {
+	count := func(s *counts.Rollups, generation uint64, until time.Time) {
 		t.Helper()
-		if err := s.Apply(t.Context(), clicks.Batch{State: clicks.State{Generation: generation}, Complete: until, Links: func(func([]clicks.LinkDelta) bool) {}}); err != nil {
+		if err := s.Apply(t.Context(), rollup.Batch{State: rollup.State{Generation: generation}, Complete: until, Links: func(func([]rollup.LinkDelta) bool) {}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,14 +136,14 @@ func silence(t *testing.T, c *counted, h clickstest.Harness) {
 	}
 }
 
-func listened(t *testing.T, s *postgres.Rollups) *postgres.Rollups {
+func listened(t *testing.T, s *counts.Rollups) *counts.Rollups {
 	s.Listen(t.Context())
 	return s
 }
 
 // away opens a database that cannot be reached, which then can.
 func away(t *testing.T, d *databases) {
-	s, err := postgres.OpenRollups(t.Context(), postgres.RollupsConfig{URL: "postgres://curt@127.0.0.1:1/curt?sslmode=disable", Instance: "first"})
+	s, err := counts.Open(t.Context(), counts.Config{URL: "postgres://curt@127.0.0.1:1/curt?sslmode=disable", Instance: "first"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +156,8 @@ func away(t *testing.T, d *databases) {
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
-	_, err = postgres.OpenRollups(t.Context(), postgres.RollupsConfig{URL: d.server.URL("nothing_such"), Instance: "first"})
-	if !errors.Is(err, postgres.ErrUnfit) {
+	_, err = counts.Open(t.Context(), counts.Config{URL: d.server.URL("nothing_such"), Instance: "first"})
+	if !errors.Is(err, pgdb.ErrUnfit) {
 		t.Errorf("a database that does not exist: %v", err)
 	}
 }
@@ -169,7 +170,7 @@ func rollupPlans(t *testing.T, url string) {
 	}
 	defer func() { _ = c.Close(t.Context()) }()
 	noScans(t, c)
-	for name, statement := range postgres.RollupStatements() {
+	for name, statement := range counts.Statements() {
 		useIndexes(t, c, name, statement, "")
 	}
 }

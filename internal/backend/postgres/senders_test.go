@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"curt/internal/clicks"
+	"curt/internal/clicks/ship"
 )
 
 // senders enlists lives of folders, and looks who is waited for.
@@ -16,7 +16,7 @@ func senders(t *testing.T, d *databases) {
 	s := d.fresh(t).Senders()
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
-	enlist := func(all ...clicks.Sender) {
+	enlist := func(all ...ship.Sender) {
 		t.Helper()
 		for _, one := range all {
 			if err := s.Enlist(t.Context(), one); err != nil {
@@ -24,7 +24,7 @@ func senders(t *testing.T, d *databases) {
 			}
 		}
 	}
-	are := func(what string, want ...clicks.Sender) {
+	are := func(what string, want ...ship.Sender) {
 		t.Helper()
 		got, err := s.All(t.Context())
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -32,7 +32,7 @@ func senders(t *testing.T, d *databases) {
 		}
 	}
 	are("before the first")
-	a, b := clicks.Sender{Folder: "A", Host: "one", Instance: math.MaxUint64, Began: at(time.Hour)}, clicks.Sender{Folder: "b", Host: "two", Instance: 7, Began: at(time.Minute)}
+	a, b := ship.Sender{Folder: "A", Host: "one", Instance: math.MaxUint64, Began: at(time.Hour)}, ship.Sender{Folder: "b", Host: "two", Instance: 7, Began: at(time.Minute)}
 	enlist(b, a, a)
 	are("two folders", a, b)
 
@@ -43,7 +43,7 @@ func senders(t *testing.T, d *databases) {
 
 	// Another life of the folder says anew how old what it holds is; the end of the one before
 	// does not end it.
-	next := clicks.Sender{Folder: "A", Host: "three", Instance: 8, Began: at(time.Second)}
+	next := ship.Sender{Folder: "A", Host: "three", Instance: 8, Began: at(time.Second)}
 	enlist(next)
 	if err := s.Dismiss(t.Context(), earlier); err != nil {
 		t.Fatal(err)
@@ -70,12 +70,12 @@ func senders(t *testing.T, d *databases) {
 	are("after all have ended")
 
 	// The clock of a server that is ahead is not believed.
-	ahead := clicks.Sender{Folder: "c", Instance: 1, Began: now.Add(24 * time.Hour)}
+	ahead := ship.Sender{Folder: "c", Instance: 1, Began: now.Add(24 * time.Hour)}
 	enlist(ahead)
 	if all, err := s.All(t.Context()); err != nil || len(all) != 1 || all[0].Began.After(now.Add(time.Hour)) || all[0].Began.Before(now.Add(-time.Hour)) {
 		t.Errorf("a clock that is ahead: %+v, %v", all, err)
 	}
-	enlist(clicks.Sender{Folder: "c", Instance: 1})
+	enlist(ship.Sender{Folder: "c", Instance: 1})
 	if all, err := s.All(t.Context()); err != nil || len(all) != 1 || all[0].Began.UnixMilli() != 0 {
 		t.Errorf("nothing is known of what it holds: %+v, %v", all, err)
 	}

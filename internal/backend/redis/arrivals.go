@@ -21,7 +21,7 @@ type arrivals struct {
 func newArrivals() (*arrivals, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("make a pipe: %w", err)
+		return nil, fmt.Errorf("create a pipe: %w", err)
 	}
 	a := &arrivals{pipe: w, seen: make(chan struct{})}
 	go func() {

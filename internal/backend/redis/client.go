@@ -13,7 +13,12 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"curt/internal/background"
 )
+
+// prefix is what all keys of a namespace begin with.
+type prefix string
 
 // limits are how long calls may take.
 type limits struct {
@@ -44,7 +49,7 @@ const (
 
 // ErrAway says that the server was not asked, because it is not connected or failed a moment
 // ago.
-var ErrAway = errors.New("redis is away")
+var ErrAway = errors.New("redis is unavailable")
 
 // Config says where the server is.
 type Config struct {
@@ -64,7 +69,7 @@ type Client struct {
 	// Set once in New.
 	cfg    Config
 	option rueidis.ClientOption
-	prefix string
+	keys   prefix
 	limits limits
 	gets   *deadlines // of limits.get
 	heard  *arrivals
@@ -72,6 +77,8 @@ type Client struct {
 	rights *rights
 	put    *rueidis.Lua
 	spend  *rueidis.Lua
+	charge *rueidis.Lua
+	tally  *rueidis.Lua
 
 	conn   atomic.Pointer[rueidis.Client] // nil = not connected yet
 	counts counters
@@ -93,8 +100,9 @@ func New(cfg Config) (*Client, error) {
 	}
 	l := defaultLimits()
 	return &Client{
-		cfg: cfg, option: o, prefix: "curt:" + cfg.Namespace + ":", limits: l, heard: heard, gets: newDeadlines(l.get, heard.handOut),
+		cfg: cfg, option: o, keys: prefix("curt:" + cfg.Namespace + ":"), limits: l, heard: heard, gets: newDeadlines(l.get, heard.handOut),
 		calls: newBreaker(), rights: newRights(), put: rueidis.NewLuaScript(putSource), spend: rueidis.NewLuaScript(spendSource),
+		charge: rueidis.NewLuaScriptNoSha(chargeSource), tally: rueidis.NewLuaScriptNoSha(tallySource),
 	}, nil
 }
 
@@ -106,7 +114,7 @@ func Check(url string) error {
 
 // options are the client's: no time-out of ours may cost a connection that others use.
 func options(text string) (rueidis.ClientOption, error) {
-	wrong := errors.New("want redis://host:port/0, or rediss:// for TLS; ?addr=host:port for each further node, ?master_set=NAME for Sentinel")
+	wrong := errors.New("expected redis://host:port/0, or rediss:// for TLS; ?addr=host:port for each further node, ?master_set=NAME for Sentinel")
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {
 		return rueidis.ClientOption{}, wrong // what is wrong may be in a password
@@ -145,25 +153,23 @@ func (c *Client) Run(ctx context.Context) error {
 		case err == nil:
 			reached = true
 			c.calls.shut()
-			c.cfg.Log.InfoContext(ctx, "redis answers")
+			c.cfg.Log.InfoContext(ctx, "redis available again")
 			since := time.Now()
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-c.calls.opened:
-				c.cfg.Log.WarnContext(ctx, "redis does not answer; links come from memory and the link store")
+				c.cfg.Log.WarnContext(ctx, "redis not responding, using memory and the link store")
 			}
 			if time.Since(since) >= steady {
 				pause = probeSoon
 			}
 		case !reached:
 			reached = true // it is said once
-			c.cfg.Log.WarnContext(ctx, "redis cannot be reached; links come from memory and the link store", slog.Any("err", err))
+			c.cfg.Log.WarnContext(ctx, "redis unreachable, using memory and the link store", slog.Any("err", err))
 		}
-		select {
-		case <-ctx.Done():
+		if !background.Sleep(ctx, pause) {
 			return nil
-		case <-time.After(pause):
 		}
 		pause = min(2*pause, probeEvery)
 	}

@@ -16,7 +16,8 @@ import (
 //	byte    format
 //	byte×2  flags
 //	byte×8  version, most significant first: put.lua compares it
-//	varint  sequence, end in Unix milliseconds, cost in microseconds, redirect, status,
+//	varint  sequence; with flagSeveral the number of partitions, and the sequence of each
+//	varint  end in Unix milliseconds, cost in microseconds, redirect, status,
 //	        safety, start, expiry, length of the destination, length of the fallback
 //	bytes   destination, fallback
 //
@@ -31,6 +32,7 @@ const (
 	flagForwardQuery
 	flagNoIndex
 	flagCacheable
+	flagSeveral // partitions of the change log
 )
 
 // headBytes is up to and with the version.
@@ -57,6 +59,7 @@ func encode(e cache.Entry) ([]byte, error) {
 		{t.ForwardQuery, flagForwardQuery},
 		{t.NoIndex, flagNoIndex},
 		{t.Cacheable, flagCacheable},
+		{len(e.AsOf) > 1, flagSeveral},
 	} {
 		if f.is {
 			flags |= f.bit
@@ -66,7 +69,12 @@ func encode(e cache.Entry) ([]byte, error) {
 	b = append(b, format)
 	b = binary.BigEndian.AppendUint16(b, flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(t.Version))
-	b = binary.AppendUvarint(b, uint64(e.AsOf))
+	if len(e.AsOf) > 1 {
+		b = binary.AppendUvarint(b, uint64(len(e.AsOf)))
+	}
+	for i := range max(1, len(e.AsOf)) {
+		b = binary.AppendUvarint(b, uint64(e.AsOf.At(uint16(i))))
+	}
 	b = binary.AppendVarint(b, e.Until.UnixMilli())
 	b = binary.AppendUvarint(b, uint64(max(0, e.Cost.Microseconds())))
 	b = binary.AppendUvarint(b, uint64(t.Redirect))
@@ -92,7 +100,16 @@ func decode(b []byte) (e cache.Entry, ok bool) {
 	t.Version = link.Version(binary.BigEndian.Uint64(b[3:]))
 	t.Limited, t.Exhausted = flags&flagLimited != 0, flags&flagExhausted != 0
 	t.ForwardQuery, t.NoIndex, t.Cacheable = flags&flagForwardQuery != 0, flags&flagNoIndex != 0, flags&flagCacheable != 0
-	e.AsOf = link.Sequence(r.uvarint())
+	partitions := uint64(1)
+	if flags&flagSeveral != 0 {
+		partitions = r.uvarint()
+	}
+	r.bad = r.bad || partitions > link.MaxPartitions
+	for range min(partitions, link.MaxPartitions) {
+		if s := link.Sequence(r.uvarint()); partitions > 1 || s > 0 {
+			e.AsOf = append(e.AsOf, s)
+		}
+	}
 	e.Until = time.UnixMilli(r.varint()).UTC()
 	e.Cost = time.Duration(min(r.uvarint(), math.MaxInt64/1000)) * time.Microsecond
 	t.Redirect = link.Redirect(r.uvarint())

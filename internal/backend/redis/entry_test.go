@@ -2,6 +2,8 @@ package redis_test
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -28,10 +30,27 @@ func encoded(t testing.TB, e cache.Entry) []byte {
 
 func TestAnEntryIsSmall(t *testing.T) {
 	e := entry(7)
-	e.AsOf, e.Cost = 1_000_000, time.Millisecond
+	e.AsOf, e.Cost = link.Heads{1_000_000}, time.Millisecond
 	b := encoded(t, e)
 	if n := len(b) - len(e.Target.Destination); n > 40 {
 		t.Errorf("%d bytes besides the destination", n)
+	}
+}
+
+// Where the change log has one partition, entries are what the releases before write and read.
+func TestEntriesOfOnePartitionStayWhatTheyAre(t *testing.T) {
+	e, until := entry(7), time.UnixMilli(1_773_500_966_123)
+	e.AsOf, e.Cost, e.Until = link.Heads{1_000_000}, time.Millisecond, until
+	for _, c := range []struct {
+		entry cache.Entry
+		want  string
+	}{
+		{e, "0100000000000000000007c0843dd693a9ce9d67e807ae0201010000140068747470733a2f2f6578616d706c652e636f6d2f"},
+		{cache.Entry{Missing: true, Until: until}, "010001000000000000000000d693a9ce9d670000000000000000"},
+	} {
+		if got := fmt.Sprintf("%x", encoded(t, c.entry)); got != c.want {
+			t.Errorf("%+v is written as %s, want %s", c.entry, got, c.want)
+		}
 	}
 }
 
@@ -71,6 +90,7 @@ func TestWhatNobodyOfUsWroteIsRefused(t *testing.T) {
 func FuzzEntry(f *testing.F) {
 	f.Add(encoded(f, entry(1)))
 	f.Add(encoded(f, cache.Entry{Missing: true}))
+	f.Add(encoded(f, cache.Entry{Missing: true, AsOf: link.Heads{1, 0, 300}}))
 	f.Add(encoded(f, cache.Entry{Target: link.Target{Version: 3}, Void: true}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, ok := redis.Decode(b)
@@ -81,7 +101,7 @@ func FuzzEntry(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%x is read and cannot be written: %v", b, err)
 		}
-		if twice, ok := redis.Decode(again); !ok || twice != e {
+		if twice, ok := redis.Decode(again); !ok || !reflect.DeepEqual(twice, e) {
 			t.Fatalf("%+v became %+v, %v", e, twice, ok)
 		}
 	})

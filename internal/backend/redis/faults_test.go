@@ -95,7 +95,7 @@ func TestAFullServerRefusesOneCallAtATime(t *testing.T) {
 			t.Fatalf("what it holds is not read: %v, %v", found, err)
 		}
 	}
-	if err := c.Publish(t.Context(), cache.Note{Head: 1}); err != nil {
+	if err := c.Publish(t.Context(), cache.Note{Head: link.Heads{1}}); err != nil {
 		t.Errorf("a full server does not pass notes on: %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestNotesOfOthersArePassedOver(t *testing.T) {
 		r.Do(t, "publish", "curt:other:bus", text)
 	}
 	for _, want := range []link.Sequence{4, 5} {
-		if n := <-heard; n.Head != want || len(n.Changes) != 0 {
+		if n := <-heard; n.Head.At(0) != want || len(n.Changes) != 0 {
 			t.Errorf("heard %+v, want the head %d and no changes", n, want)
 		}
 	}

@@ -156,7 +156,7 @@ func (l *Limiter) key(bucket string) string {
 	if i := strings.LastIndexByte(bucket, '/'); i >= 0 {
 		owner = bucket[:i]
 	}
-	return l.c.prefix + "r:{" + l.hash(owner) + "}" + l.hash(bucket)
+	return string(l.c.keys) + "r:{" + l.hash(owner) + "}" + l.hash(bucket)
 }
 
 // hash is 96 bits that tell nothing of a name without the key.

@@ -34,19 +34,19 @@ func Probe(ctx context.Context, url string) (string, error) {
 	defer done()
 	info, err := conn.Do(timed, conn.B().Info().Build()).ToString()
 	if err != nil {
-		return "", fmt.Errorf("cannot be asked: %w", err)
+		return "", fmt.Errorf("query failed: %w", err)
 	}
 	version, policy := field(info, "redis_version"), field(info, "maxmemory_policy")
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < leastVersion {
-		return "", fmt.Errorf("is Redis %s; want %d or newer", version, leastVersion)
+		return "", fmt.Errorf("is Redis %s; expected %d or newer", version, leastVersion)
 	}
 	if err := allowed(ctx, url, conn); err != nil {
 		return "", err
 	}
 	what := "Redis " + version + ", " + field(info, "redis_mode")
 	if policy == "noeviction" {
-		what += "; its maxmemory-policy is noeviction: when it is full, it takes no links any more (allkeys-lru makes room)"
+		what += "; its maxmemory-policy is noeviction: when full, it rejects new links (allkeys-lru evicts instead)"
 	}
 	return what, nil
 }

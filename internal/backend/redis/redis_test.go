@@ -105,6 +105,19 @@ func contracts(t *testing.T, url string) {
 			return open(t, url, ns), open(t, url, ns)
 		})
 	})
+	t.Run("ledger", func(t *testing.T) {
+		ratelimittest.Ledger(t, func(t *testing.T, kind string) (all [3]ratelimit.Ledger) {
+			ns := namespace()
+			for i := range all {
+				all[i] = open(t, url, ns).Ledger(kind)
+			}
+			return all
+		})
+		ratelimittest.Tally(t, func(t *testing.T) [2]ratelimit.Tally {
+			ns := namespace()
+			return [2]ratelimit.Tally{open(t, url, ns).Ledger("creators"), open(t, url, ns).Ledger("creators")}
+		})
+	})
 	t.Run("limits", func(t *testing.T) {
 		ratelimittest.Run(t, func(t *testing.T) ratelimit.Store {
 			return &oneClock{Store: open(t, url, namespace()).Limiter().TheirClock()}
@@ -134,7 +147,7 @@ func TestWithoutAServerCallsEndAtOnce(t *testing.T) {
 	if _, _, err := c.Get(t.Context(), link.Key{Code: "a"}); !errors.Is(err, redis.ErrAway) {
 		t.Errorf("Get: %v", err)
 	}
-	if err := c.Publish(t.Context(), cache.Note{Head: 1}); !errors.Is(err, redis.ErrAway) {
+	if err := c.Publish(t.Context(), cache.Note{Head: link.Heads{1}}); !errors.Is(err, redis.ErrAway) {
 		t.Errorf("Publish: %v", err)
 	}
 	if _, err := c.Limiter().Spend(t.Context(), time.Now(), []ratelimit.Charge{{Bucket: "a", Limit: ratelimit.Per(1, time.Hour), Cost: 1}}); !errors.Is(err, redis.ErrAway) {

@@ -53,7 +53,7 @@ func (e *RightError) Error() string { return e.public() + ": " + e.err.Error() }
 func (e *RightError) Unwrap() error { return e.err }
 
 func (e *RightError) public() string {
-	return "this user may not " + e.right.what() + " (ACL: " + e.right.rule(e.sharded) + ")"
+	return "the user lacks the right to " + e.right.what() + " (ACL: " + e.right.rule(e.sharded) + ")"
 }
 
 // RightsError is all that Redis refuses its user.
@@ -141,9 +141,9 @@ func (r *rights) wake() {
 	}
 }
 
-// settle forgets what was refused before since only. news are those that nobody was told of,
+// forget forgets what was refused before since only. news are those that nobody was told of,
 // and mended reports that one was missing and none is any more.
-func (r *rights) settle(since time.Time) (news RightsError, mended bool) {
+func (r *rights) forget(since time.Time) (news RightsError, mended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := len(r.missing)
@@ -208,13 +208,13 @@ func (c *Client) watchRights(ctx context.Context) {
 		}
 		// On a Cluster another node may refuse what this try did not ask it, and did so since the
 		// last one.
-		news, mended := c.rights.settle(last)
+		news, mended := c.rights.forget(last)
 		last = began
 		for _, e := range news {
-			c.cfg.Log.WarnContext(ctx, "redis refuses its user a right", slog.String("missing", e.right.what()), slog.String("acl", e.right.rule(e.sharded)), slog.Any("err", e.err))
+			c.cfg.Log.WarnContext(ctx, "redis permission missing", slog.String("missing", e.right.what()), slog.String("acl", e.right.rule(e.sharded)), slog.Any("err", e.err))
 		}
 		if mended {
-			c.cfg.Log.InfoContext(ctx, "redis refuses its user nothing any more")
+			c.cfg.Log.InfoContext(ctx, "redis permissions restored")
 		}
 	}
 }

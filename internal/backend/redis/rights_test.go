@@ -106,7 +106,7 @@ func everything(t *testing.T, c *redis.Client) {
 		t.Fatal(err)
 	}
 	k := link.Key{Code: "a"}
-	if err := errors.Join(c.Put(ctx, k, entry(1)), c.Publish(ctx, cache.Note{Head: 1})); err != nil {
+	if err := errors.Join(c.Put(ctx, k, entry(1)), c.Publish(ctx, cache.Note{Head: link.Heads{1}})); err != nil {
 		t.Error(err)
 	}
 	if _, found, err := c.Get(ctx, k); err != nil || !found {
@@ -140,7 +140,7 @@ func TestEachMissingRightIsNamed(t *testing.T) {
 		r.Do(t, "script", "flush")
 		url := as(t, r.URL(), slices.Delete(slices.Clone(rules), i, i+1), r)
 		what, err := redis.Probe(t.Context(), url)
-		if err == nil || !strings.Contains(err.Error(), "this user may not "+want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), "the user lacks the right to "+want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("without %s: %q, %v", rule, what, err)
 		}
 	}
@@ -169,17 +169,17 @@ func TestAMissingRightIsToldOnce(t *testing.T) {
 			t.Fatal("a key is read without the right")
 		}
 		_ = c.Put(t.Context(), link.Key{Code: "a"}, entry(1))
-		_ = c.Publish(t.Context(), cache.Note{Head: 1})
+		_ = c.Publish(t.Context(), cache.Note{Head: link.Heads{1}})
 		_, _ = limiter.Spend(t.Context(), time.Now(), charge())
 	}
 	if err := c.Healthy(); err != nil {
 		t.Errorf("a server that answers counts as away: %v", err)
 	}
-	const want = "this user may not publish changes (ACL: +publish); this user may not use keys that begin with curt: (ACL: ~curt:*)"
+	const want = "the user lacks the right to publish changes (ACL: +publish); the user lacks the right to use keys that begin with curt: (ACL: ~curt:*)"
 	if all, ok := errors.AsType[redis.RightsError](c.Refused()); !ok || all.PublicMessage() != want {
 		t.Errorf("%v, want %s", c.Refused(), want)
 	}
-	const warning, mended = "redis refuses its user a right", "redis refuses its user nothing any more"
+	const warning, mended = "redis permission missing", "redis permissions restored"
 	wait(t, "a word in the log about each", func() bool { return strings.Count(told.String(), warning) >= 2 })
 	r.Do(t, "acl", "setuser", "curt", "~curt:*", "+publish")
 	wait(t, "a word that it is mended", func() bool { return strings.Contains(told.String(), mended) })

@@ -15,14 +15,14 @@ import (
 //go:embed put.lua
 var putSource string
 
-func (c *Client) linkKey(k link.Key) string { return c.prefix + "l:" + k.String() }
+func (p prefix) link(k link.Key) string { return string(p) + "l:" + k.String() }
 
 // Get implements cache.Shared.
 func (c *Client) Get(ctx context.Context, k link.Key) (cache.Entry, bool, error) {
 	var held []byte
 	err := c.guarded(ctx, readLinks, c.limits.get, func(ctx context.Context, conn rueidis.Client) error {
 		var err error
-		held, err = conn.Do(ctx, conn.B().Get().Key(c.linkKey(k)).Build()).AsBytes()
+		held, err = conn.Do(ctx, conn.B().Get().Key(c.keys.link(k)).Build()).AsBytes()
 		return err
 	})
 	if rueidis.IsRedisNil(err) {
@@ -53,7 +53,7 @@ func (c *Client) Put(ctx context.Context, k link.Key, e cache.Entry) error {
 		mark = "1"
 	}
 	err = c.guarded(ctx, writeLinks, c.limits.put, func(ctx context.Context, conn rueidis.Client) error {
-		return c.put.Exec(ctx, conn, []string{c.linkKey(k)}, []string{rueidis.BinaryString(value), strconv.FormatInt(left, 10), mark}).Error()
+		return c.put.Exec(ctx, conn, []string{c.keys.link(k)}, []string{rueidis.BinaryString(value), strconv.FormatInt(left, 10), mark}).Error()
 	})
 	return wrap("put a link", err)
 }

@@ -9,11 +9,11 @@ import (
 	"curt/internal/ratelimit"
 )
 
-// tryKey is in the place of links, and no link's: theirs have a slash.
-func (c *Client) tryKey() string { return c.prefix + "l:try" }
+// try is in the place of links, and no link's: theirs have a slash.
+func (p prefix) try() string { return string(p) + "l:try" }
 
 func (c *Client) tryRead(ctx context.Context, conn rueidis.Client) error {
-	err := conn.Do(ctx, conn.B().Get().Key(c.tryKey()).Build()).Error()
+	err := conn.Do(ctx, conn.B().Get().Key(c.keys.try()).Build()).Error()
 	if rueidis.IsRedisNil(err) {
 		return nil
 	}
@@ -23,10 +23,10 @@ func (c *Client) tryRead(ctx context.Context, conn rueidis.Client) error {
 // tryWrite leaves a key that ends within a second, and removes it where it may: a
 // right that only tryLimits needs.
 func (c *Client) tryWrite(ctx context.Context, conn rueidis.Client) error {
-	if err := c.put.Exec(ctx, conn, []string{c.tryKey()}, []string{"try", "1000", "0"}).Error(); err != nil {
+	if err := c.put.Exec(ctx, conn, []string{c.keys.try()}, []string{"try", "1000", "0"}).Error(); err != nil {
 		return err
 	}
-	_ = conn.Do(ctx, conn.B().Del().Key(c.tryKey()).Build())
+	_ = conn.Do(ctx, conn.B().Del().Key(c.keys.try()).Build())
 	return nil
 }
 

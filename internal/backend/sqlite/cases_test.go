@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"testing"
 
+	"curt/internal/backend/coldsql/coldreviews"
 	"curt/internal/backend/sqlite"
 	"curt/internal/moderation"
 	"curt/internal/moderation/moderationtest"
@@ -11,8 +12,8 @@ import (
 func TestCases(t *testing.T) {
 	f, stores := new(files), map[moderation.Cases]*sqlite.Links{}
 	queue := func(s *sqlite.Links) moderationtest.Queue {
-		stores[s.Accounts().Cases()] = s
-		return moderationtest.Queue{Cases: s.Accounts().Cases(), Appeals: s.Accounts().Appeals()}
+		stores[coldreviews.NewCases(s.Accounts().DB())] = s
+		return moderationtest.Queue{Cases: coldreviews.NewCases(s.Accounts().DB()), Appeals: coldreviews.NewAppeals(s.Accounts().DB()), Destinations: coldreviews.NewDestinations(s.Accounts().DB())}
 	}
 	moderationtest.RunCases(t,
 		func(t *testing.T) moderationtest.Queue { return queue(f.fresh(t)) },

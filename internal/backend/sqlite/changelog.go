@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"curt/internal/backend/coldsql"
+	"curt/internal/backend/sqlite/accounts"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/feed"
 	"curt/internal/link"
+	"curt/internal/repeatlog"
 )
 
 // trimEvery spreads the trimming of the change log: that many rows go at once, or trimStep of them
@@ -20,49 +23,85 @@ const (
 	trimStep  = 8 * trimEvery
 )
 
+// changeLog is the log of what happens to links.
+type changeLog struct {
+	db       *sqlitedb.Store
+	accounts accounts.DB
+	config   LinksConfig
+	heldBack repeatlog.Condition // the log, by a follower
+}
+
 // Followers returns where those stand of whom a fleet has one each.
-func (s *Links) Followers() feed.Positions[link.Sequence] { return coldsql.NewFollowers(cold{s}) }
+func (s *changeLog) Followers() feed.Positions[link.Position] {
+	return coldsql.NewFollowers(s.accounts)
+}
+
+// CreateFollowers returns the positions of the fleet's followers of creates.
+func (s *changeLog) CreateFollowers() feed.Positions[link.Position] {
+	return coldsql.NewCreateFollowers(s.accounts)
+}
+
+// BothFollowers returns the positions of the fleet's followers of both logs.
+func (s *changeLog) BothFollowers() feed.Positions[link.Position] {
+	return coldsql.NewBothFollowers(s.accounts)
+}
+
+// trimmed is a log of which old entries go, by its statements.
+type trimmed struct{ name, slowest, size, kept, first, trim string }
+
+func trimmedChanges() trimmed {
+	return trimmed{"changes", sqlSlowest, sqlEntrySize, sqlKeptFor, sqlFirstChange, sqlTrimChanges}
+}
+
+const (
+	// What the newest entries take, about.
+	sqlEntrySize = `SELECT CAST(coalesce(max(100, avg(60 + length(domain) + length(code) + coalesce(length(fields), 0) + coalesce(length(keys), 0))), 100) AS INTEGER)
+	FROM (SELECT * FROM changes ORDER BY seq DESC LIMIT 1000)`
+	sqlSlowest = `SELECT name, seq FROM log_followers ORDER BY seq LIMIT 1`
+	// The first entry behind a position that is not too old.
+	sqlKeptFor     = `SELECT seq FROM changes WHERE seq > ? AND at >= ? ORDER BY seq LIMIT 1`
+	sqlTrimChanges = `DELETE FROM changes WHERE seq <= ?`
+	sqlFirstChange = `SELECT coalesce(min(seq), 0) FROM changes`
+)
 
 // trim lets go of old entries behind seq: not of those that a follower of the fleet has not read,
 // up to the bounds.
-func (s *Links) trim(t *tx, seq int64) error {
+func (s *changeLog) trim(t *sqlitedb.Tx, seq int64, of trimmed) error {
 	upTo := seq - s.config.ChangeLog
 	var slowest string
 	read := upTo
-	found, err := t.one(sqlSlowest, func(row []driver.Value) error {
-		sc := scanner{row: row}
-		slowest, read = sc.text(), sc.int()
-		return sc.damage()
+	found, err := t.One(of.slowest, func(row []driver.Value) error {
+		sc := sqlitedb.Scanner{Row: row}
+		slowest, read = sc.Text(), sc.Int()
+		return sc.Damage()
 	})
 	if err != nil {
 		return err
 	}
 	if found && read < upTo {
-		size, _, err := t.number(sqlEntrySize)
+		size, _, err := t.Number(of.size)
 		if err != nil {
 			return err
 		}
 		tooOld := time.Now().Add(-s.config.LogBounds.Age).UnixMilli()
-		kept, known, err := t.number(sqlKeptFor, max(read, seq-s.config.LogBounds.Bytes/max(1, size)), tooOld)
+		kept, known, err := t.Number(of.kept, max(read, seq-s.config.LogBounds.Bytes/max(1, size)), tooOld)
 		if err != nil {
 			return err
 		}
 		if known {
 			upTo = min(upTo, kept-1)
 		}
-		if again, due := s.heldBack.Met(time.Now()); due {
-			s.config.Log.WarnContext(context.Background(), "the change log is kept for one that is behind", slog.String("follower", slowest), slog.Int64("entries", seq-read), again)
-		}
+		s.heldBack.Log(context.Background(), time.Now(), s.config.Log, slog.LevelWarn, "change log not trimmed: a follower is behind", nil, slog.String("log", of.name), slog.String("follower", slowest), slog.Int64("entries", seq-read))
 	}
-	first, _, err := t.number(sqlFirstChange)
+	first, _, err := t.Number(of.first)
 	if err == nil {
-		_, err = t.exec(sqlTrimChanges, min(upTo, first+trimStep))
+		_, err = t.Exec(of.trim, min(upTo, first+trimStep))
 	}
 	return err
 }
 
 // logWrite appends a write of a link to the change log.
-func (s *Links) logWrite(t *tx, l *link.Link, kind link.EventKind, edit *link.Edit) error {
+func (s *changeLog) logWrite(t *sqlitedb.Tx, l *link.Link, kind link.EventKind, edit *link.Edit) error {
 	if l.Status == link.Deleted {
 		kind, edit = link.WasDeleted, &link.Edit{Principal: edit.Principal}
 	}
@@ -72,8 +111,11 @@ func (s *Links) logWrite(t *tx, l *link.Link, kind link.EventKind, edit *link.Ed
 	})
 }
 
+const sqlInsertChange = `INSERT INTO changes (domain, code, version, kind, id, workspace, principal, at, region, fields, keys)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''))`
+
 // log appends to the change log and keeps its length.
-func (s *Links) log(t *tx, e *link.Event) error {
+func (s *changeLog) log(t *sqlitedb.Tx, e *link.Event) error {
 	fields, err := e.FieldsText()
 	if err != nil {
 		return err
@@ -82,19 +124,19 @@ func (s *Links) log(t *tx, e *link.Event) error {
 	if err != nil {
 		return err
 	}
-	seq, err := t.insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
+	seq, err := t.Insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
 		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, fields, keys)
 	if err == nil && seq%trimEvery == 0 {
-		err = s.trim(t, seq)
+		err = s.trim(t, seq, trimmedChanges())
 	}
 	return err
 }
 
 // Append implements link.EventLog.
-func (s *Links) Append(ctx context.Context, e link.Event) error {
+func (s *changeLog) Append(ctx context.Context, e link.Event) error {
 	err := e.Appendable()
 	if err == nil {
-		err = s.writer.write(ctx, 1, func(t *tx) error { return s.log(t, &e) })
+		err = s.db.Write(ctx, 1, func(t *sqlitedb.Tx) error { return s.log(t, &e) })
 	}
 	if err != nil {
 		return fmt.Errorf("append to the change log: %w", err)
@@ -102,55 +144,83 @@ func (s *Links) Append(ctx context.Context, e link.Event) error {
 	return nil
 }
 
-// Changes implements link.Store.
-func (s *Links) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	return logAfter(ctx, s, sqlChanges, after, n, scanChange, func(c *link.Change) link.Sequence { return c.Sequence })
-}
+const sqlLastChange = `SELECT coalesce(max(seq), 0) FROM changes`
 
-// Events implements link.EventLog.
-func (s *Links) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
-	return logAfter(ctx, s, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
-}
-
-func logAfter[T any](ctx context.Context, s *Links, statement string, after link.Sequence, n int, scan func(*scanner) (T, error), at func(*T) link.Sequence) ([]T, error) {
-	var all []T
-	err := s.read(ctx, func(t *tx) error {
-		err := t.each(statement, func(row []driver.Value) error {
-			sc := scanner{row: row}
-			one, err := scan(&sc)
-			all = append(all, one)
-			return errors.Join(err, sc.damage())
-		}, int64(after), int64(n))
-		if err != nil || len(all) == 0 || at(&all[0]) == after+1 {
-			return err
-		}
-		// The log has no holes but the one that trimming leaves at its start.
-		return fmt.Errorf("changes up to %d were trimmed: %w", at(&all[0])-1, link.ErrConflict)
+// Head implements link.Store.
+func (s *changeLog) Head(ctx context.Context) (link.Position, error) {
+	var head int64
+	err := s.db.Read(ctx, func(t *sqlitedb.Tx) (err error) {
+		head, _, err = t.Number(sqlLastChange)
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read changes after %d: %w", after, err)
+		return "", fmt.Errorf("read the head of the change log: %w", err)
 	}
-	return all, nil
+	return link.Sequence(head).Position(), nil
 }
 
-func scanChange(sc *scanner) (link.Change, error) {
+const sqlChanges = `SELECT seq, domain, code, version FROM changes WHERE seq > ? ORDER BY seq LIMIT ?`
+
+// Changes implements link.Store.
+func (s *changeLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
+	return logAfter(ctx, s.db, sqlChanges, after, n, scanChange, func(c *link.Change) link.Sequence { return c.Sequence })
+}
+
+const sqlEvents = `SELECT seq, domain, code, version, kind, id, workspace, principal, at, region, fields, keys FROM changes
+	WHERE seq > ? ORDER BY seq LIMIT ?`
+
+// Events implements link.EventLog.
+func (s *changeLog) Events(ctx context.Context, after link.Position, n int) ([]link.Event, link.Position, error) {
+	return logAfter(ctx, s.db, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
+}
+
+func logAfter[T any](ctx context.Context, db *sqlitedb.Store, statement string, after link.Position, n int, scan func(*sqlitedb.Scanner) (T, error), at func(*T) link.Sequence) (all []T, _ link.Position, _ error) {
+	from, err := after.Sequence()
+	if err != nil {
+		return nil, "", fmt.Errorf("read changes: %w", err)
+	}
+	to := from
+	err = db.Read(ctx, func(t *sqlitedb.Tx) error {
+		err := t.Each(statement, func(row []driver.Value) error {
+			sc := sqlitedb.Scanner{Row: row}
+			one, err := scan(&sc)
+			all = append(all, one)
+			return errors.Join(err, sc.Damage())
+		}, int64(from), int64(n))
+		switch {
+		case err != nil:
+			return err
+		case len(all) > 0:
+			to = at(&all[len(all)-1])
+			return from.Continues(at(&all[0]), to)
+		}
+		head, _, err := t.Number(sqlLastChange)
+		return errors.Join(err, from.Continues(0, link.Sequence(head)))
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read changes after %d: %w", from, err)
+	}
+	return all, to.Position(), nil
+}
+
+func scanChange(sc *sqlitedb.Scanner) (link.Change, error) {
 	return link.Change{
-		Sequence: link.Sequence(sc.int()),
-		Key:      link.Key{Domain: link.Domain(sc.text()), Code: link.Code(sc.text())},
-		Version:  link.Version(sc.int()),
+		Sequence: link.Sequence(sc.Int()),
+		Key:      link.Key{Domain: link.Domain(sc.Text()), Code: link.Code(sc.Text())},
+		Version:  link.Version(sc.Int()),
 	}, nil
 }
 
-func scanEvent(sc *scanner) (e link.Event, err error) {
+func scanEvent(sc *sqlitedb.Scanner) (e link.Event, err error) {
 	e.Change, _ = scanChange(sc)
-	kind, known := sc.maybe()
+	kind, known := sc.Maybe()
 	if !known {
 		return e, nil
 	}
 	e.Kind = link.EventKind(kind)
-	copy(e.ID[:], next[[]byte](sc))
-	e.Workspace, e.Principal, e.At, e.Region = link.WorkspaceID(sc.text()), sc.text(), sc.time(), sc.text()
-	fields, _ := sc.maybe()
-	keys, _ := sc.maybe()
+	copy(e.ID[:], sqlitedb.Next[[]byte](sc))
+	e.Workspace, e.Principal, e.At, e.Region = link.WorkspaceID(sc.Text()), sc.Text(), sc.Time(), sc.Text()
+	fields, _ := sc.Maybe()
+	keys, _ := sc.Maybe()
 	return e, e.Parse(fields, keys)
 }

@@ -266,7 +266,7 @@ func (f *flips) write(s *sqlite.Links, what string, hit []link.Key) {
 			continue
 		}
 		_, err = s.Discard(f.t.Context(), k, linktest.Epoch())
-		if got, is := errors.AsType[*link.DamagedError](err); is && got.Err.Error() == lost.Err.Error() && strings.Contains(got.Error(), "another link's") {
+		if got, is := errors.AsType[*link.DamagedError](err); is && got.Err.Error() == lost.Err.Error() && strings.Contains(got.Error(), "of another link") {
 			continue // its alias is damaged, and nobody knows its row
 		}
 		if err != nil {

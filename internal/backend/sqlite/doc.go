@@ -1,12 +1,10 @@
-// Package sqlite keeps links in curt.db and roll-ups in clicks.db: the embedded
-// default, durable on one machine without a server.
+// Package sqlite keeps links in curt.db: the embedded default, durable on one machine without
+// a server. curt.db, clicks.db (package counts) and search.db (package searchindex) never wait for
+// each other.
 //
-// The two files never wait for each other. curt.db is written by one connection
-// with synchronous=FULL and group commit (writer.go); clicks.db is written by the
-// fold with synchronous=NORMAL, because its log position makes a lost tail harmless.
-//
-// Read db.go for how a file is opened; links.go for what curt.db promises, writer.go
-// for its group commit and what a failure means, migrations/links for its shape,
-// linkread.go and linkwrite.go for its operations; rollups.go for clicks.db; snapshot.go
-// for reading a file beside the process that writes it.
+// Read links.go first, then create.go, change.go and read.go for the operations; changelog.go and
+// creates.go are what others follow. Below it lie sqlitedb, which opens a file and commits the writes
+// of many callers with one fsync, linkrow, a link's row and its checksums, linklist, pages of links,
+// leases, ids and keys that are given away once, and accounts. snapshot reads a file beside the
+// process that writes it. The schema is migrations/links.
 package sqlite

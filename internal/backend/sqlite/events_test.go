@@ -41,7 +41,7 @@ func TestLinksEventsOfAnOlderRelease(t *testing.T) {
 		}
 	}
 	old(`UPDATE links SET spent = 1 WHERE code = 'alias'`)
-	events, err := s.Events(t.Context(), 0, 9)
+	events, _, err := s.Events(t.Context(), "", 9)
 	if err != nil || len(events) != 3 || events[0].Region != "eu" || len(events[1].Fields) != 1 || string(events[1].Fields[0].Old) != `"https://example.com/secret"` {
 		t.Fatalf("%+v, %v", events, err)
 	}
@@ -50,7 +50,7 @@ func TestLinksEventsOfAnOlderRelease(t *testing.T) {
 	}
 	old(`UPDATE links SET status = 3, version = 3, destination = '' WHERE code = 'alias'`)
 	old(`INSERT INTO changes (domain, code, version) VALUES ('', 'alias', 3)`)
-	events, err = s.Events(t.Context(), 0, 9)
+	events, _, err = s.Events(t.Context(), "", 9)
 	if err != nil || len(events) != 4 || events[1].Fields != nil {
 		t.Fatalf("of a deleted link: %+v, %v", events, err)
 	}

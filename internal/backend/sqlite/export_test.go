@@ -9,42 +9,53 @@ import (
 	"strings"
 
 	"curt/internal/backend/coldsql"
+	"curt/internal/backend/coldsql/coldjobs"
+	"curt/internal/backend/coldsql/coldreviews"
+	"curt/internal/backend/sqlite/accounts"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/linklist"
+	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/sqlitedb"
 )
 
 // RequestQueries are all statements that a request runs on curt.db, by name.
 func RequestQueries() map[string]string {
 	all := map[string]string{
-		"target at": sqlTargetAt, "link at": sqlLinkAt, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
-		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "oldest past": sqlOldestPast, "newest past": sqlNewestPast, "discard link": sqlDiscardLink,
+		"target at": sqlTargetAt, "link at": linkrow.SelectRow, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
+		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges, "insert creates": sqlInsertCreates, "trim creates": sqlTrimCreates, "creates": sqlCreates, "last creates": sqlLastCreates,
-		"creates leased": sqlCreatesLeased, "lease creates": sqlLeaseCreates, "rows between": sqlRowsBetween, "kept for": sqlKeptFor,
+		"creates leased": sqlCreatesLeased, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "creates kept for": sqlCreatesKeptFor,
 		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "twin place": sqlTwinPlace,
-		"oldest": sqlOldest, "newest": sqlNewest, "expired": sqlExpired, "chosen": sqlChosen,
-		"lease": sqlLease, "leased": sqlLeased, "day key": sqlDayKey, "insert day": sqlInsertDay,
-		"old day": sqlOldDay, "drop days": sqlDropDays, "last counted": sqlLastCounted, "setting": sqlSetting,
-		"progress": sqlProgress, "keep progress": sqlKeepProgress,
+		"expired": sqlExpired, "ended at": sqlEndedAt + `((?), (?))`, "chosen": sqlChosen,
 	}
+	maps.Copy(all, linklist.Statements())
+	maps.Copy(all, leases.Statements())
+	maps.Copy(all, accounts.Statements())
 	d := coldsql.SQLite()
 	maps.Copy(all, d.Statements())
+	maps.Copy(all, coldjobs.Statements(d))
+	maps.Copy(all, coldreviews.Statements(d))
 	maps.Copy(all, d.Lists())
+	maps.Copy(all, coldreviews.Lists(d))
 	// These read one index from end to end: it holds nothing else than what is asked for.
 	delete(all, "bans")
+	delete(all, "verdicts")
 	delete(all, "pending cases")
 	return all
 }
 
 // PendingCases is a statement that reads one index from end to end: it holds nothing else
 // than what is asked for.
-func PendingCases() string { return coldsql.SQLite().Lists()["pending cases"] }
+func PendingCases() string { return coldreviews.Lists(coldsql.SQLite())["pending cases"] }
 
 // Plan returns SQLite's plan of a query, one step per line.
 func (s *Links) Plan(ctx context.Context, query string) (string, error) {
 	var steps []string
-	err := s.read(ctx, func(t *tx) error {
+	err := s.db.Read(ctx, func(t *sqlitedb.Tx) error {
 		args := make([]any, strings.Count(query, "?"))
-		return t.each("EXPLAIN QUERY PLAN "+query, func(row []driver.Value) error {
+		return t.Each("EXPLAIN QUERY PLAN "+query, func(row []driver.Value) error {
 			steps = append(steps, fmt.Sprint(row[3]))
 			return nil
 		}, args...)
@@ -53,102 +64,84 @@ func (s *Links) Plan(ctx context.Context, query string) (string, error) {
 }
 
 // HoldLists keeps every connection for lists busy until f returns.
-func (s *Links) HoldLists(f func()) {
-	for range cap(s.lists.free) {
-		<-s.lists.free
+func (s *Links) HoldLists(ctx context.Context, f func()) error {
+	var hold func(n int) error
+	hold = func(n int) error {
+		if n == 0 {
+			f()
+			return nil
+		}
+		return s.db.ReadList(ctx, func(*sqlitedb.Tx) error { return hold(n - 1) })
 	}
-	f()
-	for range cap(s.lists.free) {
-		s.lists.free <- struct{}{}
-	}
+	return hold(s.linkReader.config.ListReaders)
 }
 
 // SetDisk lets f stand for a look at the files.
-func (s *Links) SetDisk(f func() error) {
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	s.disk.read = func(string) error { return f() }
-}
+func (s *Links) SetDisk(f func() error) { s.db.SetFileReader(func(string) error { return f() }) }
 
 // Hold keeps the writer from writing until f returns.
-func (s *Links) Hold(ctx context.Context, f func() error) error { return s.writer.exclusive(ctx, f) }
+func (s *Links) Hold(ctx context.Context, f func() error) error {
+	return s.db.Exclusive(ctx, func(*sqlitedb.Tx) error { return f() })
+}
 
 // Exec runs a statement on the writing connection while nobody writes.
 func (s *Links) Exec(ctx context.Context, query string) error {
-	return s.writer.exclusive(ctx, func() error {
-		return s.writer.conn.do(func(t *tx) error { return t.each(query, ignore) })
-	})
+	return s.db.Exclusive(ctx, func(t *sqlitedb.Tx) error { return t.Each(query, func([]driver.Value) error { return nil }) })
 }
 
 // Synchronous returns what the writing connection waits for: 1 = NORMAL, 2 = FULL.
 func (s *Links) Synchronous(ctx context.Context) (n int64, err error) {
-	err = s.writer.exclusive(ctx, func() error {
-		return s.writer.conn.do(func(t *tx) (err error) {
-			n, _, err = t.number("PRAGMA synchronous")
-			return err
-		})
+	err = s.db.Exclusive(ctx, func(t *sqlitedb.Tx) (err error) {
+		n, _, err = t.Number("PRAGMA synchronous")
+		return err
 	})
 	return n, err
 }
 
 // Write runs a statement as a caller's write.
 func (s *Links) Write(ctx context.Context, query string) error {
-	return s.writer.write(ctx, 1, func(t *tx) error {
-		_, err := t.exec(query)
+	return s.db.Write(ctx, 1, func(t *sqlitedb.Tx) error {
+		_, err := t.Exec(query)
 		return err
 	})
 }
 
 // Queued returns how many callers wait for the next transaction.
-func (s *Links) Queued() int {
-	s.writer.mu.Lock()
-	defer s.writer.mu.Unlock()
-	return len(s.writer.queue)
-}
+func (s *Links) Queued() int { return s.db.Queued() }
 
 // Checkpoint does what Run does when the WAL is long.
-func (s *Links) Checkpoint(ctx context.Context) error { return s.checkpoint(ctx, sqlCheckpoint) }
+func (s *Links) Checkpoint(ctx context.Context) error { return s.db.Checkpoint(ctx) }
 
 // SetLarge makes the store read ahead as one of many links does, until the next checkpoint.
 func (s *Links) SetLarge(on bool) { s.ahead.on.Store(on) }
 
-// Segments returns how many segments the index has; nobody may write meanwhile.
-func (s *Search) Segments() int { return len(s.state.segments) }
-
-// ReaderCaches takes all readers, gives back the last and then the first, and returns
-// their page caches in the order in which they were lent, and that of the next.
-func (s *Links) ReaderCaches() (caches []int64, next int64, err error) {
-	size := func(c *conn) (n int64) {
-		err = errors.Join(err, c.do(func(t *tx) (err error) {
-			n, _, err = t.number(sqlCacheSize)
-			return err
-		}))
-		return n
+// ReaderCaches returns the page caches of all readers, in the order in which they are lent.
+func (s *Links) ReaderCaches(ctx context.Context) (caches []int64, err error) {
+	var lend func(n int) error
+	lend = func(n int) error {
+		if n == 0 {
+			return nil
+		}
+		return s.db.Read(ctx, func(t *sqlitedb.Tx) error {
+			size, _, err := t.Number("PRAGMA cache_size")
+			caches = append(caches, size)
+			return errors.Join(err, lend(n-1))
+		})
 	}
-	var lent []*conn
-	for range s.config.Readers {
-		<-s.readers.free
-		lent = append(lent, s.readers.pop())
-		caches = append(caches, size(lent[len(lent)-1]))
-	}
-	s.readers.push(lent[0])
-	s.readers.push(lent[len(lent)-1])
-	<-s.readers.free
-	c := s.readers.pop()
-	next = size(c)
-	for _, c := range append(lent[1:len(lent)-1], c) {
-		s.readers.push(c)
-	}
-	return caches, next, err
+	return caches, lend(s.linkReader.config.Readers)
 }
 
-// Trim shortens the change log.
+// Trim shortens the logs.
 func (s *Links) Trim(ctx context.Context) error {
-	return s.writer.write(ctx, 1, func(t *tx) error {
-		last, _, err := t.number(sqlLastChange)
+	return s.db.Write(ctx, 1, func(t *sqlitedb.Tx) error {
+		last, _, err := t.Number(sqlLastChange)
 		if err != nil {
 			return err
 		}
-		return s.trim(t, last)
+		created, _, err := t.Number(sqlLastCreates)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.trim(t, last, trimmedChanges()), s.trim(t, created, trimmedCreates()))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
 
@@ -19,8 +21,15 @@ const integrityChunk = 10_000
 // snapshots; this asks a store in use.
 func (s *Links) Integrity(ctx context.Context) error {
 	var damage []error
-	err := s.read(ctx, quickCheck)
-	if errors.Is(err, ErrCorrupt) { // the rows tell which links it hit
+	err := s.db.Read(ctx, func(t *sqlitedb.Tx) error {
+		return t.Each("PRAGMA quick_check(10)", func(row []driver.Value) error {
+			if row[0] != "ok" {
+				damage = append(damage, fmt.Errorf("%w: %v", sqlitedb.ErrCorrupt, row[0]))
+			}
+			return nil
+		})
+	})
+	if errors.Is(err, sqlitedb.ErrCorrupt) { // the rows tell which links it hit
 		damage, err = append(damage, err), nil
 	}
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
@@ -43,9 +52,9 @@ func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bo
 	var keys []link.Key
 	var rows []int64
 	seen := 0
-	err = s.read(ctx, func(t *tx) error {
-		return t.each(sqlRowsFrom, func(row []driver.Value) error {
-			n, l, err := scanLink(row)
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) error {
+		return t.Each("SELECT "+linkrow.Columns+" FROM links WHERE n > ? ORDER BY n LIMIT ?", func(row []driver.Value) error {
+			n, l, err := linkrow.Scan(row)
 			last = n
 			seen++
 			if err != nil {
@@ -62,10 +71,10 @@ func (s *Links) checkRows(ctx context.Context, after int64) (last int64, more bo
 	if err != nil {
 		return last, false, damage, err
 	}
-	err = s.read(ctx, func(t *tx) error {
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) error {
 		for i, k := range keys {
 			if n, _, found, err := s.byKey(t, k); err != nil || !found || n != rows[i] {
-				damage = append(damage, errors.Join(fmt.Errorf("row %d is not found by its key %s: %w", rows[i], k, ErrCorrupt), err))
+				damage = append(damage, errors.Join(fmt.Errorf("row %d is not found by its key %s: %w", rows[i], k, sqlitedb.ErrCorrupt), err))
 			}
 		}
 		return nil

@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/sqlitedb"
 )
 
 // TestClicksThatAreCutAreNotOpened cuts clicks.db at each length: SQLite would read zeros.
 func TestClicksThatAreCutAreNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clicks.db")
-	s, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: path})
+	s, err := counts.Open(t.Context(), counts.Config{Path: path})
 	if err == nil {
 		err = s.Close()
 	}
@@ -29,11 +32,11 @@ func TestClicksThatAreCutAreNotOpened(t *testing.T) {
 		if err := os.WriteFile(path, whole[:len(whole)-missing], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: path})
+		s, err := counts.Open(t.Context(), counts.Config{Path: path})
 		if err == nil {
 			_ = s.Close()
 		}
-		if errors.Is(err, sqlite.ErrCut) != (missing > 0) {
+		if errors.Is(err, sqlitedb.ErrCut) != (missing > 0) {
 			t.Errorf("%d bytes missing: %v", missing, err)
 		}
 	}
@@ -42,7 +45,7 @@ func TestClicksThatAreCutAreNotOpened(t *testing.T) {
 // TestACheckpointThatWasKilledIsNoCut leaves a short file with the log that makes it whole.
 func TestACheckpointThatWasKilledIsNoCut(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "clicks.db")
-	s, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: from})
+	s, err := counts.Open(t.Context(), counts.Config{Path: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func TestACheckpointThatWasKilledIsNoCut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := sqlite.OpenRollups(t.Context(), sqlite.RollupsConfig{Path: to})
+	again, err := counts.Open(t.Context(), counts.Config{Path: to})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestAnOlderFileUnderANewerLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: to}); !errors.Is(err, sqlite.ErrUnfit) {
+	if _, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: to}); !errors.Is(err, leases.ErrUnfit) {
 		t.Errorf("it was opened: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -50,7 +51,7 @@ func TestLinksSayWhatTheyCannotRead(t *testing.T) {
 			return err
 		},
 		"chosen":  func(s *sqlite.Links, _ link.Link) error { _, _, err := s.Chosen(t.Context(), "", 9); return err },
-		"changes": func(s *sqlite.Links, _ link.Link) error { _, err := s.Changes(t.Context(), 0, 9); return err },
+		"changes": func(s *sqlite.Links, _ link.Link) error { _, _, err := s.Changes(t.Context(), "", 9); return err },
 		"head":    func(s *sqlite.Links, _ link.Link) error { _, err := s.Head(t.Context()); return err },
 		"lease":   func(s *sqlite.Links, _ link.Link) error { _, err := s.Lease(t.Context(), "codes-7", 1); return err },
 		"leased":  func(s *sqlite.Links, _ link.Link) error { _, err := s.Leased(t.Context(), "codes-7"); return err },
@@ -103,14 +104,14 @@ func TestLinksADamagedRowKeepsItsCode(t *testing.T) {
 	for _, byHand := range []bool{true, false} {
 		rival := linktest.Counted(counted.Key.Code, 8, linktest.Epoch())
 		rival.CodeKind = linktest.Kind(!byHand)
-		if got, err := s.Create(t.Context(), rival); !errors.Is(err, sqlite.ErrCorrupt) {
-			t.Errorf("create over a damaged row (by hand %t): %v, %v; want %v", byHand, got.Key, err, sqlite.ErrCorrupt)
+		if got, err := s.Create(t.Context(), rival); !errors.Is(err, sqlitedb.ErrCorrupt) {
+			t.Errorf("create over a damaged row (by hand %t): %v, %v; want %v", byHand, got.Key, err, sqlitedb.ErrCorrupt)
 		}
 	}
 	if n, err := s.Count(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d links, %v", n, err)
 	}
-	if same, err := s.FindSame(t.Context(), counted, linktest.Epoch()); !errors.Is(err, sqlite.ErrCorrupt) && !errors.Is(err, link.ErrNotFound) {
+	if same, err := s.FindSame(t.Context(), counted, linktest.Epoch()); !errors.Is(err, sqlitedb.ErrCorrupt) && !errors.Is(err, link.ErrNotFound) {
 		t.Errorf("a damaged row stands in: %v, %v", same.Key, err)
 	}
 }
@@ -195,7 +196,7 @@ func TestLinksAKeyThatIsNotKeptIsNotGiven(t *testing.T) {
 // Unset caches have the sizes that the configuration promises.
 func TestLinksDefaultCaches(t *testing.T) {
 	s := new(files).fresh(t)
-	caches, _, err := s.ReaderCaches()
+	caches, err := s.ReaderCaches(t.Context())
 	if want := []int64{-1024, -1024, -256, -256}; err != nil || !slices.Equal(caches, want) {
 		t.Errorf("page caches of the readers %d, %v; want %d", caches, err, want)
 	}

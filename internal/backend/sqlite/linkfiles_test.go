@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -93,11 +94,11 @@ func TestLinksIntegrity(t *testing.T) {
 	if err := s.Write(t.Context(), "UPDATE links SET destination = 'https://evil.example/' WHERE code = 'alias-000007'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Lookup(t.Context(), alias(7).Key); !errors.Is(err, sqlite.ErrCorrupt) || !errors.Is(err, link.ErrUnavailable) {
-		t.Errorf("look up a changed row: %v, want %v", err, sqlite.ErrCorrupt)
+	if _, err := s.Lookup(t.Context(), alias(7).Key); !errors.Is(err, sqlitedb.ErrCorrupt) || !errors.Is(err, link.ErrUnavailable) {
+		t.Errorf("look up a changed row: %v, want %v", err, sqlitedb.ErrCorrupt)
 	}
-	if err := s.Integrity(t.Context()); !errors.Is(err, sqlite.ErrCorrupt) {
-		t.Errorf("a changed row: %v, want %v", err, sqlite.ErrCorrupt)
+	if err := s.Integrity(t.Context()); !errors.Is(err, sqlitedb.ErrCorrupt) {
+		t.Errorf("a changed row: %v, want %v", err, sqlitedb.ErrCorrupt)
 	}
 }
 
@@ -131,8 +132,8 @@ func TestLinksCodeKey(t *testing.T) {
 	if err := s.Write(t.Context(), "UPDATE settings SET value = zeroblob(36) WHERE name = 'code_key'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path}); !errors.Is(err, sqlite.ErrCorrupt) {
-		t.Errorf("a start with a damaged key: %v, want %v", err, sqlite.ErrCorrupt)
+	if _, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path}); !errors.Is(err, sqlitedb.ErrCorrupt) {
+		t.Errorf("a start with a damaged key: %v, want %v", err, sqlitedb.ErrCorrupt)
 	}
 }
 

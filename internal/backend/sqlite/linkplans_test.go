@@ -40,7 +40,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 		"cases by due": "cases_by_due (open=? AND (appealed_first,due,id)>(?,?,?))", "cases by score": "cases_by_score (open=? AND (gravest_first,due,id)>(?,?,?))",
 		"cases by reports": "cases_by_reports (open=? AND (loudest_first,due,id)>(?,?,?))", "cases by newest": "cases_by_age (open=? AND (newest_first,id)>(?,?))",
 		"count cases": "(open=?)", "forget notes": "cases_by_end", "erase notes": "case_notes_by_case", "link appeal": "appeals_by_link", "forget appeals": "appeals_by_end",
-		"target at": "INTEGER PRIMARY KEY (rowid=?)", "chosen": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+		"target at": "INTEGER PRIMARY KEY (rowid=?)", "ended at": "INTEGER PRIMARY KEY (rowid=?)", "chosen": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	} {
 		plan, err := s.Plan(t.Context(), queries[name])
 		if err != nil || !slices.ContainsFunc(strings.Split(plan, "\n"), func(step string) bool {

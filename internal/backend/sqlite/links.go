@@ -3,20 +3,17 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
-	"curt/internal/backend/coldsql"
+	"curt/internal/backend/sqlite/accounts"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/sqlitedb"
+	"curt/internal/background"
 	"curt/internal/codegen"
 	"curt/internal/link"
-	"curt/internal/repeatlog"
-	"curt/internal/statefile"
 	"curt/internal/telemetry"
 )
 
@@ -44,9 +41,7 @@ type LinksConfig struct {
 
 	Tracer *telemetry.Tracer // of transactions; default none
 
-	Rest func() // called by GetMany between two links, and may wait; default none
-
-	Aside Aside // what reads more than single links runs in it
+	Yielder background.Yielder // schedules all reads but those of single links; default none
 
 	// Force opens a store whose write-ahead log lost what was confirmed, instead of
 	// returning a LostError. What is lost is given up, and logged.
@@ -64,9 +59,8 @@ func (c LinksConfig) withDefaults() LinksConfig {
 	c.ChangeLog = cmp.Or(c.ChangeLog, 1_000_000)
 	c.LogBounds = cmp.Or(c.LogBounds, link.DefaultLogBounds())
 	c.CheckpointMiB = cmp.Or(c.CheckpointMiB, 64)
-	if c.Rest == nil {
-		c.Rest = func() {}
-	}
+	c.Yielder = background.Or(c.Yielder)
+	c.Yielder = background.Or(c.Yielder)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -79,39 +73,27 @@ var linksMigrations embed.FS
 // Links is curt.db: links, leases and keys on one machine. It implements link.Store
 // with every optional interface, and codegen.Leaser. Look-ups never lag.
 //
-// Writes go through one group commit (writer.go); reads have connections of their
-// own and never wait for a write. After an fsync that failed, or damage found by the
-// writer, it refuses writes with link.ErrUnavailable until it is opened anew, and
-// reads go on; a full disk is link.ErrFull and heals by itself.
-//
-// Run must be running for long use: nothing else shortens the WAL.
+// sqlitedb.Store says how it is written, and what a failure means. Run must be running for long use:
+// nothing else shortens the WAL.
 type Links struct {
-	config  LinksConfig
-	handles handles
-	dialect *coldsql.Dialect
-	codes   *codegen.Permutation
-	codeKey [32]byte
+	*leases.Leases
+	*changeLog
+	*createLog
+	*linkReader
+	*pending
 
-	writer  *writer
-	readers *readers
-	lists   *readers // for List and what else reads many rows, which visitors never wait for
-	damages damages
-	disk    disk
-	check   *conn // for checkpoints; owned by whoever holds checking
+	db    *sqlitedb.Store
+	ahead readAhead
+	log   *slog.Logger
+}
 
-	ahead ahead
-	state *statefile.File // set last in OpenLinks
-
-	checking sync.Mutex
-	scrub    atomic.Bool // destroyed keys may still lie in the WAL
-	closing  sync.Once
-	closed   chan struct{}
-
-	workspaces map[link.WorkspaceID]int64 // owned by the writer's transactions
-	lastAlias  int64                      // row of the newest alias, 0 = not known; owned by the writer's transactions
-	created    []link.ID                  // owned by the writer's transactions
-	counted    []int64                    // rows created with counted codes; owned by the writer's transactions
-	heldBack   repeatlog.Condition        // the log, by a follower
+// pending is what the transaction under way has noted, and what it may assume of the file. It
+// is owned by the writer's transactions.
+type pending struct {
+	stored     func(link.ID) // nil = nobody listens
+	workspaces map[link.WorkspaceID]int64
+	lastAlias  int64 // row of the newest alias, 0 = not known
+	created    []link.ID
 }
 
 // The contracts that Links keeps.
@@ -119,82 +101,59 @@ var (
 	_ link.Backend    = (*Links)(nil)
 	_ link.ManyGetter = (*Links)(nil)
 	_ link.EventLog   = (*Links)(nil)
+	_ link.CreateLog  = (*Links)(nil)
+	_ link.Discarder  = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
 // OpenLinks opens or creates curt.db, brings its schema up to date, makes the key of
 // the permutation at the first start, and moves leases past the newest counted link
-// where they lie behind it, and past what the state file knows (outside.go). It returns a
+// where they lie behind it, and past what the state file knows (package leases). It returns a
 // LostError or ErrGone, and has changed nothing, where what was confirmed is not there.
 func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	config = config.withDefaults()
-	outlook, err := Look(ctx, config.Path)
+	outlook, err := leases.Inspect(ctx, config.Path)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("open links: %w", err)
-	case outlook.refuses() && !config.Force:
+	case outlook.Refuses() && !config.Force:
 		return nil, fmt.Errorf("open links: %w", outlook.Lost)
 	}
-	migrations, err := fs.Sub(linksMigrations, "migrations/links")
-	if err != nil {
-		return nil, fmt.Errorf("open links: %w", err)
+	s := &Links{
+		Leases: leases.New(config.Path, config.Synchronous, config.Log), changeLog: &changeLog{config: config},
+		createLog: &createLog{}, linkReader: &linkReader{config: config},
+		pending: &pending{stored: config.Stored, workspaces: make(map[link.WorkspaceID]int64)},
+		ahead:   readAhead{path: config.Path}, log: config.Log,
 	}
-	h, err := open(ctx, file{
-		path: config.Path, synchronous: config.Synchronous, cacheKiB: config.ReaderCacheKiB,
-		writerCacheKiB: config.WriterCacheKiB, readers: config.Readers + config.ListReaders + aheadConns + 1, migrations: migrations, secureDelete: true,
+	s.db, err = sqlitedb.OpenStore(ctx, sqlitedb.StoreConfig{
+		Path: config.Path, Synchronous: config.Synchronous, Migrations: linksMigrations, Folder: "migrations/links", WriterCacheKiB: config.WriterCacheKiB,
+		ReaderCacheKiB: config.ReaderCacheKiB, Readers: config.Readers, ListReaders: config.ListReaders, MoreReaders: aheadConns,
+		CheckpointMiB: config.CheckpointMiB, Yielder: config.Yielder, Tracer: config.Tracer, Log: config.Log,
+		BeforeCommit: s.logCreates, Committed: s.announce, RolledBack: s.forget,
+		Checkpointing: s.ahead.measure, Checkpointed: s.Checkpointed, Emptied: s.Emptied,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open links: %w", outlook.unfit(broken(config.Path, err)))
+		return nil, fmt.Errorf("open links: %w", outlook.Unfit(err))
 	}
-	s := &Links{
-		config: config, handles: h, dialect: coldsql.SQLite(),
-		closed: make(chan struct{}), workspaces: make(map[link.WorkspaceID]int64), disk: disk{read: wholeReader()},
-	}
-	err = s.start(ctx)
-	if err == nil {
-		err = s.settle(ctx, outlook)
-	}
-	if err != nil {
-		close(s.closed)
-		if s.writer != nil {
-			s.writer.looking.Wait() // it looks at the files where a write of the start found damage
-		}
-		return nil, errors.Join(fmt.Errorf("open links: %w", outlook.unfit(err)), h.close())
+	s.changeLog.db, s.createLog.db, s.linkReader.db = s.db, s.db, s.db
+	s.changes = s.changeLog
+	if err := s.start(ctx, outlook); err != nil {
+		return nil, errors.Join(fmt.Errorf("open links: %w", outlook.Unfit(err)), s.db.Abandon())
 	}
 	return s, nil
 }
 
-func (s *Links) start(ctx context.Context) error {
-	w, err := newConn(ctx, s.handles.write)
-	if err != nil {
+func (s *Links) start(ctx context.Context, outlook leases.Outlook) (err error) {
+	s.accounts = accounts.NewDB(s.db)
+	s.ahead.measure()
+	if s.ahead.conns, err = s.db.NewReaders(ctx, aheadConns); err != nil {
 		return err
 	}
-	s.writer = newWriter(w, s.forget, s.tell, s.config.Tracer)
-	s.writer.revive, s.writer.says, s.writer.last = s.revive, s.failed, s.logCreates
-	if s.check, err = newConn(ctx, s.handles.read); err != nil {
+	if err := s.adoptCreates(ctx); err != nil { // Begin leases more
 		return err
 	}
-	// The checkpoint that holds the writer must not wait long for a reader.
-	if err := s.check.do(func(t *tx) error { return t.each(sqlShortWait, ignore) }); err != nil {
-		return err
-	}
-	if s.lists, err = newReaders(ctx, s.handles, s.config.ListReaders, (s.config.ListReaders+1)/2); err != nil {
-		return err
-	}
-	if s.readers, err = newReaders(ctx, s.handles, s.config.Readers, (s.config.Readers+1)/2); err != nil {
-		return err
-	}
-	if err := s.ahead.open(ctx, s.handles, s.config.Path); err != nil {
-		return err
-	}
-	if s.codeKey, err = s.loadCodeKey(ctx); err != nil {
-		return err
-	}
-	s.codes = codegen.NewPermutation(s.codeKey)
-	if err := s.adoptCreates(ctx); err != nil {
-		return err
-	}
-	return s.skipStaleLeases(ctx)
+	s.codes, err = s.Begin(ctx, s.db, outlook)
+	return err
 }
 
 // forget drops what a transaction that was rolled back has noted.
@@ -204,98 +163,37 @@ func (s *Links) forget() {
 	s.created, s.counted = s.created[:0], s.counted[:0]
 }
 
-// tell tells of the links that a transaction has stored.
-func (s *Links) tell() {
-	for _, id := range s.created {
-		s.config.Stored(id)
+// announce tells of the links that a transaction has stored.
+func (p *pending) announce() {
+	for _, id := range p.created {
+		p.stored(id)
 	}
-	s.created = s.created[:0]
+	p.created = p.created[:0]
 }
 
 // note remembers a link that a transaction stores.
-func (s *Links) note(id link.ID) {
-	if s.config.Stored != nil {
-		s.created = append(s.created, id)
-	}
-}
-
-// read lends f a reading connection for single rows. f must be short: nothing interrupts it.
-func (s *Links) read(ctx context.Context, f func(t *tx) error) error {
-	return s.lend(ctx, s.readers, f)
-}
-
-// readMany is read for what looks at many rows. It waits for its turn aside, and has connections
-// of its own.
-func (s *Links) readMany(ctx context.Context, f func(t *tx) error) error {
-	return s.config.Aside.run(ctx, func(ctx context.Context) error { return s.lend(ctx, s.lists, f) })
-}
-
-func (s *Links) lend(ctx context.Context, from *readers, f func(t *tx) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	select {
-	case <-s.closed:
-		return fmt.Errorf("closed: %w", link.ErrUnavailable)
-	default:
-	}
-	select {
-	case <-from.free:
-		c := from.pop()
-		defer from.push(c)
-		return s.failed(c.do(f))
-	case <-s.closed:
-		return fmt.Errorf("closed: %w", link.ErrUnavailable)
-	case <-ctx.Done():
-		return fmt.Errorf("wait for a connection: %w", context.Cause(ctx))
+func (p *pending) note(id link.ID) {
+	if p.stored != nil {
+		p.created = append(p.created, id)
 	}
 }
 
 // Healthy returns nil while writes are accepted, and why not otherwise, wrapped in
 // link.ErrUnavailable. It does no I/O.
-func (s *Links) Healthy() error {
-	if err := s.writer.failure(); err != nil {
-		return fmt.Errorf("writes stopped: %w: %w", link.ErrUnavailable, err)
-	}
-	return nil
-}
+func (s *Links) Healthy() error { return s.db.Healthy() }
+
+// Run brings the WAL into the file whenever it has grown to CheckpointMiB, until ctx ends; then
+// it returns nil.
+func (s *Links) Run(ctx context.Context) error { return s.db.Run(ctx) }
 
 // Close waits for writes and reads under way, brings the WAL into the file and
 // closes it. A second Close does nothing.
 func (s *Links) Close() error {
-	var err error
-	s.closing.Do(func() {
-		s.writer.close()
-		close(s.closed)
-		s.writer.looking.Wait()
-		errs := []error{s.readers.close(), s.lists.close(), s.ahead.conns.close()}
-		s.checking.Lock()
-		defer s.checking.Unlock()
-		if s.writer.failure() == nil {
-			errs = append(errs, s.leave())
-		}
-		errs = append(errs, s.check.close(), s.writer.conn.close(), s.handles.close())
-		err = errors.Join(errs...)
-	})
-	if err != nil {
+	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close links: %w", err)
 	}
 	return nil
 }
 
-// leave brings the WAL into the file. When all of it is there, the state file says so
-// before the last connection deletes the WAL, which nobody needs from now on.
-func (s *Links) leave() error {
-	var w wal
-	err := s.check.do(func(t *tx) (err error) {
-		w, err = walState(t, sqlTruncateWAL)
-		return err
-	})
-	if err != nil || w.busy || w.pages > 0 {
-		return err
-	}
-	return s.state.Update(func(now *statefile.State) { now.Open = false })
-}
-
-// ignore drops a row that a pragma returns.
-func ignore([]driver.Value) error { return nil }
+// Accounts returns the accounts beside the links.
+func (s *Links) Accounts() accounts.Accounts { return accounts.New(s.accounts) }

@@ -5,11 +5,14 @@ import (
 	"sync"
 	"testing"
 
+	"curt/internal/backend/coldsql/coldjobs"
 	"curt/internal/backend/sqlite"
 	"curt/internal/codegen"
 	"curt/internal/codegen/codegentest"
 	"curt/internal/idempotency"
 	"curt/internal/idempotency/idempotencytest"
+	"curt/internal/job"
+	"curt/internal/job/jobtest"
 	"curt/internal/joblease"
 	"curt/internal/joblease/jobleasetest"
 	"curt/internal/link"
@@ -73,6 +76,13 @@ func FuzzLinks(f *testing.F) {
 	linktest.FuzzModel(f, h)
 }
 
+func TestSnowflakeOverLinks(t *testing.T) {
+	f := new(files)
+	codegentest.RunSnowflake(t,
+		func(t *testing.T) codegen.Leaser { return f.fresh(t) },
+		func(t *testing.T, l codegen.Leaser) codegen.Leaser { return f.again(t, l) })
+}
+
 func TestLinksLeaser(t *testing.T) {
 	f := new(files)
 	codegentest.RunLeaser(t,
@@ -102,6 +112,14 @@ func TestJobLeases(t *testing.T) {
 	jobleasetest.Run(t, func(t testing.TB) [2]joblease.Store {
 		l := f.fresh(t)
 		return [2]joblease.Store{l.Accounts().JobLeases(), f.again(t, l).Accounts().JobLeases()}
+	})
+}
+
+func TestJobs(t *testing.T) {
+	f := new(files)
+	jobtest.Run(t, func(t testing.TB, b job.Bounds) [2]job.Store {
+		l := f.fresh(t)
+		return [2]job.Store{coldjobs.New(l.Accounts().DB(), b), coldjobs.New(f.again(t, l).Accounts().DB(), b)}
 	})
 }
 

@@ -196,13 +196,13 @@ func TestLinksTrimChanges(t *testing.T) {
 	if _, err := s.CreateMany(t.Context(), linktest.Epoch(), linktest.Entries(batch...)); err != nil {
 		t.Fatal(err)
 	}
-	if head, err := s.Head(t.Context()); err != nil || head != 1000 {
-		t.Fatalf("head %d, %v", head, err)
+	if head, err := s.Head(t.Context()); err != nil || head != "1000" {
+		t.Fatalf("head %s, %v", head, err)
 	}
-	if _, err := s.Changes(t.Context(), 10, 10); !errors.Is(err, link.ErrConflict) {
+	if _, _, err := s.Changes(t.Context(), "10", 10); !errors.Is(err, link.ErrConflict) {
 		t.Errorf("changes after a trimmed position: %v, want %v", err, link.ErrConflict)
 	}
-	if got, err := s.Changes(t.Context(), 900, 200); err != nil || len(got) != 100 || got[0].Sequence != 901 {
+	if got, _, err := s.Changes(t.Context(), "900", 200); err != nil || len(got) != 100 || got[0].Sequence != 901 {
 		t.Errorf("the newest 100: %d from %v, %v", len(got), got[:min(1, len(got))], err)
 	}
 }

@@ -9,13 +9,25 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/background"
 	"curt/internal/link"
 )
 
-// openLists opens links whose lists run in aside.
-func openLists(t *testing.T, aside sqlite.Aside) *sqlite.Links {
+// queue is a Yielder with a queue of its own.
+type queue struct {
+	background.Inline
+
+	run func(ctx context.Context, query func(context.Context) error) error
+}
+
+func (q *queue) Queue(ctx context.Context, query func(context.Context) error) error {
+	return q.run(ctx, query)
+}
+
+// openLists opens links whose lists are scheduled.
+func openLists(t *testing.T, y background.Yielder) *sqlite.Links {
 	t.Helper()
-	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(t.TempDir(), "curt.db"), Aside: aside})
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: filepath.Join(t.TempDir(), "curt.db"), Yielder: y})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +50,11 @@ func visit(t *testing.T, s *sqlite.Links, k link.Key) {
 
 func TestLookUpsNeverWaitForListsThatWait(t *testing.T) {
 	release, waiting := make(chan struct{}), make(chan struct{}, 64)
-	s := openLists(t, func(ctx context.Context, compute func(context.Context) error) error {
+	s := openLists(t, &queue{run: func(ctx context.Context, query func(context.Context) error) error {
 		waiting <- struct{}{}
 		<-release
-		return compute(ctx)
-	})
+		return query(ctx)
+	}})
 	k := link.Key{Code: "nobody"}
 	var lists sync.WaitGroup
 	for range 16 {
@@ -67,7 +79,7 @@ func TestLookUpsHaveConnectionsOfTheirOwn(t *testing.T) {
 	s := openLists(t, nil)
 	k := link.Key{Code: "nobody"}
 	gone := errors.New("gone")
-	s.HoldLists(func() {
+	err := s.HoldLists(t.Context(), func() {
 		visit(t, s, k)
 		ctx, leave := context.WithCancelCause(t.Context())
 		leave(gone)
@@ -75,6 +87,9 @@ func TestLookUpsHaveConnectionsOfTheirOwn(t *testing.T) {
 			t.Errorf("list: %v, want %v", err, gone)
 		}
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.List(t.Context(), link.Filter{}, link.Page{Limit: 10}); err != nil {
 		t.Errorf("list: %v", err)
 	}

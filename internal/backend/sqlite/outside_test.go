@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/leases"
 	"curt/internal/codegen"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
@@ -73,9 +74,9 @@ func (d dead) with(suffix string, content []byte) dead {
 }
 
 // lost is what Look says is lost; nil = nothing.
-func lost(t *testing.T, path string) *sqlite.LostError {
+func lost(t *testing.T, path string) *leases.LostError {
 	t.Helper()
-	o, err := sqlite.Look(t.Context(), path)
+	o, err := leases.Inspect(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,16 +244,16 @@ func TestALogThatIsGoneIsRefused(t *testing.T) {
 		dead dead
 		says string
 	}{
-		"a bit of the first frame": {d.with("-wal", flipped), "frame 1 does not hold"},
+		"a bit of the first frame": {d.with("-wal", flipped), "the checksum of frame 1 is wrong"},
 		"deleted":                  {d.with("-wal", nil), "curt.db-wal is missing"},
 		"deleted with its index":   {d.with("-wal", nil).with("-shm", nil), "curt.db-wal is missing"},
 		"emptied":                  {d.with("-wal", []byte{}).with("-shm", nil), "curt.db-wal is empty"},
-		"cut in half":              {d.with("-wal", d["-wal"][:len(d["-wal"])/2]), "of it were confirmed"},
+		"cut in half":              {d.with("-wal", d["-wal"][:len(d["-wal"])/2]), "confirmed frames only"},
 		"cut to its header":        {d.with("-wal", d["-wal"][:32]).with("-shm", nil), "curt.db-wal is empty"},
 	} {
 		path := c.dead.in(t, t.TempDir())
 		_, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path})
-		var refused *sqlite.LostError
+		var refused *leases.LostError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Error(), c.says) || strings.Contains(refused.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %q", name, err, c.says)
 			continue
@@ -263,7 +264,7 @@ func TestALogThatIsGoneIsRefused(t *testing.T) {
 			}
 		}
 		s, said := openAt(t, sqlite.LinksConfig{Path: path, Force: true})
-		if missing(t, s, stored) == 0 || !strings.Contains(said, "given up") || !strings.Contains(said, "links_at_most") {
+		if missing(t, s, stored) == 0 || !strings.Contains(said, "without the lost transactions") || !strings.Contains(said, "links_at_most") {
 			t.Errorf("%s: nothing is lost, or nothing is said of it: %q", name, said)
 		}
 		if next, err := s.Lease(t.Context(), codegen.Counter(codegen.DefaultPrefix, 7), 10_000); err != nil || next < 10_000 {
@@ -312,7 +313,7 @@ func TestWhatIsNotRefused(t *testing.T) {
 	d["-wal"][32+24+100] ^= 4
 	old := d.with(".state", nil).in(t, t.TempDir())
 	again, said := openAt(t, sqlite.LinksConfig{Path: old})
-	if !strings.Contains(said, "given up") {
+	if !strings.Contains(said, "without the lost transactions") {
 		t.Errorf("of a folder from before, nothing is said: %q", said)
 	}
 	if next, err := again.Leased(t.Context(), codegen.Counter(codegen.DefaultPrefix, 7)); err != nil || next < 10_000_000 {
@@ -352,9 +353,9 @@ func TestLeasesAreKeptOutside(t *testing.T) {
 		least uint64
 	}{
 		"an older curt.db":     {state, true, "curt.db is older", 10_060_000},
-		"a damaged state file": {state[:50], true, "was damaged and is made anew", 10_010_000},
-		"a copy":               {state, false, "is a copy", 10_060_000},
-		"no state file":        {nil, true, "is missing and is made anew", 10_010_000},
+		"a damaged state file": {state[:50], true, "was damaged, recreated it", 10_010_000},
+		"a copy":               {state, false, "was copied or moved", 10_060_000},
+		"no state file":        {nil, true, "is missing, recreated it", 10_010_000},
 	} {
 		dir := t.TempDir()
 		d := older.with(".state", c.state)
@@ -392,7 +393,7 @@ func TestAStoreThatIsGoneIsRefused(t *testing.T) {
 		path := d.with("", content).with("-wal", nil).with("-shm", nil).in(t, t.TempDir())
 		for _, force := range []bool{false, true} {
 			_, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{Path: path, Force: force})
-			if !errors.Is(err, sqlite.ErrGone) {
+			if !errors.Is(err, leases.ErrGone) {
 				t.Errorf("without curt.db, force %t: %v", force, err)
 			}
 		}

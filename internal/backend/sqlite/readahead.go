@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
 
@@ -19,50 +20,42 @@ const (
 	largeFile = 1 << 30
 )
 
-// ahead reads the pages that inserts are about to touch, so that they are in the memory
+// readAhead reads the pages that inserts are about to touch, so that they are in the memory
 // of the system when the writer comes to them. New links lie at the end of curt.db but
 // for their entry among the twins, which is at a random place: with ten million links
 // every second of these pages came from the disk, one after the other, while everybody
 // waited for the writer.
-type ahead struct {
+type readAhead struct {
 	path  string
 	on    atomic.Bool // the file is large
-	conns *readers
-}
-
-func (a *ahead) open(ctx context.Context, h handles, path string) (err error) {
-	a.path = path
-	a.measure()
-	a.conns, err = newReaders(ctx, h, aheadConns, 0)
-	return err
+	conns *sqlitedb.Readers
 }
 
 // measure finds out whether the file is large.
-func (a *ahead) measure() {
+func (a *readAhead) measure() {
 	info, err := os.Stat(a.path)
 	a.on.Store(err == nil && info.Size() >= largeFile)
 }
 
+// The page that the entry of a new link will be in; it has no row for most.
+const sqlTwinPlace = `SELECT 1 FROM links WHERE workspace = (SELECT n FROM workspaces WHERE name = ?)
+	AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0 LIMIT 1`
+
 // read reads ahead for one link. It may read nothing: then the writer does, meets the
 // same errors, and answers for them.
-func (a *ahead) read(ctx context.Context, closed <-chan struct{}, l *link.Link) {
+func (a *readAhead) read(ctx context.Context, closed <-chan struct{}, l *link.Link) {
 	if !a.on.Load() || l.Status != link.Active || l.Safety != link.Clean || l.MaxClicks > 0 {
 		return // no link of many, or nobody's twin
 	}
-	select {
-	case <-a.conns.free:
-		c := a.conns.pop()
-		_ = c.do(func(t *tx) error {
-			return t.each(sqlTwinPlace, ignore, string(l.Workspace), digest(l.Destination), millis(l.Expires))
+	_ = a.conns.Lend(ctx, closed, func(c *sqlitedb.Conn) error {
+		return c.Do(func(t *sqlitedb.Tx) error {
+			return t.Each(sqlTwinPlace, sqlitedb.Ignore, string(l.Workspace), link.Digest(l.Destination), link.Millis(l.Expires))
 		})
-		a.conns.push(c)
-	case <-closed:
-	case <-ctx.Done():
-	}
+	})
 }
 
 // readMany is read for a batch, as many at a time as there are connections.
-func (a *ahead) readMany(ctx context.Context, closed <-chan struct{}, entries []link.Creation) {
+func (a *readAhead) readMany(ctx context.Context, closed <-chan struct{}, entries []link.Creation) {
 	if !a.on.Load() {
 		return
 	}

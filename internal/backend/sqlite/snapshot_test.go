@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/snapshot"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -23,38 +25,38 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		mustCreate(t, s, linktest.Counted(code(n), n, linktest.Epoch()))
 		mustCreate(t, s, alias(int(n)))
 	}
-	snapshot, err := sqlite.TakeSnapshot(t.Context(), path)
+	taken, err := sqlite.TakeSnapshot(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := snapshot.Close(); err != nil {
+		if err := taken.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	mustCreate(t, s, alias(1000))
-	if n := len(walked(t, snapshot)); n != 50 {
+	if n := len(walked(t, taken)); n != 50 {
 		t.Errorf("a snapshot of 50 links has %d", n)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := snapshot.Copy(t.Context(), copied, func(int64, int64) {}); err != nil {
+	if err := taken.Copy(t.Context(), copied, func(int64, int64) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(sqlite.Seal(t.Context(), copied), sqlite.Check(t.Context(), copied)); err != nil {
+	if err := errors.Join(snapshot.Seal(t.Context(), copied, leases.ForgetDayKeys), snapshot.Check(t.Context(), copied)); err != nil {
 		t.Fatal(err)
 	}
 	again := new(files).open(t, copied)
 	if n, err := again.Count(t.Context()); n != 50 || err != nil {
 		t.Errorf("the copy has %d links: %v", n, err)
 	}
-	if err := snapshot.Renew(); err != nil {
+	if err := taken.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(walked(t, snapshot)); n != 51 {
+	if n := len(walked(t, taken)); n != 51 {
 		t.Errorf("renewed, it has %d of 51", n)
 	}
-	version, err := snapshot.Schema()
-	newest, _, known := sqlite.Schemas()
+	version, err := taken.Schema()
+	newest, known := sqlite.Schema()
 	if version != newest || err != nil || known != nil {
 		t.Errorf("schema %d, the program's is %d: %v %v", version, newest, err, known)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
 
@@ -62,7 +63,7 @@ func TestLinksWriteOnWhenTheDiskReadsAgain(t *testing.T) {
 	failing.Store(true)
 	s.SetDisk(func() error {
 		if failing.Load() {
-			return fmt.Errorf("%w: %w", sqlite.ErrUnreadable, syscall.EIO)
+			return fmt.Errorf("%w: %w", sqlitedb.ErrUnreadable, syscall.EIO)
 		}
 		return nil
 	})
@@ -70,13 +71,13 @@ func TestLinksWriteOnWhenTheDiskReadsAgain(t *testing.T) {
 		"a read":  func() error { _, err := s.Get(t.Context(), alias(1).Key); return err }(),
 		"a write": func() error { _, err := s.Create(t.Context(), alias(10)); return err }(),
 	} {
-		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, sqlite.ErrUnreadable) || errors.Is(err, sqlite.ErrCorrupt) || !strings.Contains(err.Error(), "input/output error") {
+		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, sqlitedb.ErrUnreadable) || errors.Is(err, sqlitedb.ErrCorrupt) || !strings.Contains(err.Error(), "input/output error") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	await(t, "the reason is told", func() bool {
 		err := s.Healthy()
-		return errors.Is(err, sqlite.ErrUnreadable) && strings.Contains(err.Error(), "input/output error") && !strings.Contains(err.Error(), "damaged")
+		return errors.Is(err, sqlitedb.ErrUnreadable) && strings.Contains(err.Error(), "input/output error") && !strings.Contains(err.Error(), "damaged")
 	})
 	mend()
 	failing.Store(false)
@@ -90,11 +91,11 @@ func TestLinksWriteOnWhenTheDiskReadsAgain(t *testing.T) {
 // What the disk reads, and is damage all the same, stays so.
 func TestLinksRefuseWritesToADamagedFile(t *testing.T) {
 	s, _ := spoiled(t)
-	if _, err := s.Create(t.Context(), alias(10)); !errors.Is(err, sqlite.ErrCorrupt) {
-		t.Errorf("a write: %v, want %v", err, sqlite.ErrCorrupt)
+	if _, err := s.Create(t.Context(), alias(10)); !errors.Is(err, sqlitedb.ErrCorrupt) {
+		t.Errorf("a write: %v, want %v", err, sqlitedb.ErrCorrupt)
 	}
-	await(t, "the damage is told", func() bool { return errors.Is(s.Healthy(), sqlite.ErrCorrupt) })
-	if _, err := s.Create(t.Context(), alias(11)); !errors.Is(err, sqlite.ErrCorrupt) || !errors.Is(err, link.ErrUnavailable) {
+	await(t, "the damage is told", func() bool { return errors.Is(s.Healthy(), sqlitedb.ErrCorrupt) })
+	if _, err := s.Create(t.Context(), alias(11)); !errors.Is(err, sqlitedb.ErrCorrupt) || !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("a write after it: %v", err)
 	}
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/searchindex"
+	"curt/internal/backend/sqlite/snapshot"
 	"curt/internal/link"
 )
 
@@ -27,7 +31,7 @@ func schema1(t *testing.T, name, file string) (path string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	migrations := os.DirFS("migrations/" + name)
+	migrations := os.DirFS(migrationsOf(name))
 	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations)
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +49,15 @@ func schema1(t *testing.T, name, file string) (path string) {
 	return path
 }
 
+// migrationsOf returns the folder of a database's migrations.
+func migrationsOf(name string) string {
+	return map[string]string{"links": "migrations/links", "clicks": "counts/migrations/clicks", "search": "searchindex/migrations/search"}[name]
+}
+
 // newest is the last migration.
 func newest(t *testing.T, name string) (version int64) {
 	t.Helper()
-	files, err := fs.Glob(os.DirFS("migrations/"+name), "*.sql")
+	files, err := fs.Glob(os.DirFS(migrationsOf(name)), "*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +147,7 @@ func TestSnapshotOfSchema1(t *testing.T) {
 		t.Errorf("stale leases: %v, %v", lengths, err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := errors.Join(s.Copy(t.Context(), copied, func(int64, int64) {}), s.Close(), sqlite.Seal(t.Context(), copied)); err != nil {
+	if err := errors.Join(s.Copy(t.Context(), copied, func(int64, int64) {}), s.Close(), snapshot.Seal(t.Context(), copied, leases.ForgetDayKeys)); err != nil {
 		t.Error(err)
 	}
 }
@@ -174,7 +183,11 @@ func checkOldLinks(t *testing.T, s *sqlite.Links, of map[string]link.Link) {
 // TestRollupsOfSchema1 reads what was counted.
 func TestRollupsOfSchema1(t *testing.T) {
 	path := schema1(t, "clicks", "clicks.db")
-	s := openRollups(t, path)
+	s, err := counts.Open(t.Context(), counts.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
 	totals, generation, err := s.Totals(t.Context(), []link.Key{{Code: "spring-sale"}, {Domain: "second.example", Code: "spring-sale"}, {Code: "three-clicks"}, {}})
 	if err != nil || generation == 0 {
 		t.Fatalf("generation %d, %v", generation, err)
@@ -188,11 +201,11 @@ func TestRollupsOfSchema1(t *testing.T) {
 // TestSearchOfSchema1: the index of then is emptied, to be filled anew.
 func TestSearchOfSchema1(t *testing.T) {
 	path := schema1(t, "search", "search.db")
-	s, err := sqlite.OpenSearch(t.Context(), sqlite.SearchConfig{Path: path})
+	s, err := searchindex.Open(t.Context(), searchindex.Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, err := s.Position(t.Context()); err != nil || at.Filled || at.Changes != 0 {
+	if at, err := s.Position(t.Context()); err != nil || at.Filled || at.Changes != "" {
 		t.Errorf("position %+v, %v", at, err)
 	}
 	if err := s.Close(); err != nil {

@@ -21,9 +21,10 @@ func RunBus(t *testing.T, open func(t *testing.T) (one, again cache.Bus)) {
 	t.Run("everybody hears every field, in order", func(t *testing.T) {
 		one, again := open(t)
 		notes := []cache.Note{
-			{Head: 7},
+			{Head: link.Heads{7}},
+			{Head: link.Heads{7, 0, 3}, Changes: []link.Change{{Partition: 2, Sequence: 3, Key: link.Key{Code: "a"}, Version: 2}}},
 			{Changes: []link.Change{{Key: link.Key{Code: "a"}, Version: 2}}},
-			{Head: 9, Changes: []link.Change{
+			{Head: link.Heads{9}, Changes: []link.Change{
 				{Sequence: 8, Key: link.Key{Code: "a"}, Version: 2},
 				{Sequence: 9, Key: link.Key{Domain: "xn--bcher-kva.example:8443", Code: link.Code(strings.Repeat("x", link.MaxCode))}, Version: 1<<53 - 1},
 			}},
@@ -56,17 +57,17 @@ func RunBus(t *testing.T, open func(t *testing.T) (one, again cache.Bus)) {
 		case <-time.After(patience):
 			t.Fatal("the subscription goes on")
 		}
-		if err := again.Publish(t.Context(), cache.Note{Head: 1}); err != nil {
+		if err := again.Publish(t.Context(), cache.Note{Head: link.Heads{1}}); err != nil {
 			t.Errorf("nobody listens: %v", err)
 		}
 	})
 	t.Run("two subscriptions of one handle", func(t *testing.T) {
 		one, again := open(t)
 		a, b := listen(t, one), listen(t, one)
-		if err := again.Publish(t.Context(), cache.Note{Head: 5}); err != nil {
+		if err := again.Publish(t.Context(), cache.Note{Head: link.Heads{5}}); err != nil {
 			t.Fatal(err)
 		}
-		if next(t, a).Head != 5 || next(t, b).Head != 5 {
+		if next(t, a).Head.At(0) != 5 || next(t, b).Head.At(0) != 5 {
 			t.Error("one of them heard something else")
 		}
 	})
@@ -74,7 +75,7 @@ func RunBus(t *testing.T, open func(t *testing.T) (one, again cache.Bus)) {
 
 // many is the largest note that a process sends.
 func many() cache.Note {
-	n := cache.Note{Head: 1256}
+	n := cache.Note{Head: link.Heads{1256}}
 	for i := range 256 {
 		n.Changes = append(n.Changes, link.Change{
 			Sequence: link.Sequence(1001 + i), Version: 1, Key: link.Key{Domain: link.Domain(strings.Repeat("a.", 100) + "example"), Code: "abc"},

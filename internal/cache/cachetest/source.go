@@ -9,6 +9,7 @@
 package cachetest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -16,7 +17,7 @@ import (
 	"curt/internal/link"
 )
 
-// Source is a scripted cache.Source, cache.ChangeLog, cache.Chosen and
+// Source is a scripted cache.Source, cache.ChangeLog, issued.Chosen and
 // link.Spender. It is safe for many goroutines.
 type Source struct {
 	mu       sync.Mutex
@@ -200,25 +201,27 @@ func (s *Source) read(k link.Key, replica bool) (link.Target, error) {
 }
 
 // Changes implements cache.ChangeLog.
-func (s *Source) Changes(_ context.Context, after link.Sequence, n int) ([]link.Change, error) {
+func (s *Source) Changes(_ context.Context, at link.Position, n int) ([]link.Change, link.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polls++
-	switch {
-	case s.down != nil:
-		return nil, s.down
-	case after < s.trimmed:
-		return nil, link.ErrConflict
+	after, err := at.Sequence()
+	head := link.Sequence(len(s.changes))
+	if err = cmp.Or(s.down, err, after.Continues(0, head)); err == nil && after < s.trimmed {
+		err = link.ErrConflict
 	}
-	rest := s.changes[min(int(after), len(s.changes)):]
-	return slices.Clone(rest[:min(n, len(rest))]), nil
+	if err != nil {
+		return nil, "", err
+	}
+	to := min(after+link.Sequence(n), head)
+	return slices.Clone(s.changes[after:to]), to.Position(), nil
 }
 
 // Head implements cache.ChangeLog.
-func (s *Source) Head(context.Context) (link.Sequence, error) {
+func (s *Source) Head(context.Context) (link.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return link.Sequence(len(s.changes)), s.down
+	return link.Sequence(len(s.changes)).Position(), s.down
 }
 
 // Spend implements link.Spender.

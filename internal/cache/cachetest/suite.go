@@ -21,7 +21,7 @@ func until(d time.Duration) time.Time { return time.Now().Add(d).UTC().Truncate(
 func entry(v link.Version) cache.Entry {
 	return cache.Entry{
 		Target: link.Target{Destination: fmt.Sprint("https://example.com/", v), Version: v, Redirect: 302, Status: link.Active, Safety: link.Clean},
-		AsOf:   7, Until: until(time.Hour), Cost: 1500 * time.Microsecond,
+		AsOf:   link.Heads{7}, Until: until(time.Hour), Cost: 1500 * time.Microsecond,
 	}
 }
 
@@ -79,14 +79,14 @@ func everyField(t *testing.T, one, again cache.Shared) {
 	long := "https://example.com/" + strings.Repeat("%C3%A4", 2048)
 	for i, e := range []cache.Entry{
 		entry(1),
-		{Missing: true, AsOf: 0, Until: until(time.Minute)},
+		{Missing: true, AsOf: nil, Until: until(time.Minute)},
 		{Target: link.Target{Version: 3}, Void: true, Until: until(time.Minute)},
-		{Target: link.Target{Version: 1<<53 - 1, Status: link.Deleted, Safety: link.Clean}, AsOf: math.MaxInt64, Until: until(time.Minute)},
+		{Target: link.Target{Version: 1<<53 - 1, Status: link.Deleted, Safety: link.Clean}, AsOf: link.Heads{math.MaxInt64}, Until: until(time.Minute)},
 		{Target: link.Target{
 			Destination: long, Fallback: long, Starts: math.MinInt64, Expires: math.MaxInt64, Version: 2,
 			Exhausted: true, Redirect: 308, Status: link.Disabled, Safety: link.Legal,
 			ForwardQuery: true, NoIndex: true, Cacheable: true, Limited: true,
-		}, AsOf: 1, Until: until(24 * time.Hour), Cost: time.Hour},
+		}, AsOf: link.Heads{0, 1, 0, math.MaxInt64, 0}, Until: until(24 * time.Hour), Cost: time.Hour},
 	} {
 		k := link.Key{Code: link.Code(fmt.Sprint("k", i))}
 		mustPut(t, one, k, e)
@@ -131,9 +131,9 @@ func newerStays(t *testing.T, one, again cache.Shared) {
 	mustPut(t, again, k, cache.Entry{Missing: true, Until: until(time.Minute)})
 	wantVersion(t, one, k, 2)
 	same := entry(2)
-	same.AsOf = 99
+	same.AsOf = link.Heads{99}
 	mustPut(t, again, k, same)
-	if got := mustGet(t, one, k); got == nil || got.AsOf != 99 {
+	if got := mustGet(t, one, k); got == nil || got.AsOf.At(0) != 99 {
 		t.Errorf("the same version, read later, was not kept: %+v", got)
 	}
 	for v := link.Version(9); v <= 11; v++ { // 10 is less than 9 as text

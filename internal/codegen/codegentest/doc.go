@@ -4,7 +4,7 @@
 //	func TestRange(t *testing.T)  { codegentest.RunGenerator(t, newRange) }
 //	func TestRandom(t *testing.T) { codegentest.RunLikely(t, newRandom) }
 //
-// RunLeaser is what a driver that leases ids passes; RunGenerator is what a
+// RunSnowflake is what codegen.Snowflake passes over a driver. RunLeaser is what a driver that leases ids passes; RunGenerator is what a
 // strategy with the promise Unique over a Leaser passes, RunLikely what one with the
 // promise Likely passes. [NewLeaser] is the model,
 // which passes RunLeaser itself, and [WithFaults] makes any Leaser fail on demand.

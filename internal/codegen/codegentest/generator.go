@@ -40,8 +40,8 @@ func mustNext(t *testing.T, g codegen.Generator) link.Code {
 func shapes(t *testing.T, fresh NewGenerator) {
 	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
 		g := fresh(NewLeaser(), length, 10)
-		if g.Promise() != codegen.Unique {
-			t.Errorf("promise is %d, want Unique", g.Promise())
+		if g.Guarantee() != codegen.Unique {
+			t.Errorf("promise is %d, want Unique", g.Guarantee())
 		}
 		for range 25 {
 			if code := mustNext(t, g); len(code) != length || !link.ValidCode(code) {

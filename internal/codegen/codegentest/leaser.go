@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"curt/internal/codegen"
@@ -20,6 +21,7 @@ func RunLeaser(t *testing.T, open func(t *testing.T) codegen.Leaser, again func(
 	t.Run("ranges never overlap", func(t *testing.T) { l := open(t); noOverlap(t, l, again(t, l)) })
 	t.Run("the mark lies above every lease", func(t *testing.T) { l := open(t); marks(t, l, again(t, l)) })
 	t.Run("skipped ids belong to nobody", func(t *testing.T) { l := open(t); skips(t, l, again(t, l)) })
+	t.Run("a counter is raised from its mark only", func(t *testing.T) { l := open(t); raises(t, l, again(t, l)) })
 	t.Run("leases survive a restart", func(t *testing.T) { reopened(t, open(t), again) })
 	t.Run("ids reach the end of the largest space", func(t *testing.T) { largest(t, open(t)) })
 	t.Run("a cancelled caller gets an error", func(t *testing.T) { cancelled(t, open(t)) })
@@ -130,6 +132,49 @@ func skips(t *testing.T, l, other codegen.Leaser) {
 	mustSkip(t, l, "never-leased", 42)
 	if first := mustLease(t, l, "never-leased", 1); first < 42 {
 		t.Errorf("id %d of a counter that began with Skip(42) was leased", first)
+	}
+}
+
+// raises has many callers raise one counter from the same mark: one succeeds.
+func raises(t *testing.T, handles ...codegen.Leaser) {
+	const counter, callers = "snowflake-7", 8
+	mark := mustMark(t, handles[0], counter)
+	for round := range uint64(5) {
+		to := mark + 1 + round*1_000_000
+		var won, lost atomic.Int32
+		var wg sync.WaitGroup
+		for range callers {
+			for _, l := range handles {
+				wg.Go(func() {
+					switch err := l.Raise(t.Context(), counter, mark, to); {
+					case err == nil:
+						won.Add(1)
+					case errors.Is(err, link.ErrConflict):
+						lost.Add(1)
+					default:
+						t.Errorf("Raise(%d, %d): %v", mark, to, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if won.Load() != 1 || int(lost.Load()) != callers*len(handles)-1 {
+			t.Errorf("of %d callers %d raised the counter from %d", callers*len(handles), won.Load(), mark)
+		}
+		for _, l := range handles {
+			if got := mustMark(t, l, counter); got != to {
+				t.Errorf("after it was raised to %d the mark is %d", to, got)
+			}
+		}
+		mark = to
+	}
+	for _, to := range []uint64{mark, mark - 1, 1 << 63} {
+		if err := handles[0].Raise(t.Context(), counter, mark, to); !errors.Is(err, link.ErrInvalid) {
+			t.Errorf("Raise(%d, %d): %v, want ErrInvalid", mark, to, err)
+		}
+	}
+	if first := mustLease(t, handles[1], counter, 5); first != mark {
+		t.Errorf("leased %d of a counter at %d", first, mark)
 	}
 }
 

@@ -2,7 +2,9 @@ package codegentest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"curt/internal/codegen"
@@ -35,6 +37,21 @@ func (l *Leaser) Skip(ctx context.Context, counter string, n uint64) error {
 	return l.do(ctx, func() { l.marks[counter] += n })
 }
 
+// Raise implements codegen.Leaser.
+func (l *Leaser) Raise(ctx context.Context, counter string, from, to uint64) (err error) {
+	if to <= from || to > math.MaxInt64 {
+		return fmt.Errorf("raise %s: %w", counter, link.ErrInvalid)
+	}
+	done := l.do(ctx, func() {
+		if l.marks[counter] != from {
+			err = fmt.Errorf("raise %s: %w", counter, link.ErrConflict)
+			return
+		}
+		l.marks[counter] = to
+	})
+	return errors.Join(err, done)
+}
+
 func (l *Leaser) do(ctx context.Context, f func()) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", link.ErrUnavailable, context.Cause(ctx))
@@ -53,6 +70,7 @@ const (
 	OpLease  Op = "lease"
 	OpLeased Op = "leased"
 	OpSkip   Op = "skip"
+	OpRaise  Op = "raise"
 )
 
 // WithFaults returns l with f asked before every call. With a nil error the call
@@ -77,6 +95,11 @@ func (f faulty) Leased(ctx context.Context, counter string) (uint64, error) {
 
 func (f faulty) Skip(ctx context.Context, counter string, n uint64) error {
 	_, err := ask(ctx, f, OpSkip, func() (uint64, error) { return 0, f.inner.Skip(ctx, counter, n) })
+	return err
+}
+
+func (f faulty) Raise(ctx context.Context, counter string, from, to uint64) error {
+	_, err := ask(ctx, f, OpRaise, func() (uint64, error) { return 0, f.inner.Raise(ctx, counter, from, to) })
 	return err
 }
 

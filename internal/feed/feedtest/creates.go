@@ -92,10 +92,24 @@ func creates(t *testing.T, h Harness) {
 		codes = append(codes, many[i].Link.Key.Code)
 	}
 	r.want(t, 3, codes...)
+	createsBesideWriters(t, stores, put)
 
+	_, _, err := stores[0].Creates(t.Context(), h.Foreign, 1)
+	if !errors.Is(err, link.ErrConflict) {
+		t.Errorf("a position of another database: %v", err)
+	}
+	if _, _, err := stores[0].Creates(t.Context(), "x", 1); !errors.Is(err, link.ErrInvalid) {
+		t.Errorf("no position: %v", err)
+	}
+}
+
+// createsBesideWriters reads while eight writers create, and misses none.
+func createsBesideWriters(t *testing.T, stores [2]Store, put func(int, link.Link)) {
+	t.Helper()
+	now := time.Now()
 	beside := begin(t, stores[0])
 	var writing sync.WaitGroup
-	codes = nil
+	var codes []link.Code
 	for w := range 8 {
 		for i := range 20 {
 			codes = append(codes, counted(100+20*w+i, now).Key.Code)
@@ -117,14 +131,6 @@ func creates(t *testing.T, h Harness) {
 		beside.read(t, 7)
 	}
 	beside.want(t, 7, codes...)
-
-	_, _, err := stores[0].Creates(t.Context(), h.Foreign, 1)
-	if !errors.Is(err, link.ErrConflict) {
-		t.Errorf("a position of another database: %v", err)
-	}
-	if _, _, err := stores[0].Creates(t.Context(), "x", 1); !errors.Is(err, link.ErrInvalid) {
-		t.Errorf("no position: %v", err)
-	}
 }
 
 // want reads to the end until so many codes were told: a transaction beside the test's own holds up
@@ -177,4 +183,151 @@ func lastID(t testing.TB, s Store, since link.ID) link.ID {
 		t.Fatal(page, err)
 	}
 	return page.Links[0].ID
+}
+
+// createsKept: what a follower of creates has not read is kept, within the bounds, and no follower
+// of the change log counts for it.
+func createsKept(t *testing.T, h Harness) {
+	kept := func(b link.LogBounds) (reads func(n int) error) {
+		s := h.Open(t, 5, b)
+		var at []link.Position
+		for n := range 40 {
+			if _, err := s.Create(t.Context(), counted(n, time.Now())); err != nil {
+				t.Fatal(err)
+			}
+			create(t, s, n+100)
+			head, err := s.CreatesHead(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, head)
+		}
+		if err := s.Followers().MoveFollower(t.Context(), "changes", 1, "2"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CreateFollowers().MoveFollower(t.Context(), "creates", 1, at[10]); err != nil {
+			t.Fatal(err)
+		}
+		h.Trim(t, s)
+		return func(n int) error {
+			_, _, err := s.Creates(t.Context(), at[n], 1)
+			return err
+		}
+	}
+	reads := kept(link.LogBounds{Age: time.Hour, Bytes: 1 << 20})
+	if err := reads(10); err != nil {
+		t.Errorf("what was not read: %v", err)
+	}
+	if err := reads(9); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("what was read: %v", err)
+	}
+	for name, b := range map[string]link.LogBounds{"age": {Age: -time.Hour, Bytes: 1 << 20}, "size": {Age: time.Hour, Bytes: 1}} {
+		reads := kept(b)
+		if err := errors.Join(reads(34), reads(39)); err != nil {
+			t.Errorf("%s: the newest: %v", name, err)
+		}
+		if err := reads(33); !errors.Is(err, link.ErrConflict) {
+			t.Errorf("%s: beyond the bound: %v", name, err)
+		}
+	}
+}
+
+// followsBoth: a position in both logs is kept as it is, and both logs keep what lies behind it.
+func followsBoth(t *testing.T, h Harness) {
+	s := h.Open(t, 5, link.LogBounds{Age: time.Hour, Bytes: 1 << 20})
+	var changes, creates link.Position
+	for n := range 40 {
+		if _, err := s.Create(t.Context(), counted(n, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		create(t, s, n+100)
+		if n != 10 {
+			continue
+		}
+		var errs [2]error
+		changes, errs[0] = s.Head(t.Context())
+		creates, errs[1] = s.CreatesHead(t.Context())
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		at := changes + " " + creates + " 17 its/own"
+		if err := s.BothFollowers().MoveFollower(t.Context(), "both", 2, at); err != nil {
+			t.Fatal(err)
+		}
+		if got, begun, err := s.BothFollowers().FollowerPosition(t.Context(), "both"); got != at || !begun || err != nil {
+			t.Errorf("position %q, %v, %v, want %q", got, begun, err, at)
+		}
+		if err := s.BothFollowers().MoveFollower(t.Context(), "both", 1, at); !errors.Is(err, link.ErrConflict) {
+			t.Errorf("under an older fence: %v", err)
+		}
+	}
+	if h.Trim == nil {
+		return
+	}
+	h.Trim(t, s)
+	if _, _, err := s.Events(t.Context(), changes, 1); err != nil {
+		t.Errorf("changes that were not read: %v", err)
+	}
+	if _, _, err := s.Creates(t.Context(), creates, 1); err != nil {
+		t.Errorf("creates that were not read: %v", err)
+	}
+	if _, _, err := s.Events(t.Context(), "1", 1); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("changes that were read: %v", err)
+	}
+}
+
+// createsEnded: what has ended of the creates of a time, by small pages, and nothing else.
+func createsEnded(t *testing.T, h Harness) {
+	s := h.Open(t, 0, link.LogBounds{})
+	at, err := s.CreatesHead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := linktest.Epoch()
+	var want []link.Code
+	for n := range 30 {
+		l := counted(n, by)
+		switch l.Expires = by; n % 6 {
+		case 0:
+			l.Expires = time.Time{}
+		case 1:
+			l.Expires = by.Add(time.Millisecond)
+		case 2:
+			l.Status = link.Disabled
+		case 3:
+			l.CodeKind = link.Chosen
+		default:
+			want = append(want, l.Key.Code)
+		}
+		if _, err := s.Create(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[link.Code]bool{}
+	for end := time.Now().Add(time.Minute); len(seen) < len(want) && time.Now().Before(end); {
+		keys, next, more, err := s.CreatesEnded(t.Context(), at, by, 3)
+		if err != nil || len(keys) > 3 {
+			t.Fatal(keys, err)
+		}
+		for _, k := range keys {
+			if seen[k.Code] {
+				t.Errorf("%s came twice", k.Code)
+			}
+			seen[k.Code] = true
+		}
+		if at = next; !more && len(seen) < len(want) {
+			time.Sleep(time.Millisecond) // a transaction beside the test's own holds up who reads
+		}
+	}
+	for _, code := range want {
+		if !seen[code] {
+			t.Errorf("%s is missing", code)
+		}
+	}
+	if len(seen) != len(want) {
+		t.Errorf("%d links ended, want %d", len(seen), len(want))
+	}
+	if _, _, _, err := s.CreatesEnded(t.Context(), h.Foreign, by, 1); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("a position of another database: %v", err)
+	}
 }

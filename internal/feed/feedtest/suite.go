@@ -24,7 +24,9 @@ type Store interface {
 	link.CreateLog
 	link.Batcher
 
-	Followers() feed.Positions[link.Sequence]
+	Followers() feed.Positions[link.Position]
+	CreateFollowers() feed.Positions[link.Position]
+	BothFollowers() feed.Positions[link.Position]
 }
 
 // Harness is what a store gives to the suite.
@@ -35,13 +37,15 @@ type Harness struct {
 	// Again returns a second handle on its data, as another process would have it; nil = there is
 	// one process.
 	Again func(t testing.TB, s Store) Store
-	// Trim shortens the log to what is kept of it.
+	// Trim shortens the log, which has one partition, to what is kept of it; nil = it keeps all.
 	Trim func(t testing.TB, s Store)
 	// Late begins a write that appends and is not committed, and returns what commits it; nil = a
 	// store with one writer.
 	Late func(t testing.TB, s Store) (commit func())
 	// LateCreate does so with a create of a counted code, of which there is one already.
 	LateCreate func(t testing.TB, s Store) (commit func())
+	// KeepsCreates: creates are never trimmed.
+	KeepsCreates bool
 	// Foreign is a position of creates in another database.
 	Foreign link.Position
 }
@@ -53,10 +57,18 @@ func Run(t *testing.T, h Harness) {
 		t.Run("late commit", func(t *testing.T) { late(t, h) })
 	}
 	t.Run("killed before its position", func(t *testing.T) { killed(t, h) })
-	t.Run("two holders", func(t *testing.T) { holders(t, h) })
-	t.Run("trimming", func(t *testing.T) { trimming(t, h) })
-	t.Run("bounds", func(t *testing.T) { bounds(t, h) })
+	t.Run("two holders", func(t *testing.T) { holders(t, h, Store.Followers) })
+	t.Run("two holders of creates", func(t *testing.T) { holders(t, h, Store.CreateFollowers) })
+	t.Run("followers of both", func(t *testing.T) { followsBoth(t, h) })
+	if h.Trim != nil {
+		t.Run("trimming", func(t *testing.T) { trimming(t, h) })
+		t.Run("bounds", func(t *testing.T) { bounds(t, h) })
+		if !h.KeepsCreates {
+			t.Run("creates that are kept", func(t *testing.T) { createsKept(t, h) })
+		}
+	}
 	t.Run("creates", func(t *testing.T) { creates(t, h) })
+	t.Run("creates that ended", func(t *testing.T) { createsEnded(t, h) })
 	if h.LateCreate != nil {
 		t.Run("a create that commits late", func(t *testing.T) { lateCreate(t, h) })
 	}
@@ -71,10 +83,8 @@ func handles(t testing.TB, h Harness, changes int64, b link.LogBounds) [2]Store 
 	return [2]Store{s, h.Again(t, s)}
 }
 
-func logOf(s Store) feed.Log[link.Sequence, link.Event] {
-	return feed.Log[link.Sequence, link.Event]{
-		Read: s.Events, Head: s.Head, At: func(e *link.Event) link.Sequence { return e.Sequence },
-	}
+func logOf(s Store) feed.Log[link.Position, link.Event] {
+	return feed.Log[link.Position, link.Event]{Read: s.Events, Head: s.Head}
 }
 
 // create makes a link with a chosen code, which is one entry.
@@ -89,34 +99,62 @@ func create(t testing.TB, s link.Store, n int) link.Link {
 
 // Heard is what a follower was told.
 type Heard struct {
-	at     link.Sequence
-	latest map[link.Key]link.Version
-	errs   []error
-	all    []link.Event
+	at   link.Heads
+	last map[partitioned]link.Version
+	errs []error
+	all  []link.Event
 }
 
-// Take notes entries, and what is wrong with their order.
+// partitioned is a key in a partition.
+type partitioned struct {
+	partition uint16
+	key       link.Key
+}
+
+// Take notes entries, and what is wrong with their order within a partition.
 func (h *Heard) Take(page []link.Event) {
-	if h.latest == nil {
-		h.latest = map[link.Key]link.Version{}
+	if h.last == nil {
+		h.last = map[partitioned]link.Version{}
 	}
 	for _, e := range page {
-		if e.Sequence != h.at+1 {
-			h.errs = append(h.errs, fmt.Errorf("entry %d came after %d", e.Sequence, h.at))
+		in, at := partitioned{e.Partition, e.Key}, h.at.At(e.Partition)
+		if e.Sequence != at+1 {
+			h.errs = append(h.errs, fmt.Errorf("entry %d of partition %d came after %d", e.Sequence, e.Partition, at))
 		}
-		if e.Version != h.latest[e.Key]+1 {
-			h.errs = append(h.errs, fmt.Errorf("version %d of %s came after %d", e.Version, e.Key, h.latest[e.Key]))
+		if e.Version <= h.last[in] {
+			h.errs = append(h.errs, fmt.Errorf("version %d of %s came after %d", e.Version, e.Key, h.last[in]))
 		}
-		h.at, h.latest[e.Key] = e.Sequence, e.Version
+		h.at, h.last[in] = h.at.Set(e.Partition, e.Sequence), e.Version
 	}
 	h.all = append(h.all, page...)
 }
 
-// Err says what was wrong with the order.
-func (h *Heard) Err() error { return errors.Join(h.errs...) }
+// Latest returns what was heard last of each key, by its version.
+func (h *Heard) Latest() map[link.Key]link.Version {
+	latest := map[link.Key]link.Version{}
+	for in, v := range h.last {
+		latest[in.key] = max(latest[in.key], v)
+	}
+	return latest
+}
+
+// Err says what was wrong with the order, or which versions are missing.
+func (h *Heard) Err() error {
+	times := map[link.Key]link.Version{}
+	for i := range h.all {
+		times[h.all[i].Key]++
+	}
+	err := errors.Join(h.errs...)
+	for k, v := range h.Latest() {
+		if times[k] != v {
+			err = errors.Join(err, fmt.Errorf("%d entries of %s up to version %d", times[k], k, v))
+		}
+	}
+	return err
+}
 
 // order: a follower beside writers on all handles hears of each write once, in order, without a
-// hole, and of each link in the order of its versions.
+// hole, and of each link in the order of its versions, but where it moved between partitions.
 func order(t *testing.T, h Harness) {
 	const writers, links, changes = 4, 10, 5
 	stores := handles(t, h, 0, link.LogBounds{})
@@ -154,12 +192,17 @@ func order(t *testing.T, h Harness) {
 }
 
 // follower keeps its position in what it heard.
-func follower(s Store, h *Heard) *feed.Follower[link.Sequence, link.Event] {
-	return &feed.Follower[link.Sequence, link.Event]{
+func follower(s Store, h *Heard) *feed.Follower[link.Position, link.Event] {
+	return &feed.Follower[link.Position, link.Event]{
 		Name: "test", Log: logOf(s), Page: 7,
-		Position: func(context.Context) (link.Sequence, bool, error) { return h.at, true, nil },
-		Apply:    func(_ context.Context, page []link.Event, _ link.Sequence) error { h.Take(page); return nil },
-		Rebuild:  func(context.Context) error { return errors.New("entries were lost") },
+		Position: func(context.Context) (link.Position, bool, error) { return h.at.Position(), true, nil },
+		Apply: func(_ context.Context, page []link.Event, to link.Position) error {
+			if h.Take(page); h.at.Position() != to {
+				h.errs = append(h.errs, fmt.Errorf("entries up to %s end at %s", h.at.Position(), to))
+			}
+			return nil
+		},
+		Rebuild: func(context.Context) error { return errors.New("entries were lost") },
 	}
 }
 
@@ -188,8 +231,8 @@ func late(t *testing.T, h Harness) {
 }
 
 // fleet is a follower of a fleet whose effects stand in heard.
-func fleet(s Store, leases joblease.Store, holder string, apply func(ctx context.Context, page []link.Event, fence uint64) error, rebuilt func()) *feed.Fleet[link.Sequence, link.Event] {
-	return &feed.Fleet[link.Sequence, link.Event]{
+func fleet(s Store, leases joblease.Store, holder string, apply func(ctx context.Context, page []link.Event, fence uint64) error, rebuilt func()) *feed.Fleet[link.Position, link.Event] {
+	return &feed.Fleet[link.Position, link.Event]{
 		Name: "fleet", Log: logOf(s), Page: 3, Positions: s.Followers(), Apply: apply,
 		Rebuild: func(context.Context, uint64) error { rebuilt(); return nil },
 		Once:    joblease.Once{Store: leases, Holder: holder, Log: slog.New(slog.DiscardHandler)},
@@ -201,13 +244,13 @@ func fleet(s Store, leases joblease.Store, holder string, apply func(ctx context
 // none is missing.
 func killed(t *testing.T, h Harness) {
 	stores, leases := handles(t, h, 0, link.LogBounds{}), jobleasetest.NewMemory()
-	if err := stores[0].Followers().MoveFollower(t.Context(), "fleet", 0, 0); err != nil {
+	if err := stores[0].Followers().MoveFollower(t.Context(), "fleet", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 10 {
 		create(t, stores[0], n)
 	}
-	seen := map[link.Sequence]int{}
+	seen := map[link.Change]int{}
 	for round := 0; len(seen) < 10; round++ {
 		if round > 100 {
 			t.Fatalf("%d entries after %d rounds", len(seen), round)
@@ -215,7 +258,7 @@ func killed(t *testing.T, h Harness) {
 		ctx, kill := context.WithCancel(t.Context())
 		f := fleet(stores[round%2], leases, "a", func(_ context.Context, page []link.Event, _ uint64) error {
 			for _, e := range page {
-				seen[e.Sequence]++
+				seen[e.Change]++
 			}
 			if round%2 == 0 || len(seen) == 10 {
 				kill() // before the position is kept
@@ -228,10 +271,7 @@ func killed(t *testing.T, h Harness) {
 		kill()
 	}
 	twice := 0
-	for sequence, times := range seen {
-		if sequence < 1 || sequence > 10 {
-			t.Errorf("entry %d", sequence)
-		}
+	for _, times := range seen {
 		if times > 1 {
 			twice++
 		}
@@ -242,12 +282,12 @@ func killed(t *testing.T, h Harness) {
 }
 
 // holders: of two holders, the one that was paused keeps no position.
-func holders(t *testing.T, h Harness) {
+func holders(t *testing.T, h Harness, of func(Store) feed.Positions[link.Position]) {
 	stores := handles(t, h, 0, link.LogBounds{})
 	move := func(i int, fence uint64, to link.Sequence) error {
-		return stores[i].Followers().MoveFollower(t.Context(), "fleet", fence, to)
+		return of(stores[i]).MoveFollower(t.Context(), "fleet", fence, to.Position())
 	}
-	if _, begun, err := stores[0].Followers().FollowerPosition(t.Context(), "fleet"); begun || err != nil {
+	if _, begun, err := of(stores[0]).FollowerPosition(t.Context(), "fleet"); begun || err != nil {
 		t.Fatalf("a follower that never was has begun: %v, %v", begun, err)
 	}
 	for _, step := range []struct {
@@ -268,16 +308,16 @@ func holders(t *testing.T, h Harness) {
 		if err := move(step.holder, step.fence, step.to); !errors.Is(err, step.want) || (err == nil) != (step.want == nil) {
 			t.Errorf("%+v: %v", step, err)
 		}
-		if at, begun, err := stores[1-step.holder].Followers().FollowerPosition(t.Context(), "fleet"); at != step.at || !begun || err != nil {
-			t.Errorf("%+v: at %d, %v, %v", step, at, begun, err)
+		if at, begun, err := of(stores[1-step.holder]).FollowerPosition(t.Context(), "fleet"); at != step.at.Position() || !begun || err != nil {
+			t.Errorf("%+v: at %s, %v, %v", step, at, begun, err)
 		}
 	}
 	for range 2 {
-		if err := stores[0].Followers().ForgetFollower(t.Context(), "fleet"); err != nil {
+		if err := of(stores[0]).ForgetFollower(t.Context(), "fleet"); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, begun, err := stores[1].Followers().FollowerPosition(t.Context(), "fleet"); begun || err != nil {
+	if _, begun, err := of(stores[1]).FollowerPosition(t.Context(), "fleet"); begun || err != nil {
 		t.Errorf("a follower that was forgotten: %v, %v", begun, err)
 	}
 }
@@ -290,15 +330,15 @@ func trimming(t *testing.T, h Harness) {
 	for n := range entries {
 		create(t, stores[0], n)
 	}
-	if err := stores[0].Followers().MoveFollower(t.Context(), "slow", 1, 10); err != nil {
+	if err := stores[0].Followers().MoveFollower(t.Context(), "slow", 1, "10"); err != nil {
 		t.Fatal(err)
 	}
-	if err := stores[0].Followers().MoveFollower(t.Context(), "fast", 1, entries); err != nil {
+	if err := stores[0].Followers().MoveFollower(t.Context(), "fast", 1, link.Sequence(entries).Position()); err != nil {
 		t.Fatal(err)
 	}
 	h.Trim(t, stores[0])
 	first(t, stores[1], 11)
-	if err := stores[0].Followers().MoveFollower(t.Context(), "slow", 1, 20); err != nil {
+	if err := stores[0].Followers().MoveFollower(t.Context(), "slow", 1, "20"); err != nil {
 		t.Fatal(err)
 	}
 	h.Trim(t, stores[0])
@@ -309,7 +349,7 @@ func trimming(t *testing.T, h Harness) {
 	h.Trim(t, stores[0])
 	first(t, stores[1], entries-5+1)
 	// One that comes back with a position that is gone.
-	if err := stores[0].Followers().MoveFollower(t.Context(), "fleet", 0, 20); err != nil {
+	if err := stores[0].Followers().MoveFollower(t.Context(), "fleet", 0, "20"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
@@ -322,18 +362,18 @@ func trimming(t *testing.T, h Harness) {
 	if err := f.Run(ctx); !errors.Is(err, context.Canceled) || rebuilt != 1 {
 		t.Errorf("%v; it began anew %d times", err, rebuilt)
 	}
-	if at, _, err := stores[0].Followers().FollowerPosition(t.Context(), "fleet"); err != nil || at != entries {
-		t.Errorf("it stands at %d, %v", at, err)
+	if at, _, err := stores[0].Followers().FollowerPosition(t.Context(), "fleet"); err != nil || at != link.Sequence(entries).Position() {
+		t.Errorf("it stands at %s, %v", at, err)
 	}
 }
 
 // ending ends the test when a position was kept.
 type ending struct {
-	feed.Positions[link.Sequence]
+	feed.Positions[link.Position]
 	end func()
 }
 
-func (e ending) MoveFollower(ctx context.Context, name string, fence uint64, to link.Sequence) error {
+func (e ending) MoveFollower(ctx context.Context, name string, fence uint64, to link.Position) error {
 	defer e.end()
 	return e.Positions.MoveFollower(ctx, name, fence, to)
 }
@@ -349,7 +389,7 @@ func bounds(t *testing.T, h Harness) {
 			for n := range 20 {
 				create(t, stores[0], n)
 			}
-			if err := stores[0].Followers().MoveFollower(t.Context(), "dead", 1, 2); err != nil {
+			if err := stores[0].Followers().MoveFollower(t.Context(), "dead", 1, "2"); err != nil {
 				t.Fatal(err)
 			}
 			h.Trim(t, stores[0])
@@ -361,10 +401,10 @@ func bounds(t *testing.T, h Harness) {
 // first fails unless the log begins with an entry.
 func first(t testing.TB, s Store, want link.Sequence) {
 	t.Helper()
-	if got, err := s.Events(t.Context(), want-1, 1); err != nil || len(got) != 1 || got[0].Sequence != want {
+	if got, _, err := s.Events(t.Context(), (want - 1).Position(), 1); err != nil || len(got) != 1 || got[0].Sequence != want {
 		t.Errorf("entry %d: %v, %v", want, got, err)
 	}
-	if _, err := s.Events(t.Context(), want-2, 1); !errors.Is(err, link.ErrConflict) {
+	if _, _, err := s.Events(t.Context(), (want - 2).Position(), 1); !errors.Is(err, link.ErrConflict) {
 		t.Errorf("entry %d is still there: %v", want-1, err)
 	}
 }

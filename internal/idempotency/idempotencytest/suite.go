@@ -62,7 +62,7 @@ func handles(t testing.TB, h Harness) [2]idempotency.Store {
 
 func mustClaim(t testing.TB, s idempotency.Store, n idempotency.Name, r idempotency.Record) idempotency.Record {
 	t.Helper()
-	stands, err := s.Claim(t.Context(), n, r, noon.Add(-idempotency.Keep))
+	stands, err := s.Claim(t.Context(), n, r, noon.Add(-idempotency.Retention))
 	if err != nil {
 		t.Fatalf("claim: %v", err)
 	}
@@ -128,7 +128,7 @@ func oneClaim(t *testing.T, h Harness) {
 func ages(t *testing.T, h Harness) {
 	s := h.Open(t)
 	n := idempotency.Name{Caller: "a", Key: "k"}
-	exact, young := Sample(1, noon.Add(-idempotency.Keep)), Sample(2, noon)
+	exact, young := Sample(1, noon.Add(-idempotency.Retention)), Sample(2, noon)
 	mustClaim(t, s, n, exact)
 	if got := mustClaim(t, s, n, young); got != exact {
 		t.Error("a record of exactly the age gave way")

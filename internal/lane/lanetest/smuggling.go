@@ -78,3 +78,22 @@ func Foreign() map[string]string {
 		"HTTP/1.10":          "GET /live HTTP/1.10\r\n" + host + "\r\n",
 	}
 }
+
+// Bodies are malformed only after a head, which the lane leaves to net/http.
+func Bodies() map[string]string {
+	const post = "POST /api/x HTTP/1.1\r\nHost: links.example\r\nTransfer-Encoding: chunked\r\n\r\n"
+	return map[string]string{
+		"bare LF behind a chunk's size": post + "5\nhello\r\n0\r\n\r\n",
+		"bare LF behind a chunk":        post + "5\r\nhello\n0\r\n\r\n",
+		"bare LF in an extension":       post + "5;a\nb\r\nhello\r\n0\r\n\r\n",
+		"bare CR in an extension":       post + "5;a\rb\r\nhello\r\n0\r\n\r\n",
+		"bare LF behind the last chunk": post + "5\r\nhello\r\n0\n\r\n",
+		"bare LF behind a trailer":      post + "5\r\nhello\r\n0\r\nX: y\n\r\n",
+		"bare LF as the last line":      post + "5\r\nhello\r\n0\r\n\n",
+		"folded trailer":                post + "5\r\nhello\r\n0\r\nX: y\r\n z\r\n\r\n",
+		"chunk longer than it says":     post + "4\r\nhello\r\n0\r\n\r\n",
+		"size beyond 64 bits":           post + "10000000000000005\r\nhello\r\n0\r\n\r\n",
+		"no size":                       post + ";x\r\nhello\r\n0\r\n\r\n",
+		"hexadecimal prefix":            post + "0x5\r\nhello\r\n0\r\n\r\n",
+	}
+}

@@ -66,7 +66,7 @@ func TestPartsWithoutALicenceAreRefused(t *testing.T) {
 // with the dashboard's packages.
 func TestWhatIsCompiledInMayBe(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
-	parts, err := goParts(t.Context(), "./cmd/curt", []string{"linux/amd64"})
+	parts, err := goParts(t.Context(), []string{"./cmd/curt", "./internal/backend/countries/pack"}, []string{"linux/amd64"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestWhatIsCompiledInMayBe(t *testing.T) {
 		t.Errorf("%d parts: %v", len(parts), err)
 	}
 	told := text("ours", parts)
-	for _, want := range []string{"Go go1.", "go.mau.fi/util v", "MPL-2.0", "Mozilla Public License", "Permission is hereby granted", "Apache License"} {
+	for _, want := range []string{"Go go1.", "go.mau.fi/util v", "MPL-2.0", "Mozilla Public License", "Permission is hereby granted", "Apache License", "IP2Location LITE data available from", "creativecommons.org/licenses/by-sa/4.0"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the text has no %q", want)
 		}

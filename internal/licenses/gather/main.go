@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"curt/internal/backend/countries"
 	"curt/internal/licenses"
 )
 
@@ -29,7 +31,7 @@ func main() {
 
 func gather(ctx context.Context, check bool) error {
 	// As releases are: see .goreleaser.yaml.
-	parts, err := goParts(ctx, "./cmd/curt", []string{"linux/amd64", "linux/arm64", "darwin/arm64"})
+	parts, err := goParts(ctx, []string{"./cmd/curt", "./internal/backend/countries/pack"}, []string{"linux/amd64", "linux/arm64", "darwin/arm64"})
 	if err != nil {
 		return err
 	}
@@ -81,6 +83,9 @@ func text(own string, parts []part) string {
 			}
 			of[t] = append(of[t], p.name)
 		}
+	}
+	if slices.ContainsFunc(parts, func(p part) bool { return p.name == countries.Module }) {
+		b.WriteString("\n" + countries.Attribution + "\nThat data, of countries, is in " + countries.Module + ", packed and otherwise unchanged, under another licence than its code:\n" + countries.License + "\n")
 	}
 	b.WriteString("\nOf parts under the Mozilla Public License the source is where the list says how to get it.\n")
 	for _, t := range order {

@@ -70,9 +70,9 @@ type module struct {
 	Replace            *module
 }
 
-// goParts are Go's own library and all modules of which the program has packages, on any of the
+// goParts are Go's own library and all modules of which the programs have packages, on any of the
 // systems that releases are for.
-func goParts(ctx context.Context, program string, systems []string) ([]part, error) {
+func goParts(ctx context.Context, programs, systems []string) ([]part, error) {
 	root, err := run(ctx, nil, "go", "env", "GOROOT", "GOVERSION")
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func goParts(ctx context.Context, program string, systems []string) ([]part, err
 	parts := map[string]*part{}
 	for _, system := range systems {
 		goos, arch, _ := strings.Cut(system, "/")
-		out, err := run(ctx, []string{"GOOS=" + goos, "GOARCH=" + arch, "CGO_ENABLED=0"}, "go", "list", "-deps", "-json=Dir,Module,Standard", program)
+		out, err := run(ctx, []string{"GOOS=" + goos, "GOARCH=" + arch, "CGO_ENABLED=0"}, "go", append([]string{"list", "-deps", "-json=Dir,Module,Standard"}, programs...)...)
 		if err != nil {
 			return nil, err
 		}

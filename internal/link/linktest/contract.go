@@ -279,7 +279,7 @@ func moves(t *testing.T, h Harness) {
 }
 
 // head is where the change log ends.
-func head(t testing.TB, s link.Store) link.Sequence {
+func head(t testing.TB, s link.Store) link.Position {
 	t.Helper()
 	at, err := s.Head(t.Context())
 	if err != nil {
@@ -288,22 +288,29 @@ func head(t testing.TB, s link.Store) link.Sequence {
 	return at
 }
 
-// changesAfter reads all changes after a position; their sequences must rise.
-func changesAfter(t testing.TB, s link.Store, at link.Sequence) (all []link.Change) {
+// changesAfter reads all changes after a position; the sequences of a partition must rise.
+func changesAfter(t testing.TB, s link.Store, at link.Position) (all []link.Change) {
 	t.Helper()
 	for {
-		some, err := s.Changes(t.Context(), at, 100)
+		some, next, err := s.Changes(t.Context(), at, 100)
 		if err != nil {
-			t.Fatalf("changes after %d: %v", at, err)
+			t.Fatalf("changes after %s: %v", at, err)
 		}
 		if len(some) == 0 {
 			return all
 		}
+		heads, err := at.Heads()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range some {
-			if c.Sequence <= at {
-				t.Fatalf("change %d came after %d", c.Sequence, at)
+			if c.Sequence <= heads.At(c.Partition) {
+				t.Fatalf("change %d of partition %d came after %d", c.Sequence, c.Partition, heads.At(c.Partition))
 			}
-			at = c.Sequence
+			heads = heads.Set(c.Partition, c.Sequence)
+		}
+		if at = next; heads.Position() != at {
+			t.Fatalf("changes up to %s end at %s", heads.Position(), at)
 		}
 		all = append(all, some...)
 	}
@@ -336,14 +343,20 @@ func changeLog(t *testing.T, h Harness) {
 	if diff := cmp.Diff(expected, unnumbered(got)); diff != "" {
 		t.Fatalf("changes (-want +got):\n%s", diff)
 	}
-	if one, err := stores[0].Changes(ctx, got[0].Sequence, 1); err != nil || !cmp.Equal(one, got[1:2]) {
+	if one, _, err := stores[0].Changes(ctx, got[0].Sequence.Position(), 1); err != nil || !cmp.Equal(one, got[1:2]) {
 		t.Errorf("one change after the first: %v, %v", one, err)
 	}
-	if later := changesAfter(t, stores[0], got[2].Sequence); len(later) != 0 {
+	if later := changesAfter(t, stores[0], got[2].Sequence.Position()); len(later) != 0 {
 		t.Errorf("changes after the last: %v", later)
 	}
-	if at := head(t, stores[0]); at < got[2].Sequence {
-		t.Errorf("head is %d before change %d", at, got[2].Sequence)
+	if at, err := head(t, stores[0]).Sequence(); err != nil || at < got[2].Sequence {
+		t.Errorf("head is %d before change %d, %v", at, got[2].Sequence, err)
+	}
+	if _, _, err := stores[0].Changes(ctx, (got[2].Sequence + 1_000_000).Position(), 1); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("a position behind the end: %v", err)
+	}
+	if _, _, err := stores[0].Changes(ctx, "x", 1); !errors.Is(err, link.ErrInvalid) {
+		t.Errorf("no position: %v", err)
 	}
 }
 
@@ -427,7 +440,7 @@ func operations(s link.Store, l link.Link) map[string]func(context.Context) erro
 			return err
 		},
 		"expired": func(ctx context.Context) error { _, _, err := s.Expired(ctx, "", epoch, 1); return err },
-		"changes": func(ctx context.Context) error { _, err := s.Changes(ctx, 0, 1); return err },
+		"changes": func(ctx context.Context) error { _, _, err := s.Changes(ctx, "", 1); return err },
 		"head":    func(ctx context.Context) error { _, err := s.Head(ctx); return err },
 		"chosen":  func(ctx context.Context) error { _, _, err := s.Chosen(ctx, "", 1); return err },
 	}

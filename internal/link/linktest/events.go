@@ -125,23 +125,23 @@ func appended(t *testing.T, stores []link.Store) {
 
 // wantEvents compares all events after a position, but for sequences. They were appended since
 // began, as far as clocks agree.
-func wantEvents(t *testing.T, s link.Store, after link.Sequence, began time.Time, expected ...link.Event) {
+func wantEvents(t *testing.T, s link.Store, after link.Position, began time.Time, expected ...link.Event) {
 	t.Helper()
 	var got []link.Event
 	for {
-		page, err := s.(link.EventLog).Events(t.Context(), after, 2)
+		page, next, err := s.(link.EventLog).Events(t.Context(), after, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(page) == 0 {
 			break
 		}
+		if after = next; page[len(page)-1].Sequence.Position() != next {
+			t.Fatalf("events up to %d end at %s", page[len(page)-1].Sequence, next)
+		}
 		for _, e := range page {
-			if e.Sequence <= after {
-				t.Fatalf("event %d came after %d", e.Sequence, after)
-			}
-			if after = e.Sequence; e.At.Before(began.Add(-time.Minute)) || e.At.After(time.Now().Add(time.Minute)) {
-				t.Errorf("event %d was appended at %v", after, e.At)
+			if e.At.Before(began.Add(-time.Minute)) || e.At.After(time.Now().Add(time.Minute)) {
+				t.Errorf("event %d was appended at %v", e.Sequence, e.At)
 			}
 		}
 		got = append(got, page...)

@@ -79,34 +79,35 @@ func (f *faulty) List(ctx context.Context, filter link.Filter, p link.Page) (lin
 	return through(f, OpList, link.Key{}, func() (link.Slice, error) { return f.store.List(ctx, filter, p) })
 }
 
-// walk is a page of keys and where it ended.
-type walk struct {
-	keys []link.Key
-	next link.Cursor
+// walk is a page and where it ended.
+type walk[T, C any] struct {
+	page []T
+	next C
+}
+
+// walking is through for a page.
+func walking[T, C any](f *faulty, op Op, call func() ([]T, C, error)) ([]T, C, error) {
+	w, err := through(f, op, link.Key{}, func() (walk[T, C], error) {
+		page, next, err := call()
+		return walk[T, C]{page, next}, err
+	})
+	return w.page, w.next, err
 }
 
 func (f *faulty) Expired(ctx context.Context, after link.Cursor, before time.Time, n int) ([]link.Key, link.Cursor, error) {
-	w, err := through(f, OpExpired, link.Key{}, func() (walk, error) {
-		keys, next, err := f.store.Expired(ctx, after, before, n)
-		return walk{keys, next}, err
-	})
-	return w.keys, w.next, err
+	return walking(f, OpExpired, func() ([]link.Key, link.Cursor, error) { return f.store.Expired(ctx, after, before, n) })
 }
 
-func (f *faulty) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
-	return through(f, OpChanges, link.Key{}, func() ([]link.Change, error) { return f.store.Changes(ctx, after, n) })
+func (f *faulty) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
+	return walking(f, OpChanges, func() ([]link.Change, link.Position, error) { return f.store.Changes(ctx, after, n) })
 }
 
-func (f *faulty) Head(ctx context.Context) (link.Sequence, error) {
-	return through(f, OpHead, link.Key{}, func() (link.Sequence, error) { return f.store.Head(ctx) })
+func (f *faulty) Head(ctx context.Context) (link.Position, error) {
+	return through(f, OpHead, link.Key{}, func() (link.Position, error) { return f.store.Head(ctx) })
 }
 
 func (f *faulty) Chosen(ctx context.Context, after link.Cursor, n int) ([]link.Key, link.Cursor, error) {
-	w, err := through(f, OpChosen, link.Key{}, func() (walk, error) {
-		keys, next, err := f.store.Chosen(ctx, after, n)
-		return walk{keys, next}, err
-	})
-	return w.keys, w.next, err
+	return walking(f, OpChosen, func() ([]link.Key, link.Cursor, error) { return f.store.Chosen(ctx, after, n) })
 }
 
 func (f *faulty) Close() error {

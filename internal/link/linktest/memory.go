@@ -171,10 +171,7 @@ func (m *Memory) Replace(ctx context.Context, l link.Link, e link.Edit) (link.Li
 
 // put stores a copy, of a deleted link only what its tombstone keeps.
 func (m *Memory) put(l link.Link) {
-	if l.Status == link.Deleted {
-		l = l.Tombstone(l.Updated)
-	}
-	m.links[l.Key] = copyOf(l)
+	m.links[l.Key] = copyOf(l.Normal())
 }
 
 func (m *Memory) log(l link.Link, kind link.EventKind, principal string, was ...link.Was) {

@@ -29,7 +29,7 @@ func (m *Memory) findSame(wanted link.Link, now time.Time) (link.Link, error) {
 	}
 	slices.SortFunc(twins, byAge)
 	for _, l := range twins[:min(len(twins), link.MaxTwins)] {
-		if l.StandsInFor(wanted, now) {
+		if l.Equivalent(wanted, now) {
 			return copyOf(l), nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -135,32 +136,36 @@ func (m *Memory) Expired(ctx context.Context, after link.Cursor, before time.Tim
 }
 
 // Changes implements link.Store. Memory keeps all changes.
-func (m *Memory) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+func (m *Memory) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if err := m.ready(ctx, "changes"); err != nil {
-		return nil, err
-	}
+	page, next, err := m.after(ctx, after, n)
 	var changes []link.Change
-	for _, e := range m.after(after, n) {
+	for _, e := range page {
 		changes = append(changes, e.Change)
 	}
-	return changes, nil
+	return changes, next, err
 }
 
 // Events implements link.EventLog.
-func (m *Memory) Events(ctx context.Context, after link.Sequence, n int) ([]link.Event, error) {
+func (m *Memory) Events(ctx context.Context, after link.Position, n int) ([]link.Event, link.Position, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if err := m.ready(ctx, "events"); err != nil {
-		return nil, err
-	}
-	return slices.Clone(m.after(after, n)), nil
+	page, next, err := m.after(ctx, after, n)
+	return slices.Clone(page), next, err
 }
 
-func (m *Memory) after(at link.Sequence, n int) []link.Event {
-	from := min(int(at), len(m.changes))
-	return m.changes[from:min(from+n, len(m.changes))]
+func (m *Memory) after(ctx context.Context, at link.Position, n int) ([]link.Event, link.Position, error) {
+	if err := m.ready(ctx, "changes"); err != nil {
+		return nil, "", err
+	}
+	after, err := at.Sequence()
+	head := link.Sequence(len(m.changes))
+	if err = errors.Join(err, after.Continues(0, head)); err != nil {
+		return nil, "", err
+	}
+	to := min(after+link.Sequence(n), head)
+	return m.changes[after:to], to.Position(), nil
 }
 
 // Creates implements link.CreateLog.
@@ -170,7 +175,13 @@ func (m *Memory) Creates(ctx context.Context, after link.Position, n int) ([]lin
 	if err := m.ready(ctx, "creates"); err != nil {
 		return nil, "", err
 	}
-	at, _ := strconv.Atoi(string(after))
+	at, err := strconv.Atoi(cmp.Or(string(after), "0"))
+	switch {
+	case err != nil || at < 0:
+		return nil, "", link.ErrInvalid
+	case at > len(m.keys):
+		return nil, "", link.ErrConflict
+	}
 	var links []link.Link
 	for ; at < len(m.keys) && len(links) < n; at++ {
 		if l := m.links[m.keys[at]]; l.CodeKind == link.Counted {
@@ -178,6 +189,17 @@ func (m *Memory) Creates(ctx context.Context, after link.Position, n int) ([]lin
 		}
 	}
 	return links, link.Position(strconv.Itoa(at)), nil
+}
+
+// CreatesEnded implements link.CreateLog.
+func (m *Memory) CreatesEnded(ctx context.Context, after link.Position, by time.Time, n int) (keys []link.Key, next link.Position, more bool, err error) {
+	links, next, err := m.Creates(ctx, after, n)
+	for i := range links {
+		if links[i].Ended(by) {
+			keys = append(keys, links[i].Key)
+		}
+	}
+	return keys, next, len(links) == n, err
 }
 
 // CreatesHead implements link.CreateLog.
@@ -188,13 +210,10 @@ func (m *Memory) CreatesHead(ctx context.Context) (link.Position, error) {
 }
 
 // Head implements link.Store.
-func (m *Memory) Head(ctx context.Context) (link.Sequence, error) {
+func (m *Memory) Head(ctx context.Context) (link.Position, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if err := m.ready(ctx, "head"); err != nil {
-		return 0, err
-	}
-	return link.Sequence(len(m.changes)), nil
+	return link.Sequence(len(m.changes)).Position(), m.ready(ctx, "head")
 }
 
 // Chosen implements link.Store: in the order of creation.

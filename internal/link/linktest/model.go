@@ -52,7 +52,7 @@ type modelRun struct {
 	t         testing.TB
 	got, want link.Store
 	features  Features
-	base      link.Sequence // of what is compared, where its change log ended before
+	base      link.Position // of what is compared, where its change log ended before
 	script    []byte        // what is left of it
 	clock     int
 }
@@ -130,13 +130,13 @@ func (r *modelRun) id(k link.Key) link.ID {
 
 // changes compares some of the change log after as many as the model has, or fewer.
 func (r *modelRun) changes(after int) {
-	got, expected := changesAfter(r.t, r.got, r.base), changesAfter(r.t, r.want, 0)
+	got, expected := changesAfter(r.t, r.got, r.base), changesAfter(r.t, r.want, "")
 	r.compare("changes", unnumbered(got), nil, unnumbered(expected), nil)
 	if after >= len(got) {
 		return
 	}
 	rest := got[after+1:]
-	some, err := r.got.Changes(r.t.Context(), got[after].Sequence, 5)
+	some, _, err := r.got.Changes(r.t.Context(), got[after].Sequence.Position(), 5)
 	if err != nil || len(some) > min(5, len(rest)) || len(some) == 0 && len(rest) > 0 || !slices.Equal(some, rest[:len(some)]) {
 		r.t.Errorf("changes after %d: %v, %v, want the first of %v", got[after].Sequence, some, err, rest)
 	}

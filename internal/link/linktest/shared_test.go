@@ -112,16 +112,16 @@ func (e *ended) Expired(ctx context.Context, after link.Cursor, before time.Time
 	return e.Store.Expired(ctx, after, before, n)
 }
 
-func (e *ended) Changes(ctx context.Context, after link.Sequence, n int) ([]link.Change, error) {
+func (e *ended) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
 	if err := e.open(ctx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	return e.Store.Changes(ctx, after, n)
 }
 
-func (e *ended) Head(ctx context.Context) (link.Sequence, error) {
+func (e *ended) Head(ctx context.Context) (link.Position, error) {
 	if err := e.open(ctx); err != nil {
-		return 0, err
+		return "", err
 	}
 	return e.Store.Head(ctx)
 }
@@ -243,19 +243,20 @@ func (p *part) mine(keys []link.Key) (own []link.Key) {
 	return own
 }
 
-func (p *part) Changes(ctx context.Context, after link.Sequence, n int) (own []link.Change, err error) {
+func (p *part) Changes(ctx context.Context, after link.Position, n int) (own []link.Change, next link.Position, err error) {
 	for len(own) == 0 {
-		all, err := p.Memory.Changes(ctx, after, n)
+		all, next, err := p.Memory.Changes(ctx, after, n)
 		if err != nil || len(all) == 0 {
-			return nil, err
+			return nil, next, err
 		}
+		after = next
 		for _, c := range all {
-			if after = c.Sequence; c.Key.Domain != "" {
+			if c.Key.Domain != "" {
 				if k, mine := p.out(c.Key); mine {
 					own = append(own, link.Change{Sequence: c.Sequence, Key: k, Version: c.Version})
 				}
 			}
 		}
 	}
-	return own, nil
+	return own, after, nil
 }

@@ -60,7 +60,7 @@ func finds(t *testing.T, s Store) {
 }
 
 func stands(t *testing.T, s Store) {
-	if _, err := s.Standing(t.Context(), IDOf(1)); !errors.Is(err, moderation.ErrNotFound) {
+	if _, err := s.EffectiveDecision(t.Context(), IDOf(1)); !errors.Is(err, moderation.ErrNotFound) {
 		t.Errorf("of nothing: %v", err)
 	}
 	warn, answer := Decision(t, 1, link.Warn), Decision(t, 1, link.Clean)
@@ -91,7 +91,7 @@ func stands(t *testing.T, s Store) {
 		{policy(link.Warn), link.Warn},
 	} {
 		mustAppend(t, s, step.entry)
-		got, err := s.Standing(t.Context(), warn.Link)
+		got, err := s.EffectiveDecision(t.Context(), warn.Link)
 		if err != nil || got.Safety != step.want || got.Link != warn.Link {
 			t.Errorf("stands: %v, %v; want safety %d", got, err, step.want)
 		}
@@ -123,6 +123,22 @@ func bans(t *testing.T, s Store) {
 	}
 }
 
+func verdicts(t *testing.T, s Store) {
+	verdict := func(w link.WorkspaceID, a moderation.Action, safety link.Safety) moderation.Entry {
+		e := Decision(t, 3, safety)
+		e.Entity, e.Action = moderation.OfDestination(w, moderation.DigestOf("https://evil.example/")), a
+		return e
+	}
+	erased := act(t, moderation.ActionErase, moderation.KindHost, "")
+	erased.Entity = moderation.OfDestination("acme", moderation.Hash{1})
+	stored := mustAppend(t, s, Decision(t, 1, link.Warn), verdict("acme", moderation.ActionDecide, link.Blocked), erased, verdict("", moderation.ActionAnswer, link.Clean))
+	got, err := s.Verdicts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "verdicts", got, []moderation.Entry{stored[1], stored[3]})
+}
+
 func erases(t *testing.T, s Store) {
 	named := Decision(t, 1, link.Blocked)
 	named.Reason, named.Evidence = Text(t, "reported by Jane Roe"), Text(t, "jane.roe@example.com")
@@ -151,7 +167,7 @@ func erases(t *testing.T, s Store) {
 	if !got[0].Reason.Erased || got[0].Reason.Body != "" || got[0].Reason.Salt != [16]byte{} || len(got) != 6 {
 		t.Errorf("%d entries, the first %+v", len(got), got[0])
 	}
-	if stands, err := s.Standing(t.Context(), named.Link); err != nil || stands.Safety != link.Blocked || !stands.Reason.Erased {
+	if stands, err := s.EffectiveDecision(t.Context(), named.Link); err != nil || stands.Safety != link.Blocked || !stands.Reason.Erased {
 		t.Errorf("stands: %+v, %v", stands, err)
 	}
 }
@@ -169,7 +185,7 @@ func progresses(t *testing.T, s Store) {
 		}},
 		{Applied: 1<<64 - 1},
 	} {
-		if err := s.KeepProgress(t.Context(), want); err != nil {
+		if err := s.StoreProgress(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
 		if got, err = s.Progress(t.Context()); err != nil {
@@ -225,7 +241,7 @@ func shared(t *testing.T, s, other Store) {
 	}
 	mustAppend(t, s, Decision(t, 1, link.Warn))
 	same(t, "both", all(t, s), all(t, other))
-	if err := other.KeepProgress(t.Context(), moderation.Progress{Applied: 2}); err != nil {
+	if err := other.StoreProgress(t.Context(), moderation.Progress{Applied: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := s.Progress(t.Context()); err != nil || p.Applied != 2 {

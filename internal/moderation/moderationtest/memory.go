@@ -124,8 +124,8 @@ func (m *Memory) Find(ctx context.Context, f moderation.Filter, before uint64, n
 	}), nil
 }
 
-// Standing implements moderation.Journal.
-func (m *Memory) Standing(ctx context.Context, id link.ID) (moderation.Entry, error) {
+// EffectiveDecision implements moderation.Journal.
+func (m *Memory) EffectiveDecision(ctx context.Context, id link.ID) (moderation.Entry, error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return moderation.Entry{}, err
@@ -142,7 +142,7 @@ func (m *Memory) Standing(ctx context.Context, id link.ID) (moderation.Entry, er
 	for _, e := range m.newest(0, 1, func(e *moderation.Entry) bool { return decides(e) && e.Actor != moderation.ActorPolicy }) {
 		person = e
 	}
-	return moderation.Stands(found[0], person), nil
+	return moderation.Prevailing(found[0], person), nil
 }
 
 // Bans implements moderation.Journal.
@@ -152,7 +152,22 @@ func (m *Memory) Bans(ctx context.Context) ([]moderation.Entry, error) {
 		return nil, err
 	}
 	defer leave()
-	return moderation.StandingBans(m.entries), nil
+	return moderation.ActiveBans(m.entries), nil
+}
+
+// Verdicts implements moderation.Journal.
+func (m *Memory) Verdicts(ctx context.Context) (verdicts []moderation.Entry, err error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for _, e := range m.entries {
+		if e.Entity.Kind == moderation.KindDestination && (e.Action == moderation.ActionDecide || e.Action == moderation.ActionAnswer) {
+			verdicts = append(verdicts, e)
+		}
+	}
+	return verdicts, nil
 }
 
 // Erase implements moderation.Journal.
@@ -197,8 +212,8 @@ func (m *Memory) Progress(ctx context.Context) (moderation.Progress, error) {
 	return m.progress.Clone(), nil
 }
 
-// KeepProgress implements moderation.ProgressStore.
-func (m *Memory) KeepProgress(ctx context.Context, p moderation.Progress) error {
+// StoreProgress implements moderation.ProgressStore.
+func (m *Memory) StoreProgress(ctx context.Context, p moderation.Progress) error {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return err

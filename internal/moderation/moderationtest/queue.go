@@ -18,6 +18,7 @@ import (
 type Queue struct {
 	moderation.Cases
 	moderation.Appeals
+	moderation.Destinations
 }
 
 // RunCases proves a moderation.Cases with its moderation.Appeals. open returns an empty
@@ -39,6 +40,12 @@ func RunCases(t *testing.T, open func(t *testing.T) Queue, again func(t *testing
 		"the open and the overdue are counted":   backlog,
 		"one of many reporters at once opens it": races,
 		"a cancelled caller gets an error":       givesUp,
+		"a destination has one case":             oneDestination,
+		"refused destinations are bounded":       boundedDestinations,
+		"a destination is decided":               decidedDestination,
+		"a destination is decided for everyone":  everyonesDestination,
+		"a destination is erased":                erasedDestination,
+		"destinations expire":                    expiredDestinations,
 	} {
 		t.Run(name, func(t *testing.T) { prove(t, open(t)) })
 	}
@@ -344,6 +351,9 @@ func givesUp(t *testing.T, q Queue) {
 	note(q.Open(ctx, appeal(1), opening(1, moderation.FromAppeal, 0)))
 	note(q.Of(ctx, id(1)))
 	note(q.By(ctx, moderation.Hash{}))
+	note(q.Refuse(ctx, []moderation.Refusal{refusal(1, "acme")}, roomy()))
+	note(q.Destination(ctx, caseID(1)))
+	note(q.Expire(ctx, noon(), 1))
 	for i, err := range errs {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d: %v", i, err)

@@ -9,6 +9,6 @@ import (
 func TestMemoryCases(t *testing.T) {
 	moderationtest.RunCases(t, func(*testing.T) moderationtest.Queue {
 		m := moderationtest.NewMemoryCases()
-		return moderationtest.Queue{Cases: m, Appeals: m}
+		return moderationtest.Queue{Cases: m, Appeals: m, Destinations: m}
 	}, nil)
 }

@@ -22,6 +22,8 @@ type MemoryCases struct {
 	networks map[link.ID]dayNetworks
 	appeals  []moderation.Appeal
 	reported map[link.ID]link.ID // the link of a case
+
+	destinations []*moderation.Destination
 }
 
 // dayNetworks are the digests of one day.
@@ -33,6 +35,8 @@ type dayNetworks struct {
 var (
 	_ moderation.Cases   = (*MemoryCases)(nil)
 	_ moderation.Appeals = (*MemoryCases)(nil)
+
+	_ moderation.Destinations = (*MemoryCases)(nil)
 )
 
 // NewMemoryCases returns an empty queue.
@@ -92,8 +96,28 @@ func (m *MemoryCases) join(o moderation.Opening) *moderation.Case {
 	return c
 }
 
+// closeAll is a Closing, and those of the same destination in other workspaces.
+func (m *MemoryCases) closeAll(c moderation.Closing) (closed []moderation.Case) {
+	all := []moderation.Closing{c}
+	for _, d := range m.destinations {
+		if other := c; c.Everyone && d.Digest == c.Digest && d.ID != c.Link.ID && d.Sequence < c.Sequence {
+			other.Link, other.Answer = moderation.Ref{ID: d.ID}, ""
+			all = append(all, other)
+		}
+	}
+	for _, c := range all {
+		if one := m.close(c); one != nil {
+			closed = append(closed, *one)
+		}
+	}
+	return closed
+}
+
 // close is a Closing; nil = it closed no case.
 func (m *MemoryCases) close(c moderation.Closing) *moderation.Case {
+	if d := m.destination(c.Link.ID); d != nil && d.Sequence < c.Sequence {
+		d.Decided, d.Everyone, d.At, d.Sequence = c.Safety, c.Everyone, c.At, c.Sequence
+	}
 	open := m.open(c.Link.ID)
 	taken := slices.ContainsFunc(m.cases, func(o moderation.Case) bool {
 		return o.Link.ID == c.Link.ID && o.Sequence == c.Sequence
@@ -146,8 +170,8 @@ func (m *MemoryCases) Follow(ctx context.Context, after, to uint64, steps []mode
 	for _, s := range steps {
 		if s.Open != nil {
 			m.join(*s.Open)
-		} else if c := m.close(*s.Close); c != nil {
-			closed = append(closed, *c)
+		} else {
+			closed = append(closed, m.closeAll(*s.Close)...)
 		}
 	}
 	return closed, nil
@@ -160,11 +184,11 @@ func (m *MemoryCases) Close(ctx context.Context, c moderation.Closing) (moderati
 		return moderation.Case{}, err
 	}
 	defer unlock()
-	closed := m.close(c)
-	if closed == nil {
+	closed := m.closeAll(c)
+	if len(closed) == 0 || closed[0].Link.ID != c.Link.ID {
 		return moderation.Case{}, moderation.ErrNoCase
 	}
-	return *closed, nil
+	return closed[0], nil
 }
 
 // Report implements moderation.Cases.

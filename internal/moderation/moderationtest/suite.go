@@ -42,6 +42,7 @@ func Run(t *testing.T, h Harness) {
 		"entries are found, the newest first":  finds,
 		"the newest decision of a link stands": stands,
 		"bans stand until they are lifted":     bans,
+		"verdicts are those of destinations":   verdicts,
 		"an erased text is gone, the rest not": erases,
 		"progress is kept":                     progresses,
 		"a hundred append at once":             appends,
@@ -204,6 +205,12 @@ func Invalid(tb testing.TB) map[string]moderation.Entry {
 	spoil("a decision about a host", func(e *moderation.Entry) {
 		e.Entity = moderation.Entity{Kind: moderation.KindHost, Name: "evil.example"}
 	})
+	spoil("a ban of a destination", func(e *moderation.Entry) {
+		e.Entity, e.Action = moderation.OfDestination("acme", moderation.Hash{1}), moderation.ActionBan
+	})
+	spoil("a destination without a digest", func(e *moderation.Entry) {
+		e.Entity = moderation.Entity{Kind: moderation.KindDestination, Name: "acme/" + strings.Repeat("x", 64)}
+	})
 	spoil("no link", func(e *moderation.Entry) { e.Link = link.ID{} })
 	spoil("no action", func(e *moderation.Entry) { e.Action = "" })
 	spoil("no safety", func(e *moderation.Entry) { e.Safety = 0 })
@@ -283,10 +290,11 @@ func everyCall(ctx context.Context, t *testing.T, s Store) map[string]error {
 	_, errs["Append"] = s.Append(ctx, Decision(t, 2, link.Warn))
 	_, errs["Read"] = s.Read(ctx, 0, 1)
 	_, errs["Find"] = s.Find(ctx, moderation.Filter{}, 0, 1)
-	_, errs["Standing"] = s.Standing(ctx, IDOf(1))
+	_, errs["Standing"] = s.EffectiveDecision(ctx, IDOf(1))
 	_, errs["Bans"] = s.Bans(ctx)
+	_, errs["Verdicts"] = s.Verdicts(ctx)
 	_, errs["Erase"] = s.Erase(ctx, 1, act(t, moderation.ActionErase, moderation.KindHost, "evil.example"))
 	_, errs["Progress"] = s.Progress(ctx)
-	errs["KeepProgress"] = s.KeepProgress(ctx, moderation.Progress{Applied: 1})
+	errs["KeepProgress"] = s.StoreProgress(ctx, moderation.Progress{Applied: 1})
 	return errs
 }

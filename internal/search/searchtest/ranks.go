@@ -50,10 +50,10 @@ func (r *Ranks) Generation(context.Context) (uint64, error) {
 }
 
 // Top implements search.Ranking.
-func (r *Ranks) Top(_ context.Context, w link.WorkspaceID, from search.Place, n int) (top []search.Rank, err error) {
+func (r *Ranks) Top(_ context.Context, w link.WorkspaceID, from search.RankPosition, n int) (top []search.Rank, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	place := func(r search.Rank) search.Place { return search.Place{Clicks: r.Clicks, ID: r.ID} }
+	place := func(r search.Rank) search.RankPosition { return search.RankPosition{Clicks: r.Clicks, ID: r.ID} }
 	for _, rank := range r.ranks {
 		if (w == "" || rank.Workspace == w) && place(rank).Compare(from) >= 0 {
 			top = append(top, rank)
@@ -100,7 +100,7 @@ func RunRanking(t *testing.T, open func(t testing.TB) search.Ranking) {
 func same(t *testing.T, random *rand.Rand, x, m search.Ranking) {
 	t.Helper()
 	w := []link.WorkspaceID{"", "a", "b", "c"}[random.IntN(4)]
-	from := search.Place{Clicks: uint64(random.IntN(6)), ID: id(random.IntN(60))}
+	from := search.RankPosition{Clicks: uint64(random.IntN(6)), ID: id(random.IntN(60))}
 	n := 1 + random.IntN(30)
 	got, err := x.Top(t.Context(), w, from, n)
 	if err != nil {

@@ -98,7 +98,7 @@ func empty(t *testing.T, h Harness) {
 
 func together(t *testing.T, h Harness) {
 	x := h.Open(t)
-	want := search.Position{After: id(7), Changes: 9, Creates: "a/1", Filled: true}
+	want := search.Position{After: id(7), Changes: "1:9,0,4", Creates: "a/1", Filled: true}
 	apply(t, x, search.Batch{Position: want, Docs: []search.Document{doc(7, "a")}})
 	if h.Again != nil {
 		x = h.Again(t, x)
@@ -186,7 +186,7 @@ func models(t *testing.T, h Harness) {
 
 // randomBatch adds new documents at the end, replaces old ones and removes some.
 func randomBatch(r *rand.Rand, step int) (b search.Batch) {
-	b.Position = search.Position{After: id(step), Changes: link.Sequence(step)}
+	b.Position = search.Position{After: id(step), Changes: link.Sequence(step).Position()}
 	used := map[int]bool{}
 	pick := func(n int) bool {
 		fresh := !used[n]
@@ -297,7 +297,7 @@ func refusals(t *testing.T, h Harness) {
 
 func reset(t *testing.T, h Harness) {
 	x := h.Open(t)
-	apply(t, x, search.Batch{Position: search.Position{Changes: 4}, Docs: []search.Document{doc(1, "a")}})
+	apply(t, x, search.Batch{Position: search.Position{Changes: "4"}, Docs: []search.Document{doc(1, "a")}})
 	if err := x.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}

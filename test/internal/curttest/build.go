@@ -60,6 +60,33 @@ func Binary(t testing.TB) string {
 	return path
 }
 
+// BuildOf builds the program of a commit of this repository, for a test two folders below its root. A
+// history without the commit skips the test.
+func BuildOf(t *testing.T, commit string) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", commit).Run(); err != nil { //nolint:gosec // the arguments are ours
+		t.Skipf("the history of this checkout does not have commit %s: %v", commit, err)
+	}
+	source := filepath.Join(t.TempDir(), "source")
+	binary := filepath.Join(t.TempDir(), "curt")
+	run := func(dir, name string, args ...string) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // the arguments are ours
+		c.Dir, c.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	run(root, "git", "clone", "--quiet", "--shared", "--no-checkout", root, source)
+	run(source, "git", "checkout", "--quiet", commit)
+	run(source, "go", "build", "-trimpath", "-o", binary, "./cmd/curt")
+	return binary
+}
+
 // Long reports whether the long versions of tests were asked for.
 func Long() bool { return os.Getenv(longEnv) != "" }
 

@@ -2,6 +2,7 @@ package curttest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,11 @@ const (
 // Options says how a server is started. The zero Options start the embedded
 // default on an empty folder.
 type Options struct {
-	Data string   // data folder; "" = a new one that the test removes
-	Env  []string // further settings, as CURT_X=value
-	Args []string // behind curt serve
-	Wrap []string // a command in front of the binary that keeps its process id, as strace -D
+	Data   string   // data folder; "" = a new one that the test removes
+	Env    []string // further settings, as CURT_X=value
+	Args   []string // behind curt serve
+	Binary string   // the program, of another version; "" = that under test
+	Wrap   []string // a command in front of the binary that keeps its process id, as strace -D
 
 	// Hopeless reports that a server that says it is not ready will never be; nil = none is.
 	Hopeless func() bool
@@ -87,7 +89,7 @@ func Launch(t testing.TB, o Options) (*Server, error) {
 func launch(t testing.TB, o Options) (*Server, error) {
 	t.Helper()
 	admin := FreeAddr(t)
-	args := slices.Concat(o.Wrap, []string{Binary(t), "serve"}, o.Args)
+	args := slices.Concat(o.Wrap, []string{cmp.Or(o.Binary, Binary(t)), "serve"}, o.Args)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // the command is the test's
 	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="+admin,
 		"CURT_DATA="+o.Data, "CURT_ADMIN_KEY="+Key), o.Env...)

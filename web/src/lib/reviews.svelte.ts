@@ -11,7 +11,7 @@ export interface Filters { state: string, source: string, category: string, min_
 const page = 50
 const most = 100 // decisions of a request
 
-export const idOf = (r: Review): string => `${r.domain}/${r.short_code}/${r.opened_at}`
+export const idOf = (r: Review): string => `${r.domain}/${r.case ?? r.short_code}/${r.opened_at}`
 
 // Decided is what came of many decisions. undo gives the links the safety they had.
 export interface Decided { done: number, refused: unknown[], undo: () => Promise<number> }
@@ -44,6 +44,11 @@ export class Reviews {
 
   choose(ids: string[], on: boolean) { this.chosen = choice(this.chosen, ids, on) }
 
+  // decideCase is a decision about a refused create, which has no link.
+  async #decideCase(id: string, safety: SafetyName, reason: string): Promise<void> {
+    await taken(this.#api.POST('/api/v1/cases/{case}/decision', { params: { path: { case: id } }, body: { safety, reason } }))
+  }
+
   // decide says the same of many links. Rows leave the queue before the answer is there.
   async decide(rows: Review[], safety: SafetyName, reason: string): Promise<Decided> {
     const ids = new Set(rows.map(idOf))
@@ -54,8 +59,18 @@ export class Reviews {
     this.changes++
     const failed = new Set<string>()
     const refused: unknown[] = []
-    for (let at = 0; at < rows.length; at += most) {
-      const some = rows.slice(at, at + most)
+    for (const r of rows) {
+      if (!r.case) continue
+      try {
+        await this.#decideCase(r.case, safety, reason)
+      } catch (e) {
+        refused.push(e)
+        failed.add(idOf(r))
+      }
+    }
+    const links = rows.filter(r => !r.case)
+    for (let at = 0; at < links.length; at += most) {
+      const some = links.slice(at, at + most)
       try {
         const got = await taken(this.#api.POST('/api/v1/reviews/decisions', { body: { decisions: some.map(r => ({ code: r.short_code, domain: r.domain, safety, reason })) } }))
         got.results.forEach((result, i) => {

@@ -22,7 +22,7 @@ func Run(t *testing.T, open func(t *testing.T) coldsql.Accounts) {
 		if _, err := a.Keys().Create(t.Context(), k, "", auth.Sum{1}); err != nil {
 			return err
 		}
-		if _, err := a.Shares().Keep(t.Context(), shared, auth.ShareSecret{Workspace: "acme"}); err != nil {
+		if _, err := a.Shares().StoreOnce(t.Context(), shared, auth.ShareSecret{Workspace: "acme"}); err != nil {
 			return err
 		}
 		_, err := a.Journal().Append(t.Context(), moderationtest.Decision(t, 1, link.Warn))

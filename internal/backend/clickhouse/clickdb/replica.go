@@ -1,0 +1,146 @@
+package clickdb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Replica is what a database says of itself as one of several with the same clicks. Its identity is
+// the comment of the table replica, so that an emptied server is another one.
+type Replica struct {
+	ID      string // "" = the only or the first one, whose consumer group has the plain name
+	Filling bool   // it lacks clicks that another one has
+	Days    uint64 // that the refill has completed
+}
+
+// first is the identity of the database that was fed before there were several.
+const first = "first"
+
+// The states of a refill, as the table replica has them.
+const (
+	refillDay    = "day"
+	refillFilled = "filled"
+)
+
+const replicaTable = `CREATE TABLE IF NOT EXISTS replica (at DateTime64(6, 'UTC'), state LowCardinality(String), day DateTime('UTC'))
+ENGINE = MergeTree ORDER BY at COMMENT '%s'`
+
+// claim gives an empty database an identity. It takes no lock: of several that do so at once, the
+// first one creates the table. The identity comes before the tables of clicks, so that a database
+// with clicks and without an identity was fed as the only one.
+func (d *DB) claim(ctx context.Context) error {
+	id, fed, err := d.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		if id = rand.Text(); fed {
+			id = first
+		}
+		if fed && d.Config.Position > 1 {
+			return fmt.Errorf("%w: the database has clicks and was not fed as a replica: name it first in CURT_ANALYTICS, or empty it", ErrUnfit)
+		}
+		if err := d.Conn.Exec(ctx, fmt.Sprintf(replicaTable, id)); err != nil {
+			return fmt.Errorf("create the identity of the replica: %w", err)
+		}
+		if id, _, err = d.identity(ctx); err != nil {
+			return err
+		}
+	}
+	if id == first && d.Config.Position > 1 {
+		return fmt.Errorf("%w: the database was the first of CURT_ANALYTICS: name it first again", ErrUnfit)
+	}
+	return nil
+}
+
+// identity returns the identity, "" if there is none, and whether there are tables of clicks.
+func (d *DB) identity(ctx context.Context) (id string, fed bool, err error) {
+	err = d.Conn.QueryRow(ctx, `SELECT anyIf(comment, name = 'replica'), countIf(name = 'clicks') > 0
+FROM system.tables WHERE database = currentDatabase() AND name IN ('replica', 'clicks')`).Scan(&id, &fed)
+	if err != nil {
+		return "", false, fmt.Errorf("read the identity of the replica: %w", Unavailable(ctx, err))
+	}
+	return id, fed, nil
+}
+
+// Is returns an error that wraps ErrReplaced unless the database has an identity that was read before.
+func (d *DB) Is(ctx context.Context, id string) error {
+	ctx, cancel := Bound(ctx)
+	defer cancel()
+	now, _, err := d.identity(ctx)
+	if now == first {
+		now = ""
+	}
+	if err == nil && now != id {
+		err = ErrReplaced
+	}
+	return err
+}
+
+// ErrReplaced says that a replica was emptied.
+var ErrReplaced = errors.New("the replica of ClickHouse was emptied")
+
+// Replica returns what the database says of itself.
+func (d *DB) Replica(ctx context.Context) (r Replica, err error) {
+	ctx, cancel := Bound(ctx)
+	defer cancel()
+	id, _, err := d.identity(ctx)
+	if err != nil || id == "" {
+		return r, err
+	}
+	if id == first {
+		return r, nil
+	}
+	r.ID = id
+	err = d.Conn.QueryRow(ctx, `SELECT countIf(state = {filled:String}) = 0, uniqExactIf(day, state = {day:String}) FROM replica`,
+		clickhouse.Named("filled", refillFilled), clickhouse.Named("day", refillDay)).Scan(&r.Filling, &r.Days)
+	if err != nil {
+		return r, fmt.Errorf("read the state of the replica: %w", Unavailable(ctx, err))
+	}
+	return r, nil
+}
+
+// RefilledDays returns the days that the refill has completed.
+func (d *DB) RefilledDays(ctx context.Context) (days map[time.Time]bool, err error) {
+	ctx, cancel := Bound(ctx)
+	defer cancel()
+	rows, err := d.Conn.Query(ctx, "SELECT DISTINCT day FROM replica WHERE state = {day:String}", clickhouse.Named("day", refillDay))
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the refill: %w", Unavailable(ctx, err))
+	}
+	defer func() { _ = rows.Close() }()
+	days = map[time.Time]bool{}
+	for rows.Next() {
+		var day time.Time
+		if err := rows.Scan(&day); err != nil {
+			return nil, fmt.Errorf("read the state of the refill: %w", err)
+		}
+		days[day.UTC()] = true
+	}
+	return days, Unavailable(ctx, rows.Err())
+}
+
+// RefilledDay records that a day is complete.
+func (d *DB) RefilledDay(ctx context.Context, day time.Time) error {
+	return d.note(ctx, refillDay, day)
+}
+
+// Refilled records that the replica has what another one had.
+func (d *DB) Refilled(ctx context.Context) error {
+	return d.note(ctx, refillFilled, time.Unix(0, 0))
+}
+
+func (d *DB) note(ctx context.Context, state string, day time.Time) error {
+	ctx, cancel := Bound(ctx)
+	defer cancel()
+	err := d.Conn.Exec(ctx, "INSERT INTO replica SELECT now64(6), {state:String}, {day:DateTime('UTC')}", clickhouse.Named("state", state), clickhouse.Named("day", Seconds(day)))
+	if err != nil {
+		return fmt.Errorf("write the state of the refill: %w", Unavailable(ctx, err))
+	}
+	return nil
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package clicks
-
-// untouched returns n zero bytes; elsewhere they come from the heap.
-func untouched(_ *Ring, n int) []byte { return make([]byte, n) }

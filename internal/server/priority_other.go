@@ -1,9 +1,0 @@
-//go:build !linux
-
-package server
-
-// lowerPriority is not implemented here: all threads are treated alike.
-func lowerPriority() error { return nil }
-
-// shortenSlices is not implemented here.
-func shortenSlices() error { return nil }

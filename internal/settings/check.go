@@ -1,0 +1,237 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"curt/internal/auth"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/kafka"
+	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/replicas"
+	"curt/internal/backend/redis"
+	"curt/internal/background"
+	"curt/internal/config"
+	"curt/internal/datafolder"
+	"curt/internal/listen"
+)
+
+// Check looks at the settings as New would, and uses each file, secret and address
+// once. A running server on the same folder is not disturbed, and nothing is left
+// behind. What is wrong does not keep it from looking at the rest.
+func Check(ctx context.Context, cfg config.Config) []Checked {
+	r := newReader(cfg, slog.New(slog.DiscardHandler), background.Inline{})
+	r.checking = true
+	for _, err := range cfg.Validate() {
+		r.add("", err)
+	}
+	r.read(ctx)
+	r.databases(ctx, cfg)
+	r.cache(ctx, cfg)
+	r.events(ctx, cfg)
+	held := r.folder(ctx, cfg)
+	r.listeners(ctx, cfg, held)
+	r.collector(ctx)
+	r.baseURL(ctx, cfg, held, time.Now())
+	return r.findings
+}
+
+// ownAdminKey looks at the key in the data folder.
+func (r *reader) ownAdminKey() {
+	cfg, path := r.cfg, filepath.Join(r.cfg.Data, "admin.key")
+	if r.told("CURT_DATA") || !r.settings.Roles.API {
+		return
+	}
+	text, err := config.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if datafolder.Used(cfg.Data) {
+			r.doubt(aboutAdminKey, "there is no "+path+": the next start generates a key, and the old one gets 401",
+				"restore it from a backup, or distribute the new key")
+			return
+		}
+		what := "CURT_ADMIN_KEY is unset: the first start generates one and writes " + path
+		if cfg.Links != config.SQLite {
+			what += "; all API servers on this database need the same key: set CURT_ADMIN_KEY on each"
+		}
+		r.note(what, nil)
+		return
+	}
+	if err == nil {
+		err = auth.CheckKey(strings.TrimSpace(string(text)))
+	}
+	if err != nil {
+		r.note("", &config.Error{Setting: "CURT_DATA", Value: cfg.Data, Want: "the admin key in " + path + ": " + err.Error()})
+		return
+	}
+	r.note("the admin key in "+path+" is valid", nil)
+}
+
+// databases asks those that are set, which servers may be using.
+func (r *reader) databases(ctx context.Context, cfg config.Config) {
+	type database struct {
+		setting, url string
+		probe        func(ctx context.Context, url string) (string, error)
+	}
+	all := []database{{"CURT_LINKS", cfg.Links, pgdb.Probe}, {"CURT_ANALYTICS", cfg.Analytics, pgdb.Probe}, {"CURT_ACCOUNTS", cfg.Accounts, pgdb.Probe}}
+	for _, url := range cfg.LinksReplicas {
+		all = append(all, database{"CURT_LINKS_REPLICAS", url, func(ctx context.Context, url string) (string, error) {
+			return replicas.Probe(ctx, url, cfg.Links)
+		}})
+	}
+	for _, d := range all {
+		if d.url == config.SQLite || d.url == "" || r.told(d.setting) {
+			continue
+		}
+		if config.IsClickHouse(d.url) {
+			r.clickHouse(ctx, cfg)
+			continue
+		}
+		shown := config.Redact(d.url)
+		what, err := d.probe(ctx, d.url)
+		if err != nil {
+			err = &config.Error{Setting: d.setting, Value: shown, Want: err.Error()}
+		}
+		r.add(d.setting+"="+shown+": "+what, err)
+	}
+}
+
+// folder reports whether a server holds the data folder.
+func (r *reader) folder(ctx context.Context, cfg config.Config) (held bool) {
+	if r.told("CURT_DATA") {
+		return false
+	}
+	name := "CURT_DATA=" + cfg.Data + ": "
+	info, err := os.Stat(cfg.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		parent := cfg.Data
+		for errors.Is(err, fs.ErrNotExist) && parent != filepath.Dir(parent) {
+			parent = filepath.Dir(parent)
+			_, err = os.Stat(parent)
+		}
+		if err == nil {
+			err = unix.Access(parent, unix.W_OK|unix.X_OK)
+		}
+		r.data(cfg, name+"missing; the first start creates it", err)
+		return false
+	case err == nil && !info.IsDir():
+		r.data(cfg, "", errors.New("expected a folder; this is a file"))
+		return false
+	case err != nil:
+		r.data(cfg, "", err)
+		return false
+	}
+	probe, err := os.CreateTemp(cfg.Data, ".check-*")
+	if err != nil {
+		r.data(cfg, "", err)
+		return false
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		r.data(cfg, "", err)
+		return false
+	}
+	held, err = datafolder.Held(cfg.Data)
+	if held {
+		name += "writable, locked by a running server"
+	} else {
+		name += "writable and free"
+	}
+	if err == nil && !held {
+		err = datafolder.Startable(ctx, cfg)
+	}
+	r.data(cfg, name, err)
+	return held
+}
+
+func (r *reader) data(cfg config.Config, what string, err error) {
+	if err != nil && !errors.As(err, new(*config.Error)) {
+		err = &config.Error{Setting: "CURT_DATA", Value: cfg.Data, Want: err.Error()}
+	}
+	r.add(what, err)
+}
+
+// listeners binds each address for a moment. One that is taken is right when a
+// server runs on the folder: it is taken to be that server's.
+func (r *reader) listeners(ctx context.Context, cfg config.Config, held bool) {
+	if setting, address := KeysInClear(cfg); setting != "" && !r.told(setting) {
+		r.doubt(aboutAddresses, setting+"="+address+": "+clearKeys, ClearAdvice)
+	}
+	for _, l := range []struct{ setting, address string }{
+		{"CURT_LISTEN", cfg.Listen}, {"CURT_API_LISTEN", cfg.APIListen}, {"CURT_ADMIN_LISTEN", cfg.AdminListen},
+	} {
+		if l.address == "" || r.told(l.setting) || l.setting == "CURT_LISTEN" && !RolesOf(cfg).Serves() {
+			continue
+		}
+		name := l.setting + "=" + l.address + ": "
+		bound, err := listen.Listen(ctx, l.setting, l.address)
+		switch {
+		case err == nil:
+			err = bound.Close()
+			name += "free"
+		case held && errors.Is(err, unix.EADDRINUSE):
+			err = nil
+			name += "in use, while a server holds the data folder"
+		case !errors.As(err, new(*config.Error)):
+			err = &config.Error{Setting: l.setting, Value: l.address, Want: fmt.Sprint(errors.Unwrap(err))}
+		}
+		r.add(name, err)
+	}
+}
+
+// add notes the outcome of a probe.
+func (f *findings) add(what string, err error) {
+	*f = append(*f, Checked{About: aboutSettings, What: what, Err: err})
+}
+
+// cache asks the Redis server, which others may be using.
+func (r *reader) cache(ctx context.Context, cfg config.Config) {
+	if cfg.Cache == "" || r.told("CURT_CACHE") {
+		return
+	}
+	what, err := redis.Probe(ctx, cfg.Cache)
+	if err != nil {
+		err = WrongCache(cfg, err)
+	}
+	r.add("CURT_CACHE="+config.Redact(cfg.Cache)+": "+what, err)
+}
+
+// clickHouse probes the servers that have the statistics.
+func (r *reader) clickHouse(ctx context.Context, cfg config.Config) {
+	for _, url := range cfg.ClickHouses() {
+		what, err := clickdb.Probe(ctx, url)
+		if err != nil {
+			err = &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(url), Want: OneLine(err).Error()}
+		}
+		r.add("CURT_ANALYTICS="+config.Redact(url)+": "+what, err)
+	}
+}
+
+// events asks Kafka for the topic. Without it no server starts worse: clicks wait.
+func (r *reader) events(ctx context.Context, cfg config.Config) {
+	k := r.settings.Kafka
+	if k == nil || r.told("CURT_EVENTS") {
+		return
+	}
+	shown := "CURT_EVENTS=" + config.Redact(cfg.Events)
+	partitions, err := kafka.Probe(ctx, *k)
+	switch {
+	case errors.Is(err, kafka.ErrNoTopic):
+		r.doubt(aboutSettings, shown, "Kafka is available, but has no topic "+k.Topic+"; curt migrate creates it")
+	case err != nil:
+		r.add("", &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: OneLine(err).Error()})
+	default:
+		r.add(fmt.Sprintf("%s: Kafka is available, topic %s has %d partitions", shown, k.Topic, partitions), nil)
+		if _, err := kafka.Probe(ctx, k.Created()); errors.Is(err, kafka.ErrNoTopic) {
+			r.doubt(aboutSettings, shown, "Kafka has no topic "+k.Created().Topic+"; curt migrate creates it")
+		}
+	}
+}

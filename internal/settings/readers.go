@@ -1,0 +1,203 @@
+package settings
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"curt/internal/auth"
+	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/kafka"
+	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/redis"
+	"curt/internal/config"
+	"curt/internal/ratelimit"
+	"curt/internal/shorten/create"
+	"curt/internal/telemetry"
+)
+
+func trustedProxies(cfg config.Config) ([]netip.Prefix, error) {
+	var trusted []netip.Prefix
+	for _, text := range cfg.TrustedProxies {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, &config.Error{Setting: "CURT_TRUSTED_PROXIES", Value: text, Want: err.Error()}
+		}
+		trusted = append(trusted, prefix)
+	}
+	return trusted, nil
+}
+
+// Unbound stands for an address that is not bound.
+func Unbound() *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func plans(cfg config.Config) (create.Plans, error) {
+	p, err := create.DefaultPlans().With(cfg.Limits)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_LIMITS", Value: cfg.Limits, Want: err.Error()}
+	}
+	return p, nil
+}
+
+// VisitLimits bound redirects; nil = off.
+type VisitLimits struct{ Network, Link *ratelimit.Limit }
+
+// visitLimits reads "network=100/s,link=1000/s", or off.
+func visitLimits(cfg config.Config) (v VisitLimits, err error) {
+	wrong := func(want string) error {
+		return &config.Error{Setting: "CURT_REDIRECT_LIMIT", Value: cfg.RedirectLimit, Want: want}
+	}
+	if cfg.RedirectLimit == "off" || cfg.RedirectLimit == "" {
+		return v, nil
+	}
+	for entry := range strings.SplitSeq(cfg.RedirectLimit, ",") {
+		by, text, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		limit, err := ratelimit.Parse(text)
+		at := map[string]**ratelimit.Limit{"network": &v.Network, "link": &v.Link}[by]
+		switch {
+		case at == nil:
+			return VisitLimits{}, wrong("expected network=LIMIT, link=LIMIT or both, such as network=100/s,link=1000/s, or off")
+		case err != nil:
+			return VisitLimits{}, wrong(err.Error())
+		case *at != nil:
+			return VisitLimits{}, wrong("expected " + by + " only once")
+		}
+		*at = &limit
+	}
+	return v, nil
+}
+
+// limit reads the limit of one network; nil = off.
+func limit(setting, value string) (*ratelimit.Limit, error) {
+	if value == "off" {
+		return nil, nil //nolint:nilnil // off is no failure
+	}
+	limit, err := ratelimit.Parse(value)
+	if err != nil {
+		return nil, &config.Error{Setting: setting, Value: value, Want: err.Error() + ", or off"}
+	}
+	return &limit, nil
+}
+
+// certificate reads the certificate of the public sockets, which is set.
+func certificate(cfg config.Config) (*tls.Config, error) {
+	cert, err := config.ReadFile(cfg.TLSCert)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error()}
+	}
+	key, err := config.ReadFile(cfg.TLSKey)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_KEY", Value: cfg.TLSKey, Want: err.Error()}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, &config.Error{Setting: "CURT_TLS_CERT", Value: cfg.TLSCert, Want: err.Error() + " (the key is " + cfg.TLSKey + ")"}
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// adminKey returns the key that is set, or in the file that is named; "" if neither.
+func adminKey(cfg config.Config) (string, error) {
+	key, setting, value := cfg.AdminKey, "CURT_ADMIN_KEY", config.Hidden
+	if cfg.AdminKeyFile != "" {
+		setting, value = "CURT_ADMIN_KEY_FILE", cfg.AdminKeyFile
+		text, err := config.ReadFile(cfg.AdminKeyFile)
+		if err != nil {
+			return "", &config.Error{Setting: setting, Value: value, Want: err.Error()}
+		}
+		key = strings.TrimSpace(string(text))
+	} else if key == "" {
+		return "", nil
+	}
+	if err := auth.CheckKey(key); err != nil {
+		return "", &config.Error{Setting: setting, Value: value, Want: err.Error()}
+	}
+	return key, nil
+}
+
+// checkTraces looks at the variables of OpenTelemetry.
+func checkTraces() error {
+	_, err := telemetry.CheckTraces(os.Getenv)
+	if wrong, ok := errors.AsType[*telemetry.SettingError](err); ok {
+		return &config.Error{Setting: wrong.Name, Value: wrong.Value, Want: wrong.Want}
+	}
+	return err
+}
+
+// checkCache reads CURT_CACHE.
+func checkCache(cfg config.Config) error {
+	if cfg.Cache == "" {
+		return nil
+	}
+	if err := redis.Check(cfg.Cache); err != nil {
+		return WrongCache(cfg, err)
+	}
+	return nil
+}
+
+// WrongCache makes a wrong setting of an error about CURT_CACHE.
+func WrongCache(cfg config.Config, err error) error {
+	return &config.Error{Setting: "CURT_CACHE", Value: config.Redact(cfg.Cache), Want: err.Error()}
+}
+
+// Kafka reads CURT_EVENTS, which is set.
+func Kafka(cfg config.Config) (kafka.Config, error) {
+	c, err := kafka.Parse(cfg.Events)
+	if err != nil {
+		return c, &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: err.Error()}
+	}
+	return c, nil
+}
+
+// ClickHouses returns which servers of ClickHouse CURT_ANALYTICS names, which is valid.
+func ClickHouses(cfg config.Config, log *slog.Logger) (all []clickhouse.Config) {
+	keep, _ := cfg.Retentions()
+	urls := cfg.ClickHouses()
+	for i, url := range urls {
+		c := clickhouse.Config{URL: url, MinRetention: time.Duration(keep.Least()) * 24 * time.Hour, Log: log}
+		if len(urls) > 1 {
+			c.Position = i + 1
+			c.Log = cmp.Or(log, slog.New(slog.DiscardHandler)).With(slog.Int("replica", c.Position))
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// NoClickHouse is the error where CURT_ANALYTICS names no ClickHouse.
+func NoClickHouse(cfg config.Config) error {
+	return &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(cfg.Analytics), Want: "expected clickhouse://user@host:9000/database"}
+}
+
+// WrongClickHouse makes a wrong setting of an error that no retry helps with.
+func WrongClickHouse(cfg config.Config, err error) error {
+	if !errors.Is(err, clickdb.ErrUnfit) {
+		return OneLine(err)
+	}
+	return &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(cfg.Analytics), Want: err.Error()}
+}
+
+// WrongDatabase makes a wrong setting of an error that no retry helps with, and one line of the
+// attempts that a driver lists, which have no password in them.
+func WrongDatabase(setting, url string, err error) error {
+	if !errors.Is(err, pgdb.ErrUnfit) {
+		return OneLine(err)
+	}
+	return &config.Error{Setting: setting, Value: config.Redact(url), Want: err.Error()}
+}
+
+// OneLine returns err with a text of one line.
+func OneLine(err error) error { return oneLine{err} }
+
+// oneLine is an error whose text may have several.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }

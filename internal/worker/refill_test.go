@@ -1,0 +1,179 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/finalize"
+	"curt/internal/backend/clickhouse/reconcile"
+	"curt/internal/testkit"
+	"curt/internal/worker"
+	"curt/internal/worker/refill"
+)
+
+// identified is a store with the group of its replica, as workers use it.
+type identified struct{ *clickhouse.Store }
+
+// Identify implements worker.Identified.
+func (s identified) Identify(ctx context.Context) (string, error) {
+	r, err := s.Replica(ctx)
+	return r.ID, err
+}
+
+// second opens an empty replica beside the archive's store, which was fed alone.
+func (a *archive) second(t *testing.T) (store *clickhouse.Store, database string) {
+	t.Helper()
+	database = a.server.Database(t)
+	store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: a.server.URL(database), Position: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, database
+}
+
+// dying is a replica whose refill dies before or after its nth write.
+type dying struct {
+	*clickhouse.Store
+
+	at, writes int
+}
+
+func (d *dying) write(f func() error) error {
+	if d.writes++; d.writes == d.at {
+		return errStopped
+	}
+	err := f()
+	if d.writes++; d.writes == d.at && err == nil {
+		return errStopped
+	}
+	return err
+}
+
+func (d *dying) Insert(ctx context.Context, token string, rows []clickdb.Row) error {
+	return d.write(func() error { return d.Store.Insert(ctx, token, rows) })
+}
+
+func (d *dying) AdoptSums(ctx context.Context, batch string, day time.Time) error {
+	return d.write(func() error { return d.Store.AdoptSums(ctx, batch, day) })
+}
+
+func (d *dying) AdoptValues(ctx context.Context, source *reconcile.Tables, day, now time.Time) error {
+	return d.write(func() error { return d.Store.AdoptValues(ctx, source, day, now) })
+}
+
+func (d *dying) RefilledDay(ctx context.Context, day time.Time) error {
+	return d.write(func() error { return d.Store.RefilledDay(ctx, day) })
+}
+
+func (d *dying) Refilled(ctx context.Context) error {
+	return d.write(func() error { return d.Store.Refilled(ctx) })
+}
+
+// forgetRecords has Kafka give up half of what each partition has.
+func (a *archive) forgetRecords(t *testing.T) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.kafka.Brokers...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	ends, err := admin.ListEndOffsets(t.Context(), a.kafka.Topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before kadm.Offsets
+	ends.Each(func(o kadm.ListedOffset) { before.AddOffset(o.Topic, o.Partition, o.Offset/2, -1) })
+	answer, err := admin.DeleteRecords(t.Context(), before)
+	if err == nil {
+		err = answer.Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sumsOf is everything that a database has, so that two replicas can be compared.
+func (a *archive) sumsOf(t *testing.T, database string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(a.server.Exec(t, "SELECT count(), uniqExact(instance, sequence), sum(cityHash64(tuple(*))) FROM "+database+".clicks WHERE toDate(time) >= '"+a.day.Format(time.DateOnly)+"'"))
+	for _, table := range []string{"quarters", "days"} {
+		fmt.Fprintf(&b, "\n%s\n%s", table, a.server.Exec(t, "SELECT domain, code, at, sum(clicks) AS n, sum(humans), sum(previews), min(first_seen), max(last_clicked), uniqCombined64IfMerge(14)(visitors) FROM "+
+			database+"."+table+" GROUP BY ALL HAVING n != 0 ORDER BY ALL"))
+	}
+	b.WriteString(a.server.Exec(t, "SELECT domain, code, dimension, value, clicks, humans FROM "+database+".day_values WHERE (at, version) IN (SELECT at, max(version) FROM "+database+".settled GROUP BY at) ORDER BY ALL"))
+	return b.String()
+}
+
+// TestRefill has a new replica fed from what Kafka still has, and filled from the other one while its
+// worker runs. The refill dies at each of its writes once. A day whose clicks are no longer kept has
+// its sums copied.
+func TestRefill(t *testing.T) {
+	testkit.Faults(t)
+	a := archived(t)
+	a.server.Exec(t, "SYSTEM STOP TTL MERGES")
+	old := a.day.Add(-60 * day)
+	a.exec(t, "INSERT INTO %[1]s.clicks SELECT * REPLACE(time - toIntervalDay(60) AS time, instance + 7 AS instance) FROM (SELECT * FROM %[1]s.clicks WHERE toDate(time) = '"+a.day.Format(time.DateOnly)+"')")
+	if err := a.store.FinalizeDay(t.Context(), old, finalize.Day{Clicks: uint64(a.of)}, a.now); err != nil {
+		t.Fatal(err)
+	}
+	a.exec(t, "ALTER TABLE %s.clicks DELETE WHERE toDate(time) = '"+old.Format(time.DateOnly)+"' AND sequence %% 2 = 0 SETTINGS mutations_sync = 2")
+	a.forgetRecords(t)
+	whole := a.sumsOf(t, a.database)
+
+	target, database := a.second(t)
+	r, err := target.Replica(t.Context())
+	if err != nil || r.ID == "" || !r.Filling {
+		t.Fatalf("the replica is %+v, %v; want a new one that is filling", r, err)
+	}
+	cfg := worker.Config{Kafka: a.kafka, Store: identified{target}, Workspaces: spaces}
+	cfg.Age(30 * time.Millisecond)
+	w, stop := start(t, cfg)
+	defer stop()
+	fill := func(target refill.Target) error {
+		_, err := refill.All(t.Context(), refill.Config{
+			Kafka: a.kafka, Group: worker.GroupOf(a.kafka.Topic, r.ID), Source: a.store, Target: target, Retention: 30 * day, Inserted: w.Inserted, Now: a.now,
+			Sleep: func(context.Context, time.Duration) bool { time.Sleep(time.Millisecond); return true },
+		})
+		return err
+	}
+	deaths := 0
+	for at := 1; deaths < 100; at = at%8 + 1 { // eight writes record a day
+		err := fill(&dying{Store: target, at: at})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errStopped) {
+			t.Fatal(err)
+		}
+		deaths++
+	}
+	if err := fill(target); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := target.FinalizeDays(t.Context(), a.now); err != nil {
+		t.Fatalf("%d days were finalized, %v", n, err)
+	}
+	if deaths < 5 {
+		t.Errorf("it died %d times", deaths)
+	}
+	if got := a.sumsOf(t, database); got != whole {
+		t.Errorf("after %d deaths the replicas differ:\n%.600s\n\n%.600s", deaths, whole, got)
+	}
+	if r, err = target.Replica(t.Context()); err != nil || r.Filling || r.Days != 3 {
+		t.Errorf("the replica is %+v, %v; want 3 days", r, err)
+	}
+}
+
+const day = 24 * time.Hour

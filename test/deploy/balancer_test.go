@@ -1,0 +1,431 @@
+package deploy_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"curt/internal/testkit"
+	"curt/test/internal/curttest"
+)
+
+// balancer is a server in front of a fleet, with an example of deploy as its configuration.
+type balancer struct {
+	name string
+	// open writes the configuration into a folder and returns the command that runs it. The
+	// pairs replace the names of servers.
+	open func(t *testing.T, dir string, at doorway, servers []string) *exec.Cmd
+	// repeats: it repeats a create with an Idempotency-Key whose connection ended. Clients of
+	// others get 502, and do it themselves.
+	repeats bool
+}
+
+func balancers() []balancer {
+	return []balancer{
+		{"HAProxy", haproxy, true},
+		{"nginx", func(t *testing.T, dir string, at doorway, servers []string) *exec.Cmd {
+			t.Helper()
+			return nginx(t, dir, at, "/deploy/nginx/roles.conf", servers...)
+		}, true},
+		{"Caddy", func(t *testing.T, dir string, at doorway, servers []string) *exec.Cmd {
+			t.Helper()
+			return caddy(t, dir, at, "/deploy/caddy/roles.Caddyfile", servers...)
+		}, false},
+	}
+}
+
+func haproxy(t *testing.T, dir string, at doorway, servers []string) *exec.Cmd {
+	t.Helper()
+	var pem []byte
+	for _, name := range []string{at.cert, at.key} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pem = append(pem, text...)
+	}
+	both := filepath.Join(dir, "both.pem")
+	write(t, both, string(pem))
+	config := filepath.Join(dir, "haproxy.cfg")
+	write(t, config, fill(t, root+"/deploy/haproxy/haproxy.cfg", append(servers,
+		"bind :80", "bind "+at.http, "bind :443", "bind "+at.https, "/etc/haproxy/go.example.com.pem", both)...))
+	return exec.Command(tool(t, "haproxy", "apt-get install haproxy"), "-db", "-f", config)
+}
+
+// upstreams are two servers for links and two for the API over one database.
+type upstreams struct {
+	db    *testkit.Postgres
+	nodes [4]*member
+}
+
+// member is one server of a fleet, which starts again on its folder and address.
+type member struct {
+	*curttest.Server
+
+	options curttest.Options
+}
+
+func (m *member) start(t *testing.T) {
+	t.Helper()
+	m.Server = curttest.Start(t, m.options)
+}
+
+// serverNames are those of the examples, in the order of upstreams.nodes.
+func serverNames() [4]string {
+	return [4]string{"redirect-1:8080", "redirect-2:8080", "api-1:8080", "api-2:8080"}
+}
+
+func startUpstreams(t *testing.T) *upstreams {
+	t.Helper()
+	f := &upstreams{db: testkit.StartPostgres(t, testkit.PostgresConfig{})}
+	url := f.db.Database(t)
+	for i := range f.nodes {
+		role, _, _ := strings.Cut(serverNames()[i], "-")
+		f.nodes[i] = &member{options: curttest.Options{Data: t.TempDir(), Env: []string{
+			"CURT_LINKS=" + url, "CURT_ANALYTICS=" + url, "CURT_ROLE=" + role, "CURT_LISTEN=" + curttest.FreeAddr(t), "CURT_DRAIN_DELAY=3s",
+			"CURT_BASE_URL=https://" + public, "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128", "CURT_UNKNOWN_LIMIT=3/h", "CURT_STRICT_HOST=true",
+		}}}
+	}
+	f.nodes[2].start(t) // the schema
+	var wg sync.WaitGroup
+	for _, i := range []int{0, 1, 3} {
+		wg.Go(func() { f.nodes[i].start(t) })
+	}
+	wg.Wait()
+	return f
+}
+
+// front starts a balancer in front of the fleet.
+func (f *upstreams) front(t *testing.T, b balancer) doorway {
+	t.Helper()
+	cert, key := curttest.Certificate(t, public)
+	at := doorway{http: curttest.FreeAddr(t), https: curttest.FreeAddr(t), cert: cert, key: key}
+	var servers []string
+	for i, n := range f.nodes {
+		servers = append(servers, serverNames()[i], n.Addr)
+	}
+	curttest.Begin(t, b.open(t, t.TempDir(), at, servers), at.https, time.Minute)
+	return at
+}
+
+// TestBalancer runs HAProxy's example.
+func TestBalancer(t *testing.T) {
+	t.Parallel()
+	checkBalancer(t, balancers()[0])
+}
+
+// TestOtherBalancers runs the others.
+func TestOtherBalancers(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	for _, b := range balancers()[1:] {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			checkBalancer(t, b)
+		})
+	}
+}
+
+// checkBalancer puts an example in front of a fleet under load: one server of each role is killed and
+// started again, the other one is rolled. Clients that retry once on a refused or reset
+// connection see no failure, links that were acknowledged are there, visits are split evenly, and
+// a claimed address changes nothing.
+func checkBalancer(t *testing.T, b balancer) {
+	t.Helper()
+	f := startUpstreams(t)
+	at := f.front(t, b)
+	checkDoor(t, at)
+	l := f.load(t, at, b.repeats)
+	checkServedBy(t, at, l.code)
+	f.replace(t, l, 0, 2, func(m *member) { m.Kill() })
+	f.replace(t, l, 1, 3, func(m *member) { m.Terminate(t) })
+	created := l.end(t)
+	f.checkSplit(t, l)
+	for code, to := range created {
+		if a := l.visit(t.Context(), code); a.err != nil || a.status != http.StatusFound || a.location != to {
+			t.Fatalf("/%s: %d to %q, %v, want %q", code, a.status, a.location, a.err, to)
+		}
+	}
+}
+
+// checkServedBy requests what only one role serves.
+func checkServedBy(t *testing.T, at doorway, code string) {
+	t.Helper()
+	c := visitor(t, at, "127.0.0.5")
+	for _, path := range []string{"/", "/report", "/app/", "/api/openapi.json", "/" + code + "+"} {
+		if a := call(t, c, http.MethodGet, "https://"+public+path, ""); a.status != http.StatusOK {
+			t.Errorf("GET %s: %d", path, a.status)
+		}
+	}
+	for _, path := range []string{"/" + code + "/stats", "/appeal", "/problems/expired"} { // without a right to see it, or elsewhere
+		if a := call(t, c, http.MethodGet, "https://"+public+path, ""); a.status == http.StatusNotFound {
+			t.Errorf("GET %s: %d", path, a.status)
+		}
+	}
+	for _, path := range []string{"/shorten", "/v1/urls"} {
+		a := call(t, c, http.MethodPost, "https://"+public+path, `{"long_url":"https://example.com/"}`,
+			"Authorization: Bearer "+curttest.Key, "Content-Type: application/json")
+		if a.status != http.StatusCreated && a.status != http.StatusOK {
+			t.Errorf("POST %s: %d %s", path, a.status, a.body)
+		}
+	}
+	if a := call(t, c, http.MethodGet, "https://"+public+"/shorten", ""); a.status != http.StatusNotFound {
+		t.Errorf("GET /shorten: %d", a.status)
+	}
+}
+
+// TestBalancersWithoutDatabase: cached links are served while no server is ready.
+func TestBalancersWithoutDatabase(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	for _, b := range balancers() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			f := startUpstreams(t)
+			l := f.load(t, f.front(t, b), b.repeats)
+			l.progress(t)
+			f.db.Stop(t, func() {
+				for _, n := range f.nodes[:2] {
+					for status := 0; status != http.StatusServiceUnavailable; {
+						time.Sleep(50 * time.Millisecond)
+						status, _ = curttest.Probe(t.Context(), n.Addr, "/readyz")
+					}
+				}
+				for range 20 { // three rounds of checks
+					time.Sleep(150 * time.Millisecond)
+					if a := l.visit(t.Context(), l.code); a.err != nil || a.status != http.StatusFound {
+						t.Fatalf("a cached link answers %d, %v", a.status, a.err)
+					}
+				}
+			})
+			l.stop()
+		})
+	}
+}
+
+// clients visit a fleet and create links in it.
+type clients struct {
+	client   *http.Client
+	code, to string // of the link that all visit
+	repeats  bool   // the balancer repeats creates
+	stop     func() // and wait
+
+	mu      sync.Mutex
+	visits  int               // guarded by mu
+	created map[string]string // destination of each acknowledged link; guarded by mu
+	failed  []string          // guarded by mu
+}
+
+// outcome is what a client gets, after at most one retry.
+type outcome struct {
+	status   int
+	location string
+	body     []byte
+	err      error
+}
+
+// load creates a link and starts clients that visit it, and some that create others.
+func (f *upstreams) load(t *testing.T, at doorway, repeats bool) *clients {
+	t.Helper()
+	l := &clients{client: visitor(t, at, "127.0.0.4"), repeats: repeats, to: "https://example.com/visited", created: map[string]string{}}
+	var err error
+	if l.code, err = l.create(t.Context(), l.to, "first"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	l.stop = func() { cancel(); wg.Wait() }
+	t.Cleanup(l.stop)
+	for i := range 8 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if i < 6 {
+					l.note(l.visitOnce(t.Context()))
+				} else {
+					l.note(l.createOne(t.Context(), fmt.Sprintf("%d-%d", i, n)))
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	return l
+}
+
+// errWrong is an answer that is not the link's.
+var errWrong = errors.New("wrong answer")
+
+func (l *clients) note(err error) {
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.failed = append(l.failed, time.Now().Format(time.StampMilli)+" "+err.Error())
+	}
+}
+
+func (l *clients) visitOnce(ctx context.Context) error {
+	a := l.visit(ctx, l.code)
+	if a.err != nil || a.status != http.StatusFound || a.location != l.to {
+		return fmt.Errorf("visit: %d to %q: %w", a.status, a.location, cmp.Or(a.err, errWrong))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.visits++
+	return nil
+}
+
+func (l *clients) createOne(ctx context.Context, key string) error {
+	to := "https://example.com/" + key
+	code, err := l.create(ctx, to, key)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.created[code] = to
+	return nil
+}
+
+func (l *clients) visit(ctx context.Context, code string) outcome {
+	return l.do(ctx, http.MethodGet, "https://"+public+"/"+code, "")
+}
+
+func (l *clients) create(ctx context.Context, to, key string) (code string, err error) {
+	a := l.do(ctx, http.MethodPost, "https://"+public+"/api/v1/links", `{"long_url":"`+to+`","dedupe":false}`,
+		"Authorization", "Bearer "+curttest.Key, "Content-Type", "application/json", "Idempotency-Key", key)
+	var made struct {
+		Code string `json:"short_code"`
+	}
+	if err := json.Unmarshal(a.body, &made); a.err != nil || a.status != http.StatusCreated || err != nil {
+		return "", fmt.Errorf("create: %d %s: %w", a.status, a.body, errors.Join(errWrong, a.err, err))
+	}
+	return made.Code, nil
+}
+
+// do sends a request, and once more if its connection was refused or reset, be it between the
+// balancer and a server.
+func (l *clients) do(ctx context.Context, method, url, body string, header ...string) (a outcome) {
+	for range 2 {
+		q, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+		if err != nil {
+			return outcome{err: err}
+		}
+		for i := 0; i < len(header); i += 2 {
+			q.Header.Set(header[i], header[i+1])
+		}
+		answer, err := l.client.Do(q)
+		if err != nil {
+			a = outcome{err: err}
+			continue
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		a = outcome{answer.StatusCode, answer.Header.Get("Location"), text, err}
+		if l.repeats || method != http.MethodPost || a.status != http.StatusBadGateway {
+			return a
+		}
+	}
+	return a
+}
+
+// progress waits until the clients were answered many times more.
+func (l *clients) progress(t *testing.T) {
+	t.Helper()
+	count := func() (visits, created int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.visits, len(l.created)
+	}
+	visits, created := count()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if v, c := count(); v >= visits+100 && c >= created+20 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("a minute passed without 100 visits and 20 creates")
+		}
+	}
+}
+
+// replace ends two servers and starts them again, with load before, between, and until both
+// get their part of it.
+func (f *upstreams) replace(t *testing.T, l *clients, redirect, api int, end func(m *member)) {
+	t.Helper()
+	l.progress(t)
+	var wg sync.WaitGroup
+	for _, i := range []int{redirect, api} {
+		wg.Go(func() { end(f.nodes[i]) })
+	}
+	wg.Wait()
+	l.progress(t)
+	for _, i := range []int{redirect, api} {
+		wg.Go(func() { f.nodes[i].start(t) })
+	}
+	wg.Wait()
+	soon(t, "a visit of the new server", func() bool { return metric(t, f.nodes[redirect], "curt_clicks_captured_total") > 0 })
+	soon(t, "a call of the new server", func() bool { return metric(t, f.nodes[api], "curt_api_answers_total") > 0 })
+}
+
+// end stops the clients, and returns the links that were acknowledged.
+func (l *clients) end(t *testing.T) map[string]string {
+	t.Helper()
+	l.progress(t)
+	l.stop()
+	t.Logf("%d visits, %d creates", l.visits, len(l.created))
+	for _, text := range l.failed {
+		t.Error(text)
+	}
+	return l.created
+}
+
+// checkSplit visits a link, and compares what the two servers captured.
+func (f *upstreams) checkSplit(t *testing.T, l *clients) {
+	t.Helper()
+	const visits = 200
+	captured := func(i int) float64 { return metric(t, f.nodes[i], "curt_clicks_captured_total") }
+	var before [2]float64
+	for sum := -1.0; sum != before[0]+before[1]; time.Sleep(200 * time.Millisecond) { // until all before are captured
+		sum = before[0] + before[1]
+		before = [2]float64{captured(0), captured(1)}
+	}
+	for range visits {
+		l.note(l.visitOnce(t.Context()))
+	}
+	var one, two float64
+	soon(t, "the last click", func() bool {
+		one, two = captured(0)-before[0], captured(1)-before[1]
+		return one+two >= visits
+	})
+	if share := one / (one + two); share < 0.45 || share > 0.55 {
+		t.Errorf("visits are split %.0f to %.0f", one, two)
+	}
+}
+
+func metric(t *testing.T, m *member, name string) float64 {
+	t.Helper()
+	v, _, err := m.Metric(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// soon polls until ok, a minute at the most.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a minute passed without %s", what)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/testkit"
+)
+
+// control runs supervisorctl.
+func (f *fleet) control(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := f.run(t, append([]string{"ctl"}, args...)...); err != nil {
+		t.Fatalf("supervisorctl %v: %v %s", args, err, out)
+	}
+}
+
+// awaitWrong waits until the status shows a part with a problem.
+func (f *fleet) awaitWrong(t *testing.T, name, role, state string) {
+	t.Helper()
+	for began := time.Now(); ; {
+		_, wrong, code := f.status(t)
+		for _, p := range wrong {
+			if p.Part == name && (role == "" || p.Role == role) && p.State == state && code > 0 && len(p.Wrong) > 0 {
+				t.Logf("%s %s: %s", p.Part, p.Address, p.Wrong)
+				return
+			}
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("after a minute no %s of %s %s: %+v", state, name, role, wrong)
+		}
+	}
+}
+
+// anyOfTwo: with ANY 1 of two standbys one may stop, and creates continue.
+func (f *fleet) anyOfTwo(t *testing.T) {
+	f.control(t, "start", "stores:standby-2")
+	for began := time.Now(); !strings.HasPrefix(f.sql(t, "SHOW synchronous_standby_names"), "ANY 1") ||
+		f.sql(t, "SELECT count(*)::text FROM pg_stat_replication WHERE sync_state = 'quorum'") != "2"; {
+		if time.Since(began) > time.Minute {
+			t.Fatal("a minute passed without two standbys")
+		}
+	}
+	for _, standby := range []string{"standby", "standby-2"} {
+		f.control(t, "stop", "stores:"+standby)
+		f.awaitWrong(t, "postgresql", "", "warning")
+		f.create(t, "without-"+standby)
+		f.control(t, "start", "stores:"+standby)
+		f.awaitClean(t)
+	}
+}
+
+func (f *fleet) at(offset int) string {
+	base, _ := strconv.Atoi(f.port)
+	return "127.0.0.1:" + strconv.Itoa(base+offset)
+}
+
+// sql returns what the primary answers to a statement.
+func (f *fleet) sql(t *testing.T, statement string) (value string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), "postgres://curt@"+f.at(21)+"/curt?sslmode=disable")
+	if err == nil {
+		defer func() { _ = c.Close(t.Context()) }()
+		err = c.QueryRow(t.Context(), statement).Scan(&value)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return value
+}
+
+// TestFleetIsRestored is the drill of docs/fleet.md: PostgreSQL comes back from a base backup,
+// ClickHouse is lost altogether, and Kafka has the clicks.
+func TestFleetIsRestored(t *testing.T) {
+	testkit.Faults(t)
+	f := newFleet(t)
+	f.start(t)
+	f.create(t, "before")
+	for range 3 {
+		f.follows(t, "before")
+	}
+	f.awaitClicks(t, "before", 3)
+
+	backup := filepath.Join(f.data, "backup")
+	f.asPostgres(t, "pg_basebackup -d 'host=127.0.0.1 user=curt port="+portOf(f.at(22))+"' -D "+backup+" -X stream -c fast")
+
+	f.control(t, "restart", "curt:api-1", "curt:api-2") // which lease further ids
+	f.create(t, "after")
+	for range 2 {
+		f.follows(t, "before")
+		f.follows(t, "after")
+	}
+	f.awaitClicks(t, "before", 5)
+	for range 4 { // at both api servers
+		if a := f.request(t, http.MethodPost, "/api/v1/links", `{"long_url":"https://example.com/"}`); a.Status != http.StatusCreated {
+			t.Fatalf("create: %d %s", a.Status, a.Body)
+		}
+	}
+	leased, err := strconv.ParseInt(f.sql(t, "SELECT max(next)::text FROM leases"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The workers read the topic from its beginning once their group is deleted.
+	f.control(t, "stop", "curt:*")
+	f.deleteGroup(t)
+	f.end(t)
+	for _, lost := range []string{"postgres/data", "standby", "clickhouse/data"} {
+		if err := os.RemoveAll(filepath.Join(f.data, lost)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(backup, filepath.Join(f.data, "postgres", "data")); err != nil {
+		t.Fatal(err)
+	}
+	restored, moved := f.moveLeases(t)
+	if restored >= leased || moved <= leased {
+		t.Errorf("leases reached %d; in the backup %d, moved on %d", leased, restored, moved)
+	}
+
+	f.start(t)
+	f.follows(t, "before")
+	if a := f.request(t, http.MethodGet, "/after", ""); a.Status != http.StatusNotFound {
+		t.Errorf("a link of after the backup answers %d", a.Status)
+	}
+	f.awaitClicks(t, "before", 6)
+	f.awaitClean(t)
+}
+
+// moveLeases starts the restored server by itself, and returns the leases in it before and after
+// they were moved on.
+func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
+	t.Helper()
+	data := filepath.Join(f.data, "postgres", "data")
+	if err := os.Remove(filepath.Join(data, "standby.signal")); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	said := f.asPostgres(t, fmt.Sprintf(`pg_ctl -D %[1]s -o '-p %[2]s -k %[3]s' -l %[3]s/restored.log -w start >&2
+		sql() { psql -q -h %[3]s -p %[2]s -U curt -d curt -At -c "$@"; }
+		sql 'SELECT max(next) FROM leases'
+		sql 'SET synchronous_commit = local; UPDATE leases SET next = next + 10000000'
+		sql 'SELECT max(next) FROM leases'
+		pg_ctl -D %[1]s -m fast -w stop >&2`, data, portOf(f.at(21)), filepath.Join(f.data, "postgres")))
+	if _, err := fmt.Sscan(said, &restored, &moved); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return restored, moved
+}
+
+func portOf(address string) string { return strings.TrimPrefix(address, "127.0.0.1:") }
+
+// asPostgres runs a script as the user of the servers, who may write to the folder, and returns
+// what it prints.
+func (f *fleet) asPostgres(t *testing.T, script string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-euc", `export PATH=$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+		[ "$(id -u)" = 0 ] || exec sh -euc "$1"
+		chown postgres "$2" && exec setpriv --reuid=postgres --regid=postgres --clear-groups sh -euc "$1"`, "sh", script, f.data)
+	var wrong strings.Builder
+	c.Stderr = &wrong
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, wrong.String(), out)
+	}
+	return string(out)
+}
+
+// deleteGroup deletes the consumer group of the workers, which have stopped.
+func (f *fleet) deleteGroup(t *testing.T) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(f.at(40)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		deleted, err := kadm.NewClient(client).DeleteGroups(t.Context(), "clicks")
+		if err == nil {
+			err = deleted.Error()
+		}
+		if err == nil {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("delete the group: %v", err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package postgres_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"curt.example/client"
+	"curt/internal/testkit"
+)
+
+// TestAnotherServerGoesOnWithAJob: the server that imports is paused until another one has its job,
+// and is killed in the next. Each row has one link and one result.
+func TestAnotherServerGoesOnWithAJob(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	const rows = 30_000
+	url := database(t)
+	first := begin(t, 1, url)[0]
+	ended := func(n node, id string) (j client.Job) {
+		soon(t, "the job ends", func() bool {
+			var err error
+			if j, err = n.api.Jobs.Get(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			return j.Ended()
+		})
+		return j
+	}
+	submit := func(name string) (id string) {
+		var text strings.Builder
+		text.WriteString("url\n")
+		for i := range rows {
+			_, _ = fmt.Fprintf(&text, "https://%s.example/%d\n", name, i)
+		}
+		j, err := first.api.Jobs.CreateImport(t.Context(), 0, client.JobOptions{Format: "csv"})
+		for rest := []byte(text.String()); err == nil && len(rest) > 0; {
+			n := min(len(rest), client.MaxJobInput)
+			j, err = first.api.Jobs.SendInput(t.Context(), j.ID, j.Uploaded, rest[:n], n == len(rest))
+			rest = rest[n:]
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "the job begins", func() bool {
+			j, err = first.api.Jobs.Get(t.Context(), j.ID)
+			return err != nil || j.Progress.Rows > 0
+		})
+		if err != nil || j.Ended() {
+			t.Fatalf("%+v, %v: this shows nothing", j, err)
+		}
+		return j.ID
+	}
+	var second node
+	check := func(name, id string) {
+		t.Helper()
+		j := ended(second, id)
+		if p := j.Progress; j.State != "done" || p.Created != rows || p.Failed != 0 {
+			t.Errorf("%s: %+v", name, j)
+		}
+		body, err := second.api.Jobs.Result(t.Context(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		if err != nil || strings.Count(string(text), "\n") != rows || strings.Count(string(text), "short_code") != rows {
+			t.Errorf("%s: %d results, %v", name, strings.Count(string(text), "\n"), err)
+		}
+		seen := map[string]int{}
+		for _, l := range second.AllLinks(t) {
+			if strings.HasPrefix(l.LongURL, "https://"+name+".") {
+				seen[l.LongURL]++
+			}
+		}
+		for to, n := range seen {
+			if n != 1 {
+				t.Errorf("%s was created %d times", to, n)
+			}
+		}
+		if len(seen) != rows {
+			t.Errorf("%s: %d links", name, len(seen))
+		}
+	}
+	id := submit("paused")
+	stop(t, first, func() {
+		second = begin(t, 1, url)[0]
+		ended(second, id)
+	})
+	soon(t, "the paused server hears of it", func() bool { // its save is refused
+		return strings.Contains(first.Log(), "job interrupted")
+	})
+	check("paused", id)
+	if code, _ := second.Terminate(t); code != 0 {
+		t.Fatalf("ended with %d", code)
+	}
+	id = submit("killed")
+	second = begin(t, 1, url)[0]
+	first.Kill()
+	check("killed", id)
+}
