@@ -20,6 +20,9 @@ const (
 	purgeWithin = time.Second
 	// purgeIdle is the pause after the last of them.
 	purgeIdle = time.Minute
+	// createsWithin is how long after its creation a link is visible at the latest, by any server's clock:
+	// a create ends within seconds, the rest is for clocks that differ.
+	createsWithin = time.Hour
 )
 
 // purger removes the content of links that expired long ago. Their tombstones stay, so that no code is
@@ -42,7 +45,7 @@ type step struct {
 }
 
 // find returns links whose content is to be removed. What it returns is announced by every round that
-// begins afterwards and reads the logs.
+// begins afterwards and reads the logs, but for what lateCreates names.
 func (p *purger) find(ctx context.Context) (found step, err error) {
 	now := p.cfg.Now()
 	if p.cfg.Retention <= 0 || now.Before(p.due) && p.due.Sub(now) <= purgeIdle {
@@ -56,6 +59,19 @@ func (p *purger) find(ctx context.Context) (found step, err error) {
 	found.next, found.more = next, len(keys) == purgeStep
 	found.links, err = link.GetMany(ctx, p.cfg.Links, keys)
 	return found, err
+}
+
+// lateCreates returns the links of a step that may have become visible when the cursor of ends had passed
+// them: those with a counted code that expired before they were created, or soon afterwards. The log of
+// creates is to have them, but it ends at the oldest open transaction of the database, anybody's, and the
+// index of ends, from which the step is, does not.
+func (s *step) lateCreates() (keys []link.Key) {
+	for i := range s.links {
+		if l := &s.links[i]; l.CodeKind == link.Counted && l.Expires.Before(l.Created.Add(createsWithin)) && l.Ended(s.by) {
+			keys = append(keys, l.Key)
+		}
+	}
+	return keys
 }
 
 // remove removes the content of links that were announced.

@@ -167,7 +167,9 @@ func (s *sweep) turn(ctx context.Context) error {
 	found, failed := s.purger.find(ctx)
 	complete, err := s.round(ctx, len(found.links) > 0)
 	if err == nil && failed == nil && complete {
-		failed = s.purger.remove(ctx, found)
+		if failed = s.announce(ctx, found.lateCreates()); failed == nil {
+			failed = s.purger.remove(ctx, found)
+		}
 	}
 	s.purger.log(ctx, failed)
 	return err

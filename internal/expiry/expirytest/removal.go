@@ -44,6 +44,21 @@ func removed(t testing.TB, s Store, codes ...link.Code) bool {
 func outage(t *testing.T, h Harness) {
 	s := h.Open(t)
 	begin(t, s)
+	isAnnouncedBeforeRemoval(t, s)
+}
+
+// outageBehindTransaction: so they are while a transaction is open, which the log of creates ends at.
+func outageBehindTransaction(t *testing.T, h Harness) {
+	s := h.Open(t)
+	begin(t, s)
+	create(t, s, ended(30, "copied", link.Counted, time.Minute))
+	commit := h.Late(t, s, "copied", "late001")
+	isAnnouncedBeforeRemoval(t, s)
+	commit()
+}
+
+func isAnnouncedBeforeRemoval(t *testing.T, s Store) {
+	t.Helper()
 	fence := uint64(1)
 	var codes []link.Code
 	for n := 0; ; n++ {

