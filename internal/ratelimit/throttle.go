@@ -12,6 +12,7 @@ import (
 const (
 	setSlots = 8       // places that one bucket may have
 	sets     = 1 << 14 // 131,072 buckets, in 3.3 MB
+	partSets = 1 << 8  // are allocated together
 
 	chargesAtOnce = 256 // buckets in one call to a Ledger
 	mostWaiting   = 1024
@@ -19,8 +20,8 @@ const (
 )
 
 // Throttle spends one limit for many buckets, for callers that wait for nothing: a charge is some
-// atomic operations on memory of this process, allocates nothing, and locks only when a bucket is
-// new.
+// atomic operations on memory of this process, and locks only when a bucket is new. It allocates
+// nothing once each of 64 parts of the buckets had one.
 //
 // With a Ledger, servers grant the limit together. Each grants by itself, and adds it up
 // there in the background when it has granted half a batch, a tenth of the limit (at least ten, or all of a smaller
@@ -38,7 +39,7 @@ type Throttle struct {
 	ledger         Ledger     // nil = this process is alone
 	waiting        chan *slot // to be added
 	alone          atomic.Bool
-	sets           []slotSet
+	parts          [sets / partSets]atomic.Pointer[[partSets]slotSet]
 }
 
 // slotSet is where a bucket may be.
@@ -62,7 +63,7 @@ func NewThrottle(limit Limit, l Ledger, now time.Time) *Throttle {
 	return &Throttle{
 		limit: limit, interval: int64(limit.Interval()), size: int64(limit.Interval()) * int64(limit.Burst),
 		batch: int32(batch), due: int32(max(1, limit.Burst/20)), base: now,
-		ledger: l, waiting: make(chan *slot, mostWaiting), sets: make([]slotSet, sets),
+		ledger: l, waiting: make(chan *slot, mostWaiting),
 	}
 }
 
@@ -94,7 +95,7 @@ func (t *Throttle) Take(bucket uint64, now time.Time) (wait time.Duration) {
 // Peek is Take that spends nothing.
 func (t *Throttle) Peek(bucket uint64, now time.Time) (wait time.Duration) {
 	ns := int64(now.Sub(t.base))
-	s := t.sets[bucket%sets].lookup(bucket)
+	s := t.lookup(bucket)
 	if s == nil {
 		return 0
 	}
@@ -103,7 +104,7 @@ func (t *Throttle) Peek(bucket uint64, now time.Time) (wait time.Duration) {
 
 // GiveBack undoes a Take.
 func (t *Throttle) GiveBack(bucket uint64) {
-	if s := t.sets[bucket%sets].lookup(bucket); s != nil {
+	if s := t.lookup(bucket); s != nil {
 		s.full.Add(-t.interval)
 		s.paid(1)
 	}
@@ -147,6 +148,25 @@ func (s *slot) paid(n int32) {
 	}
 }
 
+// lookup returns the place of a bucket that was charged, or nil.
+func (t *Throttle) lookup(bucket uint64) *slot {
+	if part := t.parts[bucket%sets/partSets].Load(); part != nil {
+		return part[bucket%partSets].lookup(bucket)
+	}
+	return nil
+}
+
+// set returns where a bucket may be.
+func (t *Throttle) set(bucket uint64) *slotSet {
+	at := &t.parts[bucket%sets/partSets]
+	part := at.Load()
+	if part == nil {
+		at.CompareAndSwap(nil, new([partSets]slotSet))
+		part = at.Load()
+	}
+	return &part[bucket%partSets]
+}
+
 func (set *slotSet) lookup(bucket uint64) *slot {
 	for i := range set.slots {
 		if set.slots[i].bucket.Load() == bucket {
@@ -158,7 +178,7 @@ func (set *slotSet) lookup(bucket uint64) *slot {
 
 // find returns the place of a bucket.
 func (t *Throttle) find(bucket uint64, now int64) *slot {
-	set := &t.sets[bucket%sets]
+	set := t.set(bucket)
 	if s := set.lookup(bucket); s != nil {
 		return s
 	}
@@ -231,7 +251,7 @@ func (t *Throttle) exchange(ctx context.Context, slots []*slot) error {
 		}
 	}
 	for _, l := range levels {
-		if s := t.sets[l.Bucket%sets].lookup(l.Bucket); s != nil {
+		if s := t.lookup(l.Bucket); s != nil {
 			t.raise(s, int64(began.Sub(t.base))+int64(l.Full)+int64(s.owed.Load())*t.interval)
 		}
 	}
