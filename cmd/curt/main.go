@@ -161,5 +161,9 @@ func run(ctx context.Context, args []string, t cli.Terminal) int {
 	if err != nil {
 		return cli.Exit(t, cli.Misuse(err))
 	}
+	if serve, ok := command.Selected().Target.Addr().Interface().(*operate.Serve); ok {
+		// command.Run would hold the parser's tree of all commands, 3 MB, while the server runs.
+		return cli.Exit(t, serve.Run(ctx, t, cli.Version(version)))
+	}
 	return cli.Exit(t, command.Run())
 }
