@@ -284,6 +284,9 @@ func TestFleet(t *testing.T) {
 		if p.Part == "server" {
 			servers[p.Role]++
 		}
+		if p.Part == "redis" && (p.Address != f.at(30) || p.Role != "primary, replicas: 1") {
+			t.Errorf("the status shows Redis as %+v", p)
+		}
 	}
 	if fmt.Sprint(servers) != "map[api:2 redirect:2 worker:2]" {
 		t.Errorf("the status shows %v", servers)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -13,11 +14,13 @@ import (
 type State struct {
 	Version     string
 	Mode        string   // standalone, cluster; "sentinel" = Sentinels name the server
+	Primary     string   // with Sentinel, the address of the primary, also of one that is down; "" = no Sentinel says
 	Replicas    int      // connected ones, of the primary
 	Unavailable []string // nodes and Sentinels of the URL that accept no connection
 }
 
-// Inspect reads the state of the server of a URL, with Sentinel that of the primary.
+// Inspect reads the state of the server of a URL, with Sentinel that of the primary. What it has found out it
+// returns with an error, too.
 func Inspect(ctx context.Context, url string) (s State, err error) {
 	o, err := options(url)
 	if err != nil {
@@ -33,6 +36,9 @@ func Inspect(ctx context.Context, url string) (s State, err error) {
 		}
 		_ = conn.Close() // nothing was sent
 	}
+	if o.Sentinel.MasterSet != "" {
+		s.Mode, s.Primary = "sentinel", primary(ctx, o, s.Unavailable)
+	}
 	conn, err := rueidis.NewClient(o)
 	if err != nil {
 		return s, fmt.Errorf("connect: %w", err)
@@ -42,10 +48,32 @@ func Inspect(ctx context.Context, url string) (s State, err error) {
 	if err != nil {
 		return s, fmt.Errorf("query failed: %w", err)
 	}
-	s.Version, s.Mode = field(info, "redis_version"), field(info, "redis_mode")
-	if o.Sentinel.MasterSet != "" {
-		s.Mode = "sentinel"
+	s.Version = field(info, "redis_version")
+	if s.Mode == "" {
+		s.Mode = field(info, "redis_mode")
 	}
 	s.Replicas, _ = strconv.Atoi(field(info, "connected_slaves")) // 0 of what is no number
 	return s, nil
+}
+
+// primary returns the address that the first Sentinel gives that answers; "" = none does.
+func primary(ctx context.Context, o rueidis.ClientOption, unavailable []string) string {
+	for _, address := range o.InitAddress {
+		if slices.Contains(unavailable, address) {
+			continue
+		}
+		sentinel, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress: []string{address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+			Dialer: net.Dialer{Timeout: dialLimit}, ConnWriteTimeout: stalled, ClientSetInfo: rueidis.DisableClientSetInfo,
+		})
+		if err != nil {
+			continue
+		}
+		at, err := sentinel.Do(ctx, sentinel.B().SentinelGetMasterAddrByName().Master(o.Sentinel.MasterSet).Build()).AsStrSlice()
+		sentinel.Close()
+		if err == nil && len(at) == 2 {
+			return net.JoinHostPort(at[0], at[1])
+		}
+	}
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/cli"
+	"curt/internal/clicks/ship"
 	"curt/internal/config"
 )
 
@@ -103,11 +104,13 @@ func (c *Status) Run(ctx context.Context, t cli.Terminal) error {
 func (c *Status) inspect(ctx context.Context, now time.Time) (all []part) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	inspections := []func(context.Context) []part{c.balancer, c.pooler, c.primary}
-	for _, url := range c.LinksReplicas {
-		inspections = append(inspections, func(ctx context.Context) []part { return standby(ctx, url) })
+	senders := sync.OnceValues(func() ([]ship.Sender, error) { return c.senders(ctx) })
+	inspections := []func(context.Context) []part{
+		c.balancer,
+		func(ctx context.Context) []part { return c.links(ctx, senders) },
+		c.redis, c.kafka,
+		func(ctx context.Context) []part { return c.clickHouse(ctx, senders, now) },
 	}
-	inspections = append(inspections, c.redis, c.kafka, func(ctx context.Context) []part { return c.clickHouse(ctx, now) })
 	for _, address := range addressesOf(ctx, c.Servers) {
 		inspections = append(inspections, func(ctx context.Context) []part { return []part{server(ctx, address)} })
 	}

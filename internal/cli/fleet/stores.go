@@ -11,9 +11,8 @@ import (
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/kafka"
-	"curt/internal/backend/postgres"
-	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/redis"
+	"curt/internal/clicks/ship"
 	"curt/internal/config"
 	"curt/internal/settings"
 )
@@ -42,92 +41,32 @@ func hostsOf(text string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// pooler returns no part if CURT_LINKS leads to PostgreSQL itself.
-func (c *Status) pooler(ctx context.Context) []part {
-	if c.Primary == "" && strings.Contains(hostsOf(c.Links), ",") {
-		return nil
-	}
-	p := newPart("pgbouncer", hostsOf(c.Links), "pooler")
-	state, err := pgdb.InspectPooler(ctx, c.Links)
-	switch {
-	case errors.Is(err, pgdb.ErrNoPooler), err != nil && c.Primary == "": // the primary has that problem
-		return nil
-	case err != nil:
-		p.fail(oneLine(err))
-	case state.Longest > 0: // a busy pool has some that wait for milliseconds
-		p.warn(fmt.Sprintf("%d clients wait for a connection, the first for %s", state.Waiting, state.Longest))
-	}
-	p.Version = state.Version
-	return []part{p}
-}
-
-func (c *Status) primary(ctx context.Context) []part {
-	at := c.Primary
-	if at == "" {
-		at = c.Links
-	}
-	p := newPart("postgresql", hostsOf(at), "primary")
-	state, err := pgdb.InspectPrimary(ctx, at)
-	if err != nil {
-		p.fail(oneLine(err))
-		return []part{p}
-	}
-	p.Version = state.Version
-	var lag time.Duration
-	var sync []string
-	for _, s := range state.Standbys {
-		if lag = max(lag, s.Lag); s.Sync != "" {
-			sync = append(sync, s.Name+" "+s.Sync)
-		}
-	}
-	if p.Lag = lag.Round(time.Millisecond).String(); len(sync) > 0 {
-		p.Role += " of " + strings.Join(sync, ", ")
-	}
-	if !state.Confirmed() {
-		p.fail("commits wait: no standby of synchronous_standby_names is connected (" + state.Synchronous + ")")
-	}
-	for _, name := range state.Missing {
-		p.warn("standby " + name + " is not connected")
-	}
-	if lag > behind {
-		p.warn("a standby lags")
-	}
-	return []part{p}
-}
-
-func standby(ctx context.Context, at string) []part {
-	p := newPart("postgresql", hostsOf(at), "standby")
-	state, err := pgdb.InspectStandby(ctx, at)
-	switch {
-	case err != nil:
-		p.fail(oneLine(err))
-		return []part{p}
-	case !state.InRecovery:
-		p.warn("is a primary, not a standby: correct CURT_LINKS_REPLICAS")
-	}
-	p.Version, p.Lag = state.Version, fmt.Sprintf("%d bytes", state.Unapplied)
-	return []part{p}
-}
-
 func (c *Status) redis(ctx context.Context) []part {
 	if c.Cache == "" {
 		return nil
 	}
 	p := newPart("redis", hostsOf(c.Cache), "cache")
 	state, err := redis.Inspect(ctx, c.Cache)
+	kind := ""
 	if p.Version = state.Version; state.Mode != "" {
 		p.Role = state.Mode
 	}
+	if state.Mode == "sentinel" {
+		kind = "Sentinel "
+	}
+	if state.Primary != "" { // else the address is that of the Sentinels, which is all that is known
+		p.Address, p.Role = state.Primary, "primary"
+	}
 	for _, address := range state.Unavailable {
-		p.warn(address + " accepts no connection")
+		p.warn(kind + address + " accepts no connection")
 	}
 	switch {
 	case err != nil:
 		p.fail(oneLine(err))
-	case state.Mode == "sentinel" && state.Replicas == 0:
+	case kind != "" && state.Replicas == 0:
 		p.warn("no replica: Sentinel cannot fail over")
-	case state.Mode == "sentinel":
-		p.Role += fmt.Sprintf(", %d replicas", state.Replicas)
+	case kind != "":
+		p.Role += fmt.Sprintf(", replicas: %d", state.Replicas)
 	}
 	return []part{p}
 }
@@ -170,7 +109,7 @@ func (c *Status) kafka(ctx context.Context) []part {
 }
 
 // clickHouse returns each replica, and each server of whose clicks nothing was heard for long.
-func (c *Status) clickHouse(ctx context.Context, now time.Time) (all []part) {
+func (c *Status) clickHouse(ctx context.Context, senders func() ([]ship.Sender, error), now time.Time) (all []part) {
 	if !config.IsClickHouse(c.Analytics) {
 		return nil
 	}
@@ -181,7 +120,7 @@ func (c *Status) clickHouse(ctx context.Context, now time.Time) (all []part) {
 		if err == nil {
 			p.Version, _, _ = strings.Cut(strings.TrimPrefix(what, "ClickHouse "), ",")
 			var silent []part
-			silent, err = c.complete(ctx, with, &p, now)
+			silent, err = complete(ctx, with, senders, &p, now)
 			for _, one := range silent { // each replica knows of them
 				if !seen[one.Address+one.Role] {
 					seen[one.Address+one.Role] = true
@@ -197,14 +136,15 @@ func (c *Status) clickHouse(ctx context.Context, now time.Time) (all []part) {
 	return all
 }
 
-// complete adds up to when statistics are complete, and returns the servers that hold them back.
-func (c *Status) complete(ctx context.Context, with clickhouse.Config, p *part, now time.Time) (silent []part, err error) {
-	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: c.Links})
+// complete adds up to when statistics are complete, and returns the servers that hold them back. Without the
+// link store nobody knows; that is a problem of another part.
+func complete(ctx context.Context, with clickhouse.Config, senders func() ([]ship.Sender, error), p *part, now time.Time) (silent []part, err error) {
+	all, err := senders()
 	if err != nil {
-		return nil, err
+		p.Lag = "unknown"
+		return nil, nil //nolint:nilerr // the part of the link store has that problem
 	}
-	defer func() { err = errors.Join(err, links.Close()) }()
-	with.Senders = links.Senders().All
+	with.Senders = func(context.Context) ([]ship.Sender, error) { return all, nil }
 	store, err := clickhouse.Open(ctx, with)
 	if err != nil {
 		return nil, err

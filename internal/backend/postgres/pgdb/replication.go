@@ -21,12 +21,23 @@ type Replication struct {
 	Standbys    []Standby // connected ones
 	Missing     []string  // replication slots without a standby
 	Unapplied   int64     // of a standby: bytes of the log that were received and not replayed
+	Name, Slot  string    // of a standby: what it calls itself at its primary, and its replication slot there
 }
 
 // Standby is a connected one. State and Sync are "" for a role without pg_monitor.
 type Standby struct {
 	Name, State, Sync string
+	Slot              string        // "" = it has none
+	Address           string        // of its machine
 	Lag               time.Duration // until it has replayed what was written
+}
+
+// Is reports whether a standby is the server of that state.
+func (s Standby) Is(r Replication) bool {
+	if s.Slot != "" || r.Slot != "" {
+		return s.Slot == r.Slot
+	}
+	return s.Name == r.Name && s.Name != ""
 }
 
 // Confirmed reports whether commits return: no standby has to confirm them, or one can.
@@ -44,9 +55,13 @@ func (r Replication) Confirmed() bool {
 
 const (
 	sqlServer = `SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('synchronous_standby_names'),
-		coalesce(pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), 0)::bigint`
-	sqlStandbys = `SELECT coalesce(application_name, ''), coalesce(state, ''), coalesce(sync_state, ''),
-		coalesce(extract(epoch FROM replay_lag), 0)::float8 FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup' ORDER BY 1`
+		coalesce(pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), 0)::bigint,
+		coalesce((SELECT substring(conninfo FROM '(?:^|\s)application_name=(\S+)') FROM pg_stat_wal_receiver), ''),
+		coalesce((SELECT slot_name FROM pg_stat_wal_receiver), '')`
+	sqlStandbys = `SELECT coalesce(r.application_name, ''), coalesce(r.state, ''), coalesce(r.sync_state, ''),
+		coalesce(s.slot_name::text, ''), coalesce(host(r.client_addr), ''), coalesce(extract(epoch FROM r.replay_lag), 0)::float8
+		FROM pg_stat_replication r LEFT JOIN pg_replication_slots s ON s.active_pid = r.pid
+		WHERE r.state IS DISTINCT FROM 'backup' ORDER BY 1`
 	sqlUnusedSlots = `SELECT slot_name FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT active ORDER BY 1`
 )
 
@@ -72,7 +87,7 @@ func InspectStandby(ctx context.Context, url string) (Replication, error) {
 
 func inspect(ctx context.Context, pool *pgxpool.Pool) (r Replication, err error) {
 	version := ""
-	if err := pool.QueryRow(ctx, sqlServer).Scan(&version, &r.InRecovery, &r.Synchronous, &r.Unapplied); err != nil {
+	if err := pool.QueryRow(ctx, sqlServer).Scan(&version, &r.InRecovery, &r.Synchronous, &r.Unapplied, &r.Name, &r.Slot); err != nil {
 		return r, fmt.Errorf("read the state of the server: %w", err)
 	}
 	r.Version, _, _ = strings.Cut(version, " ") // without the packager
@@ -80,7 +95,7 @@ func inspect(ctx context.Context, pool *pgxpool.Pool) (r Replication, err error)
 	if err == nil {
 		r.Standbys, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Standby, err error) {
 			var seconds float64
-			err = row.Scan(&s.Name, &s.State, &s.Sync, &seconds)
+			err = row.Scan(&s.Name, &s.State, &s.Sync, &s.Slot, &s.Address, &seconds)
 			s.Lag = time.Duration(seconds * float64(time.Second))
 			return s, err
 		})
