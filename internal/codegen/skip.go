@@ -38,6 +38,31 @@ func SkipAfterRestore(ctx context.Context, l Leaser, prefix string, length int, 
 	return nil
 }
 
+// Dated is a Leaser whose store can say when it was last written.
+type Dated interface {
+	// Written returns the time of the newest write that left a trace, up to a minute late; zero = there is none.
+	Written(ctx context.Context) (time.Time, error)
+}
+
+// SkipRestored moves the counters of all lengths past the ids that may have been leased since the store was last
+// written, for a store that was restored by its own tools. It returns when that was; where the store cannot say it,
+// as much is skipped as may be. Repeated, it skips again.
+//
+// The milliseconds of a [Snowflake] need nothing: they are those of now, not the next ones.
+func SkipRestored(ctx context.Context, l Leaser, now time.Time) (written time.Time, err error) {
+	if d, ok := l.(Dated); ok {
+		if written, err = d.Written(ctx); err != nil {
+			return written, err
+		}
+	}
+	for length := MinLength; length <= MaxLength; length++ {
+		if err := SkipAfterRestore(ctx, l, DefaultPrefix, length, now.Sub(written)); err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
 // SkipIfStale compares the counter of a length with the highest id that any link
 // was counted from, and when it lies at or below moves it past that id and as far
 // again as after a restore. A start calls it; skipped is worth a warning.

@@ -26,7 +26,7 @@ type named struct {
 // targets are in the order of the harm that a defect does and nobody could undo: a code
 // given out twice, a link or a click lost, a dead link that lives, a stranger let in.
 func targets() []target {
-	return slices.Concat(linkTargets(), clickTargets(), otherTargets(), serviceTargets())
+	return slices.Concat(linkTargets(), clickTargets(), otherTargets(), decisionTargets(), serviceTargets())
 }
 
 func linkTargets() []target {
@@ -40,7 +40,7 @@ func linkTargets() []target {
 	return []target{
 		{
 			Name: "codegen", Dir: "internal/codegen", Mutants: 55,
-			Files:   []string{"base62.go", "codegen.go", "hash.go", "permutation.go", "random.go", "range.go", "skip.go"},
+			Files:   []string{"base62.go", "codegen.go", "floor.go", "hash.go", "permutation.go", "random.go", "range.go", "skip.go"},
 			Outside: creates,
 		},
 		{
@@ -118,12 +118,6 @@ func clickTargets() []target {
 }
 
 func otherTargets() []target {
-	decided := []named{
-		{"internal/backend/sqlite", "Journal|Rebuild"},
-		{"internal/review", "."},
-		{"internal/httpapi", "."},
-		{"test/faults", "TestKillsAroundDecisions|TestKillsAroundTheQueue"},
-	}
 	return []target{
 		{
 			Name: "issued codes", Dir: "internal/cache/issued", Mutants: 10,
@@ -168,6 +162,17 @@ func otherTargets() []target {
 			Files:   []string{"proxyproto.go"},
 			Outside: []named{{"internal/lane", "."}, {"test/lane", "TestNothingIsSmuggledThroughProxies"}},
 		},
+	}
+}
+
+func decisionTargets() []target {
+	decided := []named{
+		{"internal/backend/sqlite", "Journal|Rebuild"},
+		{"internal/review", "."},
+		{"internal/httpapi", "."},
+		{"test/faults", "TestKillsAroundDecisions|TestKillsAroundTheQueue"},
+	}
+	return []target{
 		{
 			Name: "journal of decisions", Dir: "internal/moderation", Mutants: 20,
 			Files:   []string{"chain.go", "entry.go", "journal.go", "progress.go"},

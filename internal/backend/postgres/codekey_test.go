@@ -54,3 +54,35 @@ func noReaders(t *testing.T, d *databases) {
 		}
 	}
 }
+
+// written asks a database that may have been restored for its newest write, of which servers leave several traces.
+func written(t *testing.T, d *databases) {
+	url := d.server.URL(d.server.Copy(t, template))
+	s := d.open(t, url)
+	if at, err := s.Written(t.Context()); err != nil || !at.IsZero() {
+		t.Errorf("a new database was written at %v: %v", at, err)
+	}
+	for _, tt := range []struct {
+		statement string
+		want      int64 // Unix seconds
+	}{
+		{"INSERT INTO changes (seq, domain, code, version, at) VALUES (1, '', 'a', 1, 1700000000000)", 1_700_000_000},
+		{"INSERT INTO instances (name, kept, progress) VALUES ('a', to_timestamp(1700000020), '{}'), ('b', to_timestamp(1700000010), '{}')", 1_700_000_020},
+		{"INSERT INTO job_leases (name, holder, fence, until) VALUES ('a', 'b', 1, 1700000030000)", 1_700_000_030},
+		{"INSERT INTO changes (seq, domain, code, version, at) VALUES (2, '', 'b', 1, 1700000040000)", 1_700_000_040},
+		{"INSERT INTO changes (seq, domain, code, version) VALUES (3, '', 'b', 2)", 1_700_000_030}, // of an older release
+	} {
+		exec(t, url, tt.statement)
+		if at, err := s.Written(t.Context()); err != nil || !at.Equal(time.Unix(tt.want, 0)) {
+			t.Errorf("after %s it was written at %v, want %v: %v", tt.statement, at, time.Unix(tt.want, 0).UTC(), err)
+		}
+	}
+	l := newLink(1, "written")
+	l.Created, l.Updated = time.Unix(1_900_000_000, 0).UTC(), time.Unix(1_900_000_000, 0).UTC() // later than the log's own time
+	if _, err := s.Create(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.Written(t.Context()); err != nil || !at.Equal(l.Created) {
+		t.Errorf("after a link it was written at %v, want %v: %v", at, l.Created, err)
+	}
+}

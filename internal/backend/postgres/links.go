@@ -98,6 +98,7 @@ var (
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
+	_ codegen.Dated   = (*Links)(nil)
 )
 
 // OpenLinks connects, brings the schema up to date, makes the key of the permutation at

@@ -131,6 +131,7 @@ func TestPostgres(t *testing.T) {
 		"a server that forgets is refused":             unfit,
 		"a key of codes that was cut is refused":       cutCodeKey,
 		"no connections are none":                      noReaders,
+		"a database says when it was written last":     written,
 		"statements find what they want by an index":   plans,
 		"what is missing in a database is told":        missing,
 		"a write whose answer is lost is uncertain":    answersLost,

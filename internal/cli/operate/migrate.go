@@ -2,13 +2,17 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/kafka"
+	"curt/internal/backend/postgres"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/cli"
+	"curt/internal/codegen"
 	"curt/internal/config"
 	"curt/internal/settings"
 )
@@ -19,6 +23,7 @@ type Migrate struct {
 
 	Partitions int           `placeholder:"N" help:"Partitions of a new topic: 12, the default, for some 50,000 clicks per second, 128 for ten times as many. Cannot be changed later."`
 	Retention  time.Duration `placeholder:"TIME" help:"Retention of a new topic, which bounds how long workers may be down. Default: 168h."`
+	Restored   bool          `help:"After a restore of the database of links: skip codes that may have been issued since. No server may run; one that knows of later codes does not start without it."`
 }
 
 // Bounds of a topic. Kafka allows more partitions, which have no use here.
@@ -56,21 +61,30 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 			return nil, settings.OneLine(err)
 		}
 	}
+	if c.Restored {
+		line, err := c.skipRestored(ctx, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		done = append(done, line)
+	}
 	switch {
+	case c.Events == "" && c.Restored:
+		return done, nil
 	case c.Events == "":
 		return []string{"nothing to do: CURT_EVENTS is unset, and servers migrate their databases themselves"}, nil
 	case c.Partitions < 0 || c.Partitions > maxPartitions:
-		return nil, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
+		return done, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
-		return nil, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
+		return done, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
 	}
 	topic, err := settings.Kafka(c.Config)
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
 	if err != nil {
-		return nil, settings.OneLine(err)
+		return done, settings.OneLine(err)
 	}
 	done = append(done, migrated(topic.Topic, created))
 	if created, err = kafka.MigrateCreated(ctx, topic, c.Retention); err != nil {
@@ -90,6 +104,42 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		}
 	}
 	return append(done, "the ClickHouse tables are up to date"), nil
+}
+
+// skipRestored skips the codes that may have been issued since the backup that the link store was restored from.
+func (c *Migrate) skipRestored(ctx context.Context, now time.Time) (done string, err error) {
+	leases, err := c.openLeases(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, leases.Close()) }()
+	written, err := codegen.SkipRestored(ctx, leases, now)
+	switch {
+	case err != nil:
+		return "", settings.OneLine(err)
+	case written.IsZero():
+		return "skipped codes: nothing says when the restored link store was last written, so 1/64 of each length", nil
+	default:
+		return "skipped codes that may have been issued since " + written.Format(time.RFC3339) + ", the newest write of the restored link store", nil
+	}
+}
+
+// leaseStore is a link store that this command has opened.
+type leaseStore interface {
+	codegen.Leaser
+	io.Closer
+}
+
+// openLeases opens the link store that servers share.
+func (c *Migrate) openLeases(ctx context.Context) (leaseStore, error) {
+	if !config.IsPostgres(c.Links) {
+		return nil, &config.Error{Setting: "CURT_LINKS", Value: config.Redact(c.Links), Want: "--restored is for links in a database; curt restore skips codes itself"}
+	}
+	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: c.Links})
+	if err != nil {
+		return nil, settings.WrongDatabase("CURT_LINKS", c.Links, err)
+	}
+	return links, nil
 }
 
 func migrated(topic string, created bool) string {

@@ -1,13 +1,36 @@
 package stores
 
 import (
+	"context"
 	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
 	"time"
 
 	"curt/internal/codegen"
 	"curt/internal/compose"
+	"curt/internal/config"
 	"curt/internal/telemetry"
 )
+
+// floor has the data folder remember how far ids were leased, and refuses a database that lies behind: one
+// that was restored, whose newest codes are unknown to it. The file goes with the key of codes, so that another
+// database is not compared with it.
+func (s *Stores) floor(ctx context.Context) (codegen.Leaser, error) {
+	of, err := s.Derive("curt record of code leases")
+	if err != nil {
+		return nil, err
+	}
+	f, err := codegen.OpenFloor(ctx, s.Leases, filepath.Join(s.env.Config.Data, "leases-"+hex.EncodeToString(of[:4])+".state"), s.env.Log)
+	if errors.Is(err, codegen.ErrRestored) {
+		return nil, &config.Error{Setting: "CURT_LINKS", Value: config.Redact(s.env.Config.Links), Want: err.Error() + "; run curt migrate --restored"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
 
 // OpenCodes returns the generator that CURT_CODES names. range and snowflake lease from the
 // stores, hash looks up in the cache which codes exist.

@@ -66,6 +66,11 @@ func (s *Stores) open(ctx context.Context, c *compose.Capability) (err error) {
 	if s.CodeKey, err = s.Keyring.CodeKey(ctx); err != nil {
 		return err
 	}
+	if s.env.Shared() && s.env.Roles.API {
+		if s.Leases, err = s.floor(ctx); err != nil {
+			return err
+		}
+	}
 	if err = s.openAccounts(ctx, c); err != nil {
 		return err
 	}

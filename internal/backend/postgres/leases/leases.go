@@ -135,6 +135,26 @@ func (s *Leases) Raise(ctx context.Context, counter string, from, to uint64) err
 	return nil
 }
 
+// until and kept are renewed every few seconds while servers run; links and changes tell of those whose accounts
+// are elsewhere.
+const sqlWritten = `SELECT greatest((SELECT created FROM links ORDER BY id DESC LIMIT 1), (SELECT at FROM changes ORDER BY seq DESC LIMIT 1),
+	(SELECT max(until) FROM job_leases), (SELECT floor(extract(epoch FROM max(kept)) * 1000)::bigint FROM instances))`
+
+// Written implements codegen.Dated.
+func (s *Leases) Written(ctx context.Context) (at time.Time, err error) {
+	var newest *int64 // NULL = nothing was written
+	err = s.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		return q.QueryRow(ctx, sqlWritten).Scan(&newest)
+	})
+	if err != nil {
+		return at, fmt.Errorf("find the newest write: %w", err)
+	}
+	if newest != nil {
+		at = time.UnixMilli(*newest).UTC()
+	}
+	return at, nil
+}
+
 const sqlNewestCounted = `SELECT place FROM (SELECT place, minted FROM links ORDER BY id DESC LIMIT $1) AS newest WHERE minted`
 
 // Statements are those that must find what they look for by an index, by name.
