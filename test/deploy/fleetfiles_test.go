@@ -95,6 +95,7 @@ type fleetService struct {
 	Build       map[string]string
 	EnvFile     []string `yaml:"env_file"`
 	Environment map[string]string
+	Command     []string
 	Volumes     []string
 	Secrets     []string
 	MemLimit    string `yaml:"mem_limit"`
