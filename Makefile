@@ -10,7 +10,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 # Modules beside the server's: the Go client, which others require, and the benchmarks.
 MODULES   := client bench
 FUZZTIME  ?= 30s
-.PHONY: fleet web site screenshots speed run build test test-faults toxiproxy mutants check fuzz bench fmt soak api docs release-check
+.PHONY: fleet web site screenshots speed run build test test-faults toxiproxy mutants check fuzz bench fmt soak soak-fleet api docs release-check
 
 run: build ## start a server on http://localhost:8080
 	@exec bin/curt serve
@@ -107,6 +107,9 @@ release-check: prepare-test $(RELEASE_TOOLS) $(VULNCHECK) ## a release that is p
 mutants: prepare-test ## which defects the tests notice, into docs/internals/mutants.md; hours, and goes on where it was stopped
 	$(GO) run ./test/mutants
 
-soak: prepare-soak build ## the longest forms of the fault tests
+soak: prepare-soak build soak-fleet ## the longest forms of the fault tests
 	CURT_TEST_LONG=1 $(GO) test -timeout 10m -count 1 -run TestNodeReadsTheSame ./internal/lane
-	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 ./test/...
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 CURT_TEST_LONG=1 $(GO) test -timeout 2h -count 1 -skip '^TestFleetChaos$$' ./test/...
+
+soak-fleet: prepare-soak build ## half an hour of faults in a fleet, or CURT_TEST_CHAOS
+	CURT_BIN=$(CURDIR)/bin/curt CURT_TEST_FAULTS=1 CURT_TEST_CHAOS=$${CURT_TEST_CHAOS:-30m} $(GO) test -timeout 2h -count 1 -v -run '^TestFleetChaos$$' ./test/deploy

@@ -68,8 +68,7 @@ type chaos struct {
 // creates a second through the balancer. Known links never fail for visitors that repeat a refused
 // or reset request once, no acknowledged link is lost, no code issued twice, no click is counted twice,
 // those of killed redirect servers are missing as these report, and the fleet heals from each fault.
-// Then two standbys, of which any one confirms, and a second start on the same data. It runs for five
-// minutes, or for thirty in make soak.
+// Then two standbys, of which any one confirms, and a second start on the same data.
 func TestFleetChaos(t *testing.T) {
 	testkit.Faults(t)
 	c := &chaos{fleet: newFleet(t)}
@@ -77,10 +76,7 @@ func TestFleetChaos(t *testing.T) {
 	c.awaitClean(t)
 	c.load = c.fleet.load(t)
 	c.load.await(t, "links in both caches", func(effects) bool { return c.load.warmed() })
-	limit, began, n := 5*time.Minute, time.Now(), 0
-	if curttest.Long() {
-		limit = 30 * time.Minute
-	}
+	limit, began, n := duration(t), time.Now(), 0
 	faults := []struct {
 		name string
 		run  func(*chaos, *testing.T, victim) time.Time
@@ -112,6 +108,17 @@ func TestFleetChaos(t *testing.T) {
 	c.end(t)
 	t.Log(c.start(t)[2])
 	c.checkLinks(t)
+}
+
+// duration is how long faults are injected: CURT_TEST_CHAOS, such as 30m in make soak-fleet, or five minutes.
+func duration(t *testing.T) time.Duration {
+	t.Helper()
+	text := cmp.Or(os.Getenv("CURT_TEST_CHAOS"), "5m")
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("CURT_TEST_CHAOS: %v", err)
+	}
+	return d
 }
 
 // kill kills all processes of a part; the supervisor starts it again.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/testkit"
+	"curt/test/internal/curttest"
 )
 
 // control runs supervisorctl.
@@ -51,6 +53,10 @@ func (f *fleet) anyOfTwo(t *testing.T) {
 		if time.Since(began) > time.Minute {
 			t.Fatal("a minute passed without two standbys")
 		}
+	}
+	standbys := slices.DeleteFunc(f.awaitClean(t), func(p part) bool { return !strings.HasPrefix(p.Role, "standby") })
+	if len(standbys) != 2 || standbys[0].Address != f.at(22) || standbys[1].Role != "standby standby_2, quorum" {
+		t.Errorf("the status shows the standbys %+v", standbys)
 	}
 	for _, standby := range []string{"standby", "standby-2"} {
 		f.control(t, "stop", "stores:"+standby)
@@ -138,22 +144,29 @@ func TestFleetIsRestored(t *testing.T) {
 	f.awaitClean(t)
 }
 
-// moveLeases starts the restored server by itself, and returns the leases in it before and after
-// they were moved on.
+// moveLeases starts the restored server by itself, and returns the leases in it before and after curt migrate
+// --restored. Before, a server that leased later ids does not start.
 func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	t.Helper()
-	data := filepath.Join(f.data, "postgres", "data")
+	data, leased := filepath.Join(f.data, "postgres", "data"), "SELECT max(next)::text FROM leases"
 	if err := os.Remove(filepath.Join(data, "standby.signal")); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	said := f.asPostgres(t, fmt.Sprintf(`pg_ctl -D %[1]s -o '-p %[2]s -k %[3]s' -l %[3]s/restored.log -w start >&2
-		sql() { psql -q -h %[3]s -p %[2]s -U curt -d curt -At -c "$@"; }
-		sql 'SELECT max(next) FROM leases'
-		sql 'SET synchronous_commit = local; UPDATE leases SET next = next + 10000000'
-		sql 'SELECT max(next) FROM leases'
-		pg_ctl -D %[1]s -m fast -w stop >&2`, data, portOf(f.at(21)), filepath.Join(f.data, "postgres")))
-	if _, err := fmt.Sscan(said, &restored, &moved); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	f.asPostgres(t, fmt.Sprintf("pg_ctl -D %[1]s -o '-p %[2]s -k %[3]s' -l %[3]s/restored.log -w start >&2", data, portOf(f.at(21)), filepath.Join(f.data, "postgres")))
+	defer f.asPostgres(t, "pg_ctl -D "+data+" -m fast -w stop >&2")
+	before := f.sql(t, leased)
+	links := "CURT_LINKS=postgres://curt@" + f.at(21) + "/curt?sslmode=disable"
+	server, err := curttest.Launch(t, curttest.Options{Data: filepath.Join(f.data, "api-1"), Env: []string{links}})
+	if err == nil || server.ExitCode() != 78 || !strings.Contains(server.Log(), "run curt migrate --restored") {
+		t.Errorf("a server on the restored database: %v", err)
+	}
+	if said, err := runCurt(t, []string{links}, "migrate", "--restored"); err != nil || !strings.Contains(said, "skipped codes") {
+		t.Errorf("curt migrate --restored: %v %s", err, said)
+	}
+	for text, to := range map[string]*int64{before: &restored, f.sql(t, leased): &moved} {
+		if *to, err = strconv.ParseInt(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return restored, moved
 }
