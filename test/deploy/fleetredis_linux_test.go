@@ -51,6 +51,7 @@ func (c *composed) start(t *testing.T, name string) *exec.Cmd {
 	here := func(text string) string {
 		text = regexp.MustCompile(`\bport \d+`).ReplaceAllString(strings.ReplaceAll(text, "$$", "$"), "port "+c.ports[name])
 		text = strings.ReplaceAll(text, "redis 6379", "127.0.0.1 "+c.ports["redis"])
+		text = strings.ReplaceAll(text, "down-after-milliseconds curt 1000", "down-after-milliseconds curt 5000") // a busy machine stops for a second
 		return strings.ReplaceAll(text, "/data", data)
 	}
 	service := c.services[name]
