@@ -296,7 +296,8 @@ func (l *load) await(t *testing.T, what string, fulfilled func(effects) bool) {
 	}
 }
 
-// lost follows all links, and returns those that do not redirect.
+// lost follows all links, and returns those that do not redirect. One that is unavailable is requested again: that
+// says nothing of the link.
 func (f *fleet) lost(t *testing.T, created map[string]string) (codes []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -307,10 +308,11 @@ func (f *fleet) lost(t *testing.T, created map[string]string) (codes []string) {
 			var p pool
 			defer p.close()
 			for code := range next {
-				a, _, err := p.do(t.Context(), p.get(), "localhost:"+f.port, http.MethodGet, "/"+code, "")
+				a, err := f.follow(t.Context(), &p, code)
 				if err == nil && a.Status == http.StatusFound && location(a) == created[code] {
 					continue
 				}
+				t.Logf("GET /%s: %d %v %.200s", code, a.Status, err, a.Body)
 				mu.Lock()
 				codes = append(codes, code)
 				mu.Unlock()
@@ -323,6 +325,16 @@ func (f *fleet) lost(t *testing.T, created map[string]string) (codes []string) {
 	close(next)
 	running.Wait()
 	return codes
+}
+
+// follow requests a link until the answer is about the link, or for a minute.
+func (f *fleet) follow(ctx context.Context, p *pool, code string) (a curttest.Answer, err error) {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		a, _, err = p.do(ctx, p.get(), "localhost:"+f.port, http.MethodGet, "/"+code, "")
+		if err == nil && a.Status < http.StatusInternalServerError || time.Since(began) > healed {
+			return a, err
+		}
+	}
 }
 
 // miscounted compares visits with what statistics count: the links with more clicks than requests,
