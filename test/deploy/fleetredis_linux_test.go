@@ -62,7 +62,7 @@ func (c *composed) start(t *testing.T, name string) *exec.Cmd {
 	if len(args) != 3 {
 		t.Fatalf("the command of %s is %q", name, service.Command)
 	}
-	run := exec.Command(args[0], args[1:]...) //nolint:gosec // of our own file
+	run := exec.Command(args[0], args[1:]...)
 	run.Env = append(os.Environ(), "NAME=127.0.0.1", "ROLE="+here(service.Environment["ROLE"]))
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func (c *composed) stop(t *testing.T, run *exec.Cmd) {
 
 // ask returns what a service answers; "" = nothing.
 func (c *composed) ask(name string, args ...string) string {
-	out, _ := exec.Command("redis-cli", append([]string{"-p", c.ports[name]}, args...)...).Output() //nolint:gosec,noctx // a test's own words
+	out, _ := exec.Command("redis-cli", append([]string{"-p", c.ports[name]}, args...)...).Output()
 	return strings.TrimSpace(string(out))
 }
 

@@ -29,7 +29,7 @@ func kill(t *testing.T, servers ...*testkit.Redis) {
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) { // another process's child
-			c, err := net.Dial("tcp", one.Address) //nolint:noctx // refused at once
+			c, err := net.Dial("tcp", one.Address)
 			if err != nil {
 				break
 			}
