@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"curt/internal/clicks"
@@ -18,6 +19,8 @@ var (
 	ErrRange = errors.New("invalid range")
 	// ErrUnavailable: the counts cannot be read now. It is never zeros instead.
 	ErrUnavailable = errors.New("statistics are unavailable")
+	// ErrIncomplete is an ErrUnavailable: the only counts there are lack clicks that others had.
+	ErrIncomplete = fmt.Errorf("%w: they lack clicks", ErrUnavailable)
 )
 
 // MaxPoints bounds a series: ten years of days, a month of quarter hours, two days

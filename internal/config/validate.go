@@ -90,19 +90,7 @@ func (c Config) databases(p *problems) {
 	if c.LinksReplicaLag < time.Second || c.LinksReplicaLag > time.Minute {
 		p.add("CURT_LINKS_REPLICA_LAG", c.LinksReplicaLag, "expected 1s to 1m")
 	}
-	urls := c.ClickHouses()
-	p.distinct("CURT_ANALYTICS", urls)
-	switch {
-	case c.Analytics == "", slices.ContainsFunc(urls, func(url string) bool { return p.ambiguous("CURT_ANALYTICS", url) }), IsClickHouse(c.Analytics) && c.Events != "":
-	case IsClickHouse(c.Analytics) && len(urls) > 1:
-		p.add("CURT_ANALYTICS", c.Analytics, "several ClickHouse servers get the same clicks from Kafka; also set CURT_EVENTS=kafka://host:port/topic")
-	case IsClickHouse(c.Analytics):
-		p.add("CURT_ANALYTICS", c.Analytics, "ClickHouse is fed by Kafka; also set CURT_EVENTS=kafka://host:port/topic")
-	case !IsPostgres(c.Analytics):
-		p.add("CURT_ANALYTICS", c.Analytics, "expected postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or unset for statistics in the data folder")
-	case c.Links == SQLite:
-		p.add("CURT_ANALYTICS", c.Analytics, "a statistics database requires a link database; also set CURT_LINKS")
-	}
+	c.statistics(p)
 	switch {
 	case c.Accounts == "", p.ambiguous("CURT_ACCOUNTS", c.Accounts):
 	case !IsPostgres(c.Accounts):
@@ -119,6 +107,29 @@ func (c Config) databases(p *problems) {
 		p.add("CURT_CACHE", c.Cache, "expected redis://host:port/0, or unset")
 	case c.Links == SQLite:
 		p.add("CURT_CACHE", c.Cache, "a shared cache requires a link store that several servers can share; set CURT_LINKS, or unset this")
+	}
+}
+
+// statistics checks where clicks are counted.
+func (c Config) statistics(p *problems) {
+	const name = "CURT_ANALYTICS"
+	urls := c.ClickHouses()
+	switch {
+	case c.Analytics == "":
+	case slices.Contains(urls, ""), slices.ContainsFunc(urls, hasEmptyHost):
+		p.add(name, c.Analytics, tooManyCommas)
+	case IsClickHouse(c.Analytics) && slices.ContainsFunc(urls, hasAnother):
+		p.add(name, c.Analytics, "expected commas and no spaces between URLs, each of which begins with "+clickHouse)
+	case slices.ContainsFunc(urls, func(url string) bool { return p.ambiguous(name, url) }):
+	case p.repeated(name, urls), IsClickHouse(c.Analytics) && c.Events != "":
+	case IsClickHouse(c.Analytics) && len(urls) > 1:
+		p.add(name, c.Analytics, "several ClickHouse servers get the same clicks from Kafka; also set CURT_EVENTS=kafka://host:port/topic")
+	case IsClickHouse(c.Analytics):
+		p.add(name, c.Analytics, "ClickHouse is fed by Kafka; also set CURT_EVENTS=kafka://host:port/topic")
+	case !IsPostgres(c.Analytics):
+		p.add(name, c.Analytics, "expected postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or unset for statistics in the data folder")
+	case c.Links == SQLite:
+		p.add(name, c.Analytics, "a statistics database requires a link database; also set CURT_LINKS")
 	}
 }
 

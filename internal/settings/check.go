@@ -204,14 +204,29 @@ func (r *reader) cache(ctx context.Context, cfg config.Config) {
 	r.add("CURT_CACHE="+config.Redact(cfg.Cache)+": "+what, err)
 }
 
-// clickHouse probes the servers that have the statistics.
+// clickHouse probes the servers that have the statistics, also as replicas of each other. One of several that
+// does not answer is none that is set wrongly, unless none answers.
 func (r *reader) clickHouse(ctx context.Context, cfg config.Config) {
-	for _, url := range cfg.ClickHouses() {
-		what, err := clickdb.Probe(ctx, url)
-		if err != nil {
-			err = &config.Error{Setting: "CURT_ANALYTICS", Value: config.Redact(url), Want: OneLine(err).Error()}
+	all := ClickHouses(cfg, nil)
+	found, errs := make([]clickdb.Probed, len(all)), make([]error, len(all))
+	answers := false
+	for i, c := range all {
+		found[i], errs[i] = clickdb.Probe(ctx, c.DB())
+		answers = answers || !clickdb.Unreachable(errs[i])
+	}
+	for i, c := range all {
+		url, err := config.Redact(c.URL), errs[i]
+		shown := "CURT_ANALYTICS=" + url + ": "
+		switch {
+		case clickdb.Unreachable(err) && answers:
+			r.doubt(aboutSettings, shown+"unavailable: "+OneLine(err).Error(), "start it; meanwhile the others are queried, and its clicks wait in Kafka as long as that keeps them")
+		case err != nil:
+			r.add("", &config.Error{Setting: "CURT_ANALYTICS", Value: url, Want: OneLine(err).Error()})
+		case c.Position == 0 && found[i].Replica.Filling:
+			r.doubt(aboutSettings, shown+found[i].Text, "name the replica that is complete first, and this one behind it: alone it lacks clicks, and statistics are 503")
+		default:
+			r.add(shown+found[i].Text, nil)
 		}
-		r.add("CURT_ANALYTICS="+config.Redact(url)+": "+what, err)
 	}
 }
 

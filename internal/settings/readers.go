@@ -159,12 +159,13 @@ func Kafka(cfg config.Config) (kafka.Config, error) {
 // ClickHouses returns which servers of ClickHouse CURT_ANALYTICS names, which is valid.
 func ClickHouses(cfg config.Config, log *slog.Logger) (all []clickhouse.Config) {
 	keep, _ := cfg.Retentions()
-	urls := cfg.ClickHouses()
+	urls, peers := cfg.ClickHouses(), new(clickdb.Peers)
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	for i, url := range urls {
 		c := clickhouse.Config{URL: url, MinRetention: time.Duration(keep.Least()) * 24 * time.Hour, Log: log}
 		if len(urls) > 1 {
-			c.Position = i + 1
-			c.Log = cmp.Or(log, slog.New(slog.DiscardHandler)).With(slog.Int("replica", c.Position))
+			c.Position, c.Peers = i+1, peers
+			c.Log = log.With(slog.Int("replica", c.Position), slog.String("address", clickdb.AddressOf(url)))
 		}
 		all = append(all, c)
 	}

@@ -81,7 +81,7 @@ func Compare(ctx context.Context, c Comparison) ([]Compared, error) {
 			return nil, err
 		}
 	}
-	if m.before, err = c.Store.Before(ctx, topicName(c.Kafka, topic.Topic)); err != nil {
+	if m.before, err = c.Store.Before(ctx, TopicName(c.Kafka, topic.Topic)); err != nil {
 		return nil, err
 	}
 	if err := c.Store.StoredClicks(ctx, c.From, c.To, topic.Partitions, m.row); err != nil {

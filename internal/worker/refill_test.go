@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/clickhouse/finalize"
 	"curt/internal/backend/clickhouse/reconcile"
+	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/testkit"
 	"curt/internal/worker"
 	"curt/internal/worker/refill"
@@ -79,30 +77,6 @@ func (d *dying) Refilled(ctx context.Context) error {
 	return d.write(func() error { return d.Store.Refilled(ctx) })
 }
 
-// forgetRecords has Kafka give up half of what each partition has.
-func (a *archive) forgetRecords(t *testing.T) {
-	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(a.kafka.Brokers...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	admin := kadm.NewClient(client)
-	ends, err := admin.ListEndOffsets(t.Context(), a.kafka.Topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before kadm.Offsets
-	ends.Each(func(o kadm.ListedOffset) { before.AddOffset(o.Topic, o.Partition, o.Offset/2, -1) })
-	answer, err := admin.DeleteRecords(t.Context(), before)
-	if err == nil {
-		err = answer.Error()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // sumsOf is everything that a database has, so that two replicas can be compared.
 func (a *archive) sumsOf(t *testing.T, database string) string {
 	t.Helper()
@@ -129,7 +103,7 @@ func TestRefill(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.exec(t, "ALTER TABLE %s.clicks DELETE WHERE toDate(time) = '"+old.Format(time.DateOnly)+"' AND sequence %% 2 = 0 SETTINGS mutations_sync = 2")
-	a.forgetRecords(t)
+	testkit.DeleteRecords(t, a.kafka.Brokers, a.kafka.Topic, testkit.Half)
 	whole := a.sumsOf(t, a.database)
 
 	target, database := a.second(t)
@@ -173,6 +147,84 @@ func TestRefill(t *testing.T) {
 	}
 	if r, err = target.Replica(t.Context()); err != nil || r.Filling || r.Days != 3 {
 		t.Errorf("the replica is %+v, %v; want 3 days", r, err)
+	}
+}
+
+// TestFillFromKafka has new replicas fed without another one. One that got all that Kafka ever had is
+// complete; one that may lack something is not.
+func TestFillFromKafka(t *testing.T) {
+	testkit.Faults(t)
+	a := archived(t)
+	whole := a.sumsOf(t, a.database)
+	for _, c := range []struct {
+		name     string
+		complete bool
+		change   func(t *testing.T, target *clickhouse.Store)
+	}{
+		{"everything is in Kafka", true, func(*testing.T, *clickhouse.Store) {}},
+		{"a refill has begun", false, func(t *testing.T, target *clickhouse.Store) {
+			t.Helper()
+			if err := target.RefilledDay(t.Context(), a.day); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the topic was created again", false, func(t *testing.T, target *clickhouse.Store) {
+			t.Helper()
+			if err := target.Advance(t.Context(), []watermarks.Watermark{{Topic: a.kafka.Topic + "/00", Partitions: 1, Watermark: 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"Kafka gave up records", false, func(t *testing.T, _ *clickhouse.Store) {
+			t.Helper()
+			testkit.DeleteRecords(t, a.kafka.Brokers, a.kafka.Topic, testkit.Half)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target, database := a.second(t)
+			c.change(t, target)
+			r, err := target.Replica(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := worker.Config{Kafka: a.kafka, Store: identified{target}, Workspaces: spaces}
+			cfg.Age(30 * time.Millisecond)
+			w, stop := start(t, cfg)
+			defer stop()
+			complete, err := refill.FromKafka(t.Context(), refill.Config{
+				Kafka: a.kafka, Group: worker.GroupOf(a.kafka.Topic, r.ID), Target: target, Retention: 30 * day, Inserted: w.Inserted, Now: a.now,
+				Sleep: func(context.Context, time.Duration) bool { time.Sleep(time.Millisecond); return true },
+			})
+			if err != nil || complete != c.complete {
+				t.Errorf("complete is %v, %v; want %v", complete, err, c.complete)
+			}
+			if r, err = target.Replica(t.Context()); err != nil || r.Filling == c.complete {
+				t.Errorf("the replica is %+v, %v", r, err)
+			}
+			if n, err := target.FinalizeDays(t.Context(), a.now); err != nil {
+				t.Fatalf("%d days were finalized, %v", n, err)
+			}
+			if got := a.sumsOf(t, database); complete && got != whole {
+				t.Errorf("the replicas differ:\n%.600s\n\n%.600s", whole, got)
+			}
+		})
+	}
+}
+
+// TestFillFromEmptyKafka: where nobody has clicked, there is nothing to wait for.
+func TestFillFromEmptyKafka(t *testing.T) {
+	testkit.Faults(t)
+	server, topic := testkit.StartClickHouse(t), cluster(t, 3)
+	target, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL(server.Database(t)), Position: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = target.Close() }()
+	complete, err := refill.FromKafka(t.Context(), refill.Config{
+		Kafka: topic, Group: "nobody", Target: target, Now: time.Now(),
+		Sleep: func(context.Context, time.Duration) bool { t.Fatal("it waits"); return false },
+	})
+	if err != nil || !complete {
+		t.Errorf("complete is %v, %v", complete, err)
 	}
 }
 

@@ -149,7 +149,7 @@ func (p *repeater) begin(ctx context.Context) error {
 // an older one, or all that ever were, or nothing that could be read. Of a topic that was made
 // anew it does not have what was in the one before.
 func (p *repeater) whole(ctx context.Context, from time.Time) (bool, error) {
-	before, err := p.Store.Before(ctx, topicName(p.Kafka, p.topic.Topic))
+	before, err := p.Store.Before(ctx, TopicName(p.Kafka, p.topic.Topic))
 	if err != nil {
 		return false, err
 	}

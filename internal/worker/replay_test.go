@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"curt/internal/backend/clickhouse"
@@ -244,7 +243,7 @@ func (a *archive) giveUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offsets := kadm.Offsets{}
+	middle := map[int32]int64{}
 	for _, q := range passed {
 		var last []int64
 		err := topic.Read(t.Context(), q.Partition, q.Low, q.Committed, func(r *kgo.Record) error {
@@ -257,20 +256,9 @@ func (a *archive) giveUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		offsets.Add(kadm.Offset{Topic: a.kafka.Topic, Partition: q.Partition, At: last[len(last)/2]})
+		middle[q.Partition] = last[len(last)/2]
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(a.kafka.Brokers...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	given, err := kadm.NewClient(client).DeleteRecords(t.Context(), offsets)
-	if err == nil {
-		err = given.Error()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.DeleteRecords(t, a.kafka.Brokers, a.kafka.Topic, func(partition int32, _ int64) int64 { return middle[partition] })
 }
 
 // drift looks whether more is added up than there is one by one, or whether all is right.

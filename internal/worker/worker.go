@@ -245,7 +245,7 @@ func (w *Worker) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.token = topicName(w.cfg.Kafka, s.group.Topic)
+	s.token = TopicName(w.cfg.Kafka, s.group.Topic)
 	close(s.ready)
 	w.current(s)
 	defer w.current(nil)
@@ -259,8 +259,8 @@ func (w *Worker) session(ctx context.Context) (err error) {
 	return errors.Join(err, s.group.Close())
 }
 
-// topicName is what a life of a topic is called in the store.
-func topicName(c kafka.Config, life kafka.ID) string {
+// TopicName is what a life of a topic is called in the watermarks of a store.
+func TopicName(c kafka.Config, life kafka.ID) string {
 	return c.Topic + "/" + hex.EncodeToString(life[:])
 }
 

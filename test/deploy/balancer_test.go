@@ -1,12 +1,6 @@
 package deploy_test
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +12,7 @@ import (
 
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
+	"curt/test/internal/fleetload"
 )
 
 // balancer is a server in front of a fleet, with an example of deploy as its configuration.
@@ -147,14 +142,16 @@ func checkBalancer(t *testing.T, b balancer) {
 	at := f.front(t, b)
 	checkDoor(t, at)
 	l := f.load(t, at, b.repeats)
-	checkServedBy(t, at, l.code)
+	checkServedBy(t, at, l.Links()[0].Code)
 	f.replace(t, l, 0, 2, func(m *member) { m.Kill() })
 	f.replace(t, l, 1, 3, func(m *member) { m.Terminate(t) })
-	created := l.end(t)
+	progress(t, l)
+	l.Stop()
 	f.checkSplit(t, l)
-	for code, to := range created {
-		if a := l.visit(t.Context(), code); a.err != nil || a.status != http.StatusFound || a.location != to {
-			t.Fatalf("/%s: %d to %q, %v, want %q", code, a.status, a.location, a.err, to)
+	l.Report(t)
+	for _, to := range l.Links() {
+		if err := l.Follow(t.Context(), "https://"+public, to); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -194,7 +191,7 @@ func TestBalancersWithoutDatabase(t *testing.T) {
 			t.Parallel()
 			f := startUpstreams(t)
 			l := f.load(t, f.front(t, b), b.repeats)
-			l.progress(t)
+			progress(t, l)
 			f.db.Stop(t, func() {
 				for _, n := range f.nodes[:2] {
 					for status := 0; status != http.StatusServiceUnavailable; {
@@ -204,170 +201,45 @@ func TestBalancersWithoutDatabase(t *testing.T) {
 				}
 				for range 20 { // three rounds of checks
 					time.Sleep(150 * time.Millisecond)
-					if a := l.visit(t.Context(), l.code); a.err != nil || a.status != http.StatusFound {
-						t.Fatalf("a cached link answers %d, %v", a.status, a.err)
+					if err := l.Follow(t.Context(), "https://"+public, l.Links()[0]); err != nil {
+						t.Fatalf("a cached link: %v", err)
 					}
 				}
 			})
-			l.stop()
+			l.Stop()
 		})
 	}
 }
 
-// clients visit a fleet and create links in it.
-type clients struct {
-	client   *http.Client
-	code, to string // of the link that all visit
-	repeats  bool   // the balancer repeats creates
-	stop     func() // and wait
-
-	mu      sync.Mutex
-	visits  int               // guarded by mu
-	created map[string]string // destination of each acknowledged link; guarded by mu
-	failed  []string          // guarded by mu
-}
-
-// outcome is what a client gets, after at most one retry.
-type outcome struct {
-	status   int
-	location string
-	body     []byte
-	err      error
-}
-
-// load creates a link and starts clients that visit it, and some that create others.
-func (f *upstreams) load(t *testing.T, at doorway, repeats bool) *clients {
+// load starts clients: one link that all visit is there before.
+func (f *upstreams) load(t *testing.T, at doorway, repeats bool) *fleetload.Clients {
 	t.Helper()
-	l := &clients{client: visitor(t, at, "127.0.0.4"), repeats: repeats, to: "https://example.com/visited", created: map[string]string{}}
-	var err error
-	if l.code, err = l.create(t.Context(), l.to, "first"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	l.stop = func() { cancel(); wg.Wait() }
-	t.Cleanup(l.stop)
-	for i := range 8 {
-		wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				if i < 6 {
-					l.note(l.visitOnce(t.Context()))
-				} else {
-					l.note(l.createOne(t.Context(), fmt.Sprintf("%d-%d", i, n)))
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-		})
-	}
-	return l
-}
-
-// errWrong is an answer that is not the link's.
-var errWrong = errors.New("wrong answer")
-
-func (l *clients) note(err error) {
-	if err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.failed = append(l.failed, time.Now().Format(time.StampMilli)+" "+err.Error())
-	}
-}
-
-func (l *clients) visitOnce(ctx context.Context) error {
-	a := l.visit(ctx, l.code)
-	if a.err != nil || a.status != http.StatusFound || a.location != l.to {
-		return fmt.Errorf("visit: %d to %q: %w", a.status, a.location, cmp.Or(a.err, errWrong))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.visits++
-	return nil
-}
-
-func (l *clients) createOne(ctx context.Context, key string) error {
-	to := "https://example.com/" + key
-	code, err := l.create(ctx, to, key)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.created[code] = to
-	return nil
-}
-
-func (l *clients) visit(ctx context.Context, code string) outcome {
-	return l.do(ctx, http.MethodGet, "https://"+public+"/"+code, "")
-}
-
-func (l *clients) create(ctx context.Context, to, key string) (code string, err error) {
-	a := l.do(ctx, http.MethodPost, "https://"+public+"/api/v1/links", `{"long_url":"`+to+`","dedupe":false}`,
-		"Authorization", "Bearer "+curttest.Key, "Content-Type", "application/json", "Idempotency-Key", key)
-	var made struct {
-		Code string `json:"short_code"`
-	}
-	if err := json.Unmarshal(a.body, &made); a.err != nil || a.status != http.StatusCreated || err != nil {
-		return "", fmt.Errorf("create: %d %s: %w", a.status, a.body, errors.Join(errWrong, a.err, err))
-	}
-	return made.Code, nil
-}
-
-// do sends a request, and once more if its connection was refused or reset, be it between the
-// balancer and a server.
-func (l *clients) do(ctx context.Context, method, url, body string, header ...string) (a outcome) {
-	for range 2 {
-		q, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-		if err != nil {
-			return outcome{err: err}
-		}
-		for i := 0; i < len(header); i += 2 {
-			q.Header.Set(header[i], header[i+1])
-		}
-		answer, err := l.client.Do(q)
-		if err != nil {
-			a = outcome{err: err}
-			continue
-		}
-		text, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		a = outcome{answer.StatusCode, answer.Header.Get("Location"), text, err}
-		if l.repeats || method != http.MethodPost || a.status != http.StatusBadGateway {
-			return a
+	c := fleetload.Config{Client: visitor(t, at, "127.0.0.4"), API: []string{"https://" + public}, Links: []string{"https://" + public}, Creators: 2, Visitors: 6, First: 1}
+	if !repeats {
+		c.Again = func(method string, status int) bool {
+			return method == http.MethodPost && status == http.StatusBadGateway
 		}
 	}
-	return a
+	return fleetload.Start(t, c)
 }
 
-// progress waits until the clients were answered many times more.
-func (l *clients) progress(t *testing.T) {
+// progress waits until clients were answered many times more.
+func progress(t *testing.T, l *fleetload.Clients) {
 	t.Helper()
-	count := func() (visits, created int) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.visits, len(l.created)
-	}
-	visits, created := count()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if v, c := count(); v >= visits+100 && c >= created+20 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("a minute passed without 100 visits and 20 creates")
-		}
-	}
+	l.Progress(t, 100, 20)
 }
 
 // replace ends two servers and starts them again, with load before, between, and until both
 // get their part of it.
-func (f *upstreams) replace(t *testing.T, l *clients, redirect, api int, end func(m *member)) {
+func (f *upstreams) replace(t *testing.T, l *fleetload.Clients, redirect, api int, end func(m *member)) {
 	t.Helper()
-	l.progress(t)
+	progress(t, l)
 	var wg sync.WaitGroup
 	for _, i := range []int{redirect, api} {
 		wg.Go(func() { end(f.nodes[i]) })
 	}
 	wg.Wait()
-	l.progress(t)
+	progress(t, l)
 	for _, i := range []int{redirect, api} {
 		wg.Go(func() { f.nodes[i].start(t) })
 	}
@@ -376,20 +248,8 @@ func (f *upstreams) replace(t *testing.T, l *clients, redirect, api int, end fun
 	soon(t, "a call of the new server", func() bool { return metric(t, f.nodes[api], "curt_api_answers_total") > 0 })
 }
 
-// end stops the clients, and returns the links that were acknowledged.
-func (l *clients) end(t *testing.T) map[string]string {
-	t.Helper()
-	l.progress(t)
-	l.stop()
-	t.Logf("%d visits, %d creates", l.visits, len(l.created))
-	for _, text := range l.failed {
-		t.Error(text)
-	}
-	return l.created
-}
-
 // checkSplit visits a link, and compares what the two servers captured.
-func (f *upstreams) checkSplit(t *testing.T, l *clients) {
+func (f *upstreams) checkSplit(t *testing.T, l *fleetload.Clients) {
 	t.Helper()
 	const visits = 200
 	captured := func(i int) float64 { return metric(t, f.nodes[i], "curt_clicks_captured_total") }
@@ -399,7 +259,7 @@ func (f *upstreams) checkSplit(t *testing.T, l *clients) {
 		before = [2]float64{captured(0), captured(1)}
 	}
 	for range visits {
-		l.note(l.visitOnce(t.Context()))
+		l.Visit(t.Context(), 0)
 	}
 	var one, two float64
 	soon(t, "the last click", func() bool {

@@ -1,17 +1,12 @@
 package upgrade_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -19,6 +14,7 @@ import (
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
+	"curt/test/internal/fleetload"
 )
 
 // before is the commit that a fleet is upgraded from, and taken back to.
@@ -60,21 +56,17 @@ func TestFleetUpgrade(t *testing.T) {
 	f.contractWaits(t)
 	for _, binary := range []string{newer, older} {
 		for _, m := range f.members {
-			l.progress(t)
+			l.Progress(t, 50, 20)
 			if code, _ := m.Terminate(t); code != 0 {
 				t.Errorf("%s ended with %d:\n%s", m.role, code, m.Log())
 			}
-			l.progress(t) // with one server less
+			l.Progress(t, 50, 20) // with one server less
 			m.run(t, binary)
 		}
 	}
-	l.progress(t)
-	l.stop()
-	for _, text := range l.failed {
-		t.Error(text)
-	}
-	t.Logf("%d visits, %d links, %d requests retried", l.answered.Load(), len(l.created), l.retried.Load())
-	l.checkLinks(t)
+	l.Progress(t, 50, 20)
+	l.Report(t)
+	f.checkLinks(t, l)
 	f.checkClicks(t, l)
 }
 
@@ -120,162 +112,42 @@ func (f *fleet) contractWaits(t *testing.T) {
 	}
 }
 
-// load are clients of a fleet. Each of their links is visited.
-type load struct {
-	api, redirect [2]string // addresses
-	client        *http.Client
-	stop          func() // and wait
-
-	sent, answered, retried atomic.Int64 // visits; requests
-
-	mu      sync.Mutex
-	created []curttest.Link // guarded by mu
-	failed  []string        // guarded by mu
-}
-
-func (f *fleet) load(t *testing.T) *load {
+// load starts clients, which know both servers of each role.
+func (f *fleet) load(t *testing.T) *fleetload.Clients {
 	t.Helper()
-	m := f.members
-	l := &load{
-		api: [2]string{m[0].addr, m[1].addr}, redirect: [2]string{m[2].addr, m[3].addr},
-		client: &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-	}
-	for i := range 10 { // those that everyone visits
-		l.create(t.Context(), fmt.Sprintf("first-%d", i))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	l.stop = func() { cancel(); wg.Wait() }
-	t.Cleanup(l.stop)
-	for i := range 6 {
-		wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				if i < 2 {
-					l.create(t.Context(), fmt.Sprintf("%d-%d", i, n))
-				} else {
-					l.visit(t.Context(), n)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-		})
-	}
-	return l
-}
-
-func (l *load) fail(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failed = append(l.failed, time.Now().UTC().Format(time.StampMilli)+" "+fmt.Sprintf(format, args...))
-}
-
-func (l *load) create(ctx context.Context, key string) {
-	to := "https://example.com/" + key
-	status, _, body, err := l.do(ctx, http.MethodPost, l.api, len(key), "/api/v1/links", `{"long_url":"`+to+`","dedupe":false}`,
-		"Authorization", "Bearer "+curttest.Key, "Content-Type", "application/json", "Idempotency-Key", key)
-	var made curttest.Link
-	if err != nil || status != http.StatusCreated || json.Unmarshal(body, &made) != nil {
-		l.fail("create: %d %s %v", status, body, err)
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.created = append(l.created, made)
-}
-
-// visit follows the newest link or one of the first, at the two servers in turn.
-func (l *load) visit(ctx context.Context, n int) {
-	l.mu.Lock()
-	all := l.created
-	l.mu.Unlock()
-	if len(all) == 0 {
-		return
-	}
-	to := all[n%min(10, len(all))]
-	if n%5 == 0 {
-		to = all[len(all)-1]
-	}
-	status, location, body, err := l.do(ctx, http.MethodGet, l.redirect, n, "/"+to.Code, "")
-	if err != nil || status != http.StatusFound || location != to.LongURL {
-		l.fail("visit of %s: %d to %q, %.100s %v", to.Code, status, location, body, err)
-		return
-	}
-	l.answered.Add(1)
-}
-
-// do sends a request to one of two servers, and to the other one if that refuses or resets the
-// connection.
-func (l *load) do(ctx context.Context, method string, servers [2]string, first int, path, body string, header ...string) (status int, location string, text []byte, err error) {
-	for i := range 2 {
-		q, err := http.NewRequestWithContext(ctx, method, "http://"+servers[(first+i)%2]+path, strings.NewReader(body))
-		if err != nil {
-			return 0, "", nil, err
-		}
-		for i := 0; i < len(header); i += 2 {
-			q.Header.Set(header[i], header[i+1])
-		}
-		if method == http.MethodGet {
-			l.sent.Add(1)
-		}
-		a, failure := l.client.Do(q)
-		if failure != nil {
-			l.retried.Add(1)
-			err = failure
-			if i == 1 {
-				return 0, "", nil, err
-			}
-			continue
-		}
-		text, err = io.ReadAll(a.Body)
-		_ = a.Body.Close()
-		return a.StatusCode, a.Header.Get("Location"), text, err
-	}
-	return 0, "", nil, err
-}
-
-// progress waits until the clients were answered many times more.
-func (l *load) progress(t *testing.T) {
-	t.Helper()
-	created := func() int {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.created)
-	}
-	v, c := l.answered.Load(), created()
-	for end := time.Now().Add(time.Minute); l.answered.Load() < v+50 || created() < c+20; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("a minute passed without 50 visits and 20 creates: %.10q", l.failed)
-		}
-	}
+	address := func(i int) string { return "http://" + f.members[i].addr }
+	return fleetload.Start(t, fleetload.Config{
+		Client: &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		API:    []string{address(0), address(1)}, Links: []string{address(2), address(3)}, Creators: 2, Visitors: 4, First: 10, Newest: true,
+	})
 }
 
 // checkLinks visits each acknowledged link at both servers.
-func (l *load) checkLinks(t *testing.T) {
+func (f *fleet) checkLinks(t *testing.T, l *fleetload.Clients) {
 	t.Helper()
-	for _, server := range l.redirect {
-		for _, to := range l.created {
-			status, location, _, err := l.do(t.Context(), http.MethodGet, [2]string{server, server}, 0, "/"+to.Code, "")
-			if err != nil || status != http.StatusFound || location != to.LongURL {
-				t.Fatalf("%s has /%s as %d to %q, %v", server, to.Code, status, location, err)
+	for _, m := range f.members[2:4] {
+		for _, to := range l.Links() {
+			if err := l.Follow(t.Context(), "http://"+m.addr, to); err != nil {
+				t.Fatalf("%s: %v", m.addr, err)
 			}
-			l.answered.Add(1)
 		}
 	}
 }
 
 // checkClicks waits until all answered visits are in ClickHouse, each once; the others may be.
-func (f *fleet) checkClicks(t *testing.T, l *load) {
+func (f *fleet) checkClicks(t *testing.T, l *fleetload.Clients) {
 	t.Helper()
 	var rows, clicks int64
-	for end := time.Now().Add(2 * time.Minute); clicks < l.answered.Load(); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); clicks < l.Answered(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d clicks of %d answered visits", clicks, l.answered.Load())
+			t.Fatalf("%d clicks of %d answered visits", clicks, l.Answered())
 		}
 		text := f.house.Exec(t, "SELECT count(), uniqExact(instance, sequence) FROM "+f.clicks+".clicks FORMAT TSV")
 		if _, err := fmt.Sscan(text, &rows, &clicks); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 	}
-	if rows != clicks || clicks > l.sent.Load() {
-		t.Errorf("%d rows have %d clicks of %d visits", rows, clicks, l.sent.Load())
+	if rows != clicks || clicks > l.Sent() {
+		t.Errorf("%d rows have %d clicks of %d visits", rows, clicks, l.Sent())
 	}
 }

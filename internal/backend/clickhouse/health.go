@@ -2,9 +2,11 @@ package clickhouse
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"curt/internal/analytics"
 	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/clickhouse/watermarks"
 )
@@ -17,20 +19,27 @@ const probeEvery = 2 * time.Second
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
-	for prepared, told := false, false; ; {
+	for prepared, told, lacks := false, false, false; ; {
 		err := s.look(ctx, prepared)
 		away := err != nil
 		prepared = !away // an emptied server has no tables
+		s.Found(err)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case away && !told:
-			s.Config.Log.WarnContext(ctx, "clickhouse unavailable, statistics cannot be served", slog.Any("err", err))
+			s.Config.Log.WarnContext(ctx, s.named("clickhouse unavailable, statistics cannot be served", "replica of clickhouse unavailable"), slog.Any("err", s.Healthy()))
 		case !away && told:
-			s.Config.Log.InfoContext(ctx, "clickhouse available again")
+			s.Config.Log.InfoContext(ctx, s.named("clickhouse available again", "replica of clickhouse available again"))
+		}
+		if lacking := s.Lacking(s.LastReplica()); !away && lacks != (lacking != nil) {
+			if lacks = lacking != nil; lacks {
+				s.Config.Log.WarnContext(ctx, "clickhouse lacks clicks, and is not queried", slog.Any("err", lacking))
+			} else {
+				s.Config.Log.InfoContext(ctx, "clickhouse has all clicks, and is queried")
+			}
 		}
 		told = away
-		s.Found(err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -39,10 +48,20 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
+// named is a message about the only server, or about one of several.
+func (s *Store) named(only, several string) string {
+	if s.Config.Position == 0 {
+		return only
+	}
+	return several
+}
+
 // look asks the server for as little as possible.
 func (s *Store) look(ctx context.Context, prepared bool) error {
 	if !prepared {
-		return s.Prepare(ctx)
+		if err := s.Prepare(ctx); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, clickdb.QueryLimit)
 	defer cancel()
@@ -51,8 +70,8 @@ func (s *Store) look(ctx context.Context, prepared bool) error {
 		return err
 	}
 	s.known.Store(&p)
-	if s.Config.Position == 0 {
-		return nil
+	if was := s.state.Load(); prepared && s.Config.Position == 0 && was != nil && !was.Filling {
+		return nil // one that is alone and complete stays so
 	}
 	r, err := s.Replica(ctx)
 	if err == nil {
@@ -76,4 +95,57 @@ func (s *Store) LastProgress() watermarks.Progress {
 		return *p
 	}
 	return watermarks.Progress{}
+}
+
+// Able returns nil while a replica can be queried. It does no I/O.
+func (s *Store) Able() error {
+	if err := s.Healthy(); err != nil {
+		return err
+	}
+	return s.Lacking(s.LastReplica())
+}
+
+// Lacking returns an error that wraps [analytics.ErrIncomplete] if a database in a state lacks clicks.
+func (s *Store) Lacking(r clickdb.Replica) error {
+	if !r.Filling {
+		return nil
+	}
+	return &lackingError{address: s.Address(), days: r.Days, alone: s.Config.Position == 0}
+}
+
+// lackingError says that a database is not queried yet.
+type lackingError struct {
+	address string
+	days    uint64 // that are complete
+	alone   bool
+}
+
+func (e *lackingError) Error() string { return e.PublicMessage() }
+
+// PublicMessage is what an operator may read.
+func (e *lackingError) PublicMessage() string {
+	if e.alone {
+		return e.address + ": lacks clicks that another replica has; name that one first in CURT_ANALYTICS, and this one behind it"
+	}
+	return fmt.Sprintf("%s: is being filled from another replica, %d days so far", e.address, e.days)
+}
+
+// Unwrap implements errors.Is.
+func (*lackingError) Unwrap() error { return analytics.ErrIncomplete }
+
+// alone returns an error unless the only server has all clicks. Before the first query it asks it.
+func (s *Store) alone(ctx context.Context) error {
+	if s.state.Load() == nil {
+		err := s.DB.Query(ctx, "state of the replica", func(ctx context.Context) error {
+			r, err := s.Replica(ctx)
+			if err == nil {
+				s.state.CompareAndSwap(nil, &r)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Lacking(s.LastReplica())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/clicks"
 	"curt/internal/clicks/history"
+	"curt/internal/clicks/rollup"
 	"curt/internal/clicks/ship"
 	"curt/internal/link"
 )
@@ -24,8 +26,8 @@ import (
 const ahead = 10 * time.Second
 
 // Replicas are servers with the same clicks. Queries go to the one whose clicks are complete up to
-// the latest time, and to the next one if it fails. One that is filling is not queried. All methods
-// may be called by many goroutines at once.
+// the latest time, and to the next one if it fails. One that is filling is not queried, also where it is
+// the only one. All methods may be called by many goroutines at once.
 type Replicas struct {
 	all     []*Store
 	current atomic.Int32 // that is queried
@@ -57,32 +59,11 @@ func (r *Replicas) Close() error {
 	return errors.Join(errs...)
 }
 
-// Able returns nil while a replica can be queried. It does no I/O.
-func (s *Store) Able() error {
-	if err := s.Healthy(); err != nil {
-		return err
-	}
-	if s.LastReplica().Filling {
-		return errFilling
-	}
-	return nil
-}
-
-var errFilling error = fillingError{}
-
-// fillingError says that a replica is not queried yet.
-type fillingError struct{}
-
-func (fillingError) Error() string { return "the replica is being filled from another one" }
-
-// PublicMessage is what an operator may read.
-func (e fillingError) PublicMessage() string { return e.Error() }
-
-// Unwrap implements errors.Is.
-func (fillingError) Unwrap() error { return analytics.ErrUnavailable }
-
 // Healthy returns nil while a replica can be queried. It does no I/O.
 func (r *Replicas) Healthy() error {
+	if len(r.all) == 1 {
+		return r.all[0].Able()
+	}
 	var errs []error
 	for _, s := range r.all {
 		err := s.Able()
@@ -91,8 +72,35 @@ func (r *Replicas) Healthy() error {
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return &noneError{errs}
 }
+
+// noneError says why no replica can be queried.
+type noneError struct{ all []error }
+
+func (e *noneError) Error() string { return "no replica can be queried: " + e.PublicMessage() }
+
+// PublicMessage is what an operator may read.
+func (e *noneError) PublicMessage() string {
+	var b strings.Builder
+	for i, err := range e.all {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		text := err.Error()
+		if public, ok := errors.AsType[interface {
+			error
+			PublicMessage() string
+		}](err); ok {
+			text = public.PublicMessage()
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// Unwrap implements errors.Is.
+func (e *noneError) Unwrap() []error { return e.all }
 
 // Stats returns the counters of all.
 func (r *Replicas) Stats() (sum clickdb.Stats) {
@@ -103,12 +111,17 @@ func (r *Replicas) Stats() (sum clickdb.Stats) {
 	return sum
 }
 
-// LastProgress is that of the replica that is queried.
+// LastProgress is that of the replica that is queried. What lacks clicks is not complete up to any time.
 func (r *Replicas) LastProgress() watermarks.Progress {
+	s := r.all[r.current.Load()]
 	if able := r.able(); len(able) > 0 {
-		return able[0].LastProgress()
+		s = able[0]
 	}
-	return r.all[r.current.Load()].LastProgress()
+	p := s.LastProgress()
+	if s.LastReplica().Filling {
+		p.Freshness = rollup.Freshness{}
+	}
+	return p
 }
 
 // EndedSenders are those all of whose clicks every replica has: one that is away or filling may have to
@@ -131,7 +144,7 @@ func (r *Replicas) EndedSenders() (ended []ship.Sender) {
 
 // able are the replicas that can be queried, the one to begin with first.
 func (r *Replicas) able() []*Store {
-	if len(r.all) == 1 { // it reports itself that it is away
+	if len(r.all) == 1 { // it reports itself that it is away, or lacks clicks
 		return r.all
 	}
 	var able []*Store
@@ -158,10 +171,18 @@ func (r *Replicas) able() []*Store {
 }
 
 // ask calls a query of one replica after the other until one answers.
-func ask[T any](r *Replicas, query func(*Store) (T, error)) (value T, err error) {
+func ask[T any](ctx context.Context, r *Replicas, query func(*Store) (T, error)) (value T, err error) {
 	able := r.able()
 	if len(able) == 0 {
+		if err := r.Healthy(); err != nil {
+			return value, err
+		}
 		return value, fmt.Errorf("%w: no replica can be queried", analytics.ErrUnavailable)
+	}
+	if len(r.all) == 1 {
+		if err := able[0].alone(ctx); err != nil {
+			return value, err
+		}
 	}
 	for _, s := range able {
 		if value, err = query(s); !errors.Is(err, analytics.ErrUnavailable) {
@@ -173,27 +194,27 @@ func ask[T any](r *Replicas, query func(*Store) (T, error)) (value T, err error)
 
 // Totals implements analytics.Reader.
 func (r *Replicas) Totals(ctx context.Context, scope analytics.Scope, now time.Time) (analytics.Totals, error) {
-	return ask(r, func(s *Store) (analytics.Totals, error) { return s.Totals(ctx, scope, now) })
+	return ask(ctx, r, func(s *Store) (analytics.Totals, error) { return s.Totals(ctx, scope, now) })
 }
 
 // Series implements analytics.Reader.
 func (r *Replicas) Series(ctx context.Context, scope analytics.Scope, step analytics.Step, now time.Time) ([]analytics.Point, error) {
-	return ask(r, func(s *Store) ([]analytics.Point, error) { return s.Series(ctx, scope, step, now) })
+	return ask(ctx, r, func(s *Store) ([]analytics.Point, error) { return s.Series(ctx, scope, step, now) })
 }
 
 // Top implements analytics.Reader.
 func (r *Replicas) Top(ctx context.Context, scope analytics.Scope, n int, now time.Time, dimensions ...clicks.Dimension) ([][]analytics.Row, error) {
-	return ask(r, func(s *Store) ([][]analytics.Row, error) { return s.Top(ctx, scope, n, now, dimensions...) })
+	return ask(ctx, r, func(s *Store) ([][]analytics.Row, error) { return s.Top(ctx, scope, n, now, dimensions...) })
 }
 
 // Clicks implements analytics.Reader.
 func (r *Replicas) Clicks(ctx context.Context, keys []link.Key) ([]uint64, error) {
-	return ask(r, func(s *Store) ([]uint64, error) { return s.Clicks(ctx, keys) })
+	return ask(ctx, r, func(s *Store) ([]uint64, error) { return s.Clicks(ctx, keys) })
 }
 
 // Page implements analytics.History.
 func (r *Replicas) Page(ctx context.Context, q history.Query) (history.Page, error) {
-	return ask(r, func(s *Store) (history.Page, error) { return s.Page(ctx, q) })
+	return ask(ctx, r, func(s *Store) (history.Page, error) { return s.Page(ctx, q) })
 }
 
 // Since implements analytics.History.
@@ -206,12 +227,12 @@ func (r *Replicas) Since() time.Time {
 
 // ClickedSince is that of statistics.Reader.
 func (r *Replicas) ClickedSince(ctx context.Context, minute time.Time, most int) ([]link.Key, error) {
-	return ask(r, func(s *Store) ([]link.Key, error) { return s.ClickedSince(ctx, minute, most) })
+	return ask(ctx, r, func(s *Store) ([]link.Key, error) { return s.ClickedSince(ctx, minute, most) })
 }
 
 // ClickedAfter is that of statistics.Reader.
 func (r *Replicas) ClickedAfter(ctx context.Context, after link.Key, most int) ([]link.Key, error) {
-	return ask(r, func(s *Store) ([]link.Key, error) { return s.ClickedAfter(ctx, after, most) })
+	return ask(ctx, r, func(s *Store) ([]link.Key, error) { return s.ClickedAfter(ctx, after, most) })
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,89 @@ func knowReplicas(t *testing.T, s *testkit.ClickHouse) {
 		if err := store.Is(t.Context(), r.ID); !errors.Is(err, clickdb.ErrReplaced) {
 			t.Errorf("an emptied one: %v", err)
 		}
+	}
+}
+
+// refuseTwins has one database named twice, and a copy of it: both have one identity.
+func refuseTwins(t *testing.T, s *testkit.ClickHouse) {
+	database, other, peers := s.Database(t), s.Database(t), new(clickdb.Peers)
+	at := func(host, database string, position int) error {
+		url := strings.Replace(s.URL(database), "127.0.0.1", host, 1)
+		store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url, Position: position, Peers: peers})
+		if err == nil {
+			err = store.Close()
+		}
+		return err
+	}
+	if err := errors.Join(at("127.0.0.1", database, 1), at("127.0.0.1", other, 2)); err != nil {
+		t.Fatal(err)
+	}
+	err := at("localhost", database, 3)
+	if !errors.Is(err, clickdb.ErrUnfit) || !strings.Contains(err.Error(), "is the same database as 127.0.0.1") {
+		t.Errorf("a second name: %v", err)
+	}
+	if err := at("127.0.0.1", database, 1); err != nil {
+		t.Errorf("the first name: %v", err)
+	}
+	s.Exec(t, "DROP DATABASE "+database+" SYNC")
+	s.Exec(t, "CREATE DATABASE "+database+" ENGINE = Atomic")
+	id := s.Exec(t, "SELECT comment FROM system.tables WHERE name = 'replica' AND database = '"+other+"'")
+	s.Exec(t, "CREATE TABLE "+database+".replica (at DateTime64(6, 'UTC'), state LowCardinality(String), day DateTime('UTC')) ENGINE = MergeTree ORDER BY at COMMENT '"+id+"'")
+	if err := at("127.0.0.1", database, 3); !errors.Is(err, clickdb.ErrUnfit) || !strings.Contains(err.Error(), "or a copy of its files") {
+		t.Errorf("a copy: %v", err)
+	}
+}
+
+// leaveAlone has a replica that was never filled named without the others: it answers nothing, before and
+// after the server looked at it, until it is complete.
+func leaveAlone(t *testing.T, s *testkit.ClickHouse) {
+	database := s.Database(t)
+	if _, err := placed(t, s, database, 2); err != nil {
+		t.Fatal(err)
+	}
+	store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: s.URL(database)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	now := time.Now().UTC()
+	if err := store.Advance(t.Context(), []watermarks.Watermark{{Topic: "t", Partitions: 1, Watermark: now.UnixMilli()}}); err != nil {
+		t.Fatal(err)
+	}
+	set := clickhouse.NewReplicas(store)
+	refused := func(when string) {
+		t.Helper()
+		_, err := set.Clicks(t.Context(), []link.Key{{Code: "a"}})
+		if !errors.Is(err, analytics.ErrIncomplete) || !errors.Is(err, analytics.ErrUnavailable) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	refused("before the server looked")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- set.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	await(t, "answer of the server", func() bool { return store.Healthy() == nil && !store.LastProgress().Complete.IsZero() })
+	refused("after the server looked")
+	if err := set.Healthy(); err == nil || !strings.Contains(err.Error(), store.Address()+": lacks clicks") {
+		t.Errorf("health: %v", err)
+	}
+	if p := set.LastProgress(); !p.Complete.IsZero() || !p.Updated.IsZero() {
+		t.Errorf("clicks are said to be complete until %v", p.Complete)
+	}
+	// What operations.md says where the others are lost for good.
+	s.Exec(t, "INSERT INTO "+database+".replica VALUES (now(), 'filled', 0)")
+	await(t, "end of the refusal", func() bool { return set.Healthy() == nil })
+	if n, err := set.Clicks(t.Context(), []link.Key{{Code: "a"}}); err != nil || len(n) != 1 {
+		t.Errorf("once it is complete: %v, %v", n, err)
+	}
+	if p := set.LastProgress(); p.Complete.IsZero() {
+		t.Error("nothing is complete")
 	}
 }
 

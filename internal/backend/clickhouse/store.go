@@ -29,12 +29,18 @@ type Config struct {
 	// hours that are older cannot be verified. Zero = 30 days.
 	MinRetention time.Duration
 
-	Position int // among several with the same clicks, from 1 on; 0 = it is the only one
+	Position int            // among several with the same clicks, from 1 on; 0 = it is the only one
+	Peers    *clickdb.Peers // of all of them; nil = they are not compared
 
 	// Senders are those of [watermarks.New].
 	Senders func(context.Context) ([]ship.Sender, error)
 
 	Log *slog.Logger // nil = none
+}
+
+// DB is the configuration of the connection.
+func (c Config) DB() clickdb.Config {
+	return clickdb.Config{URL: c.URL, MinRetention: c.MinRetention, Position: c.Position, Peers: c.Peers, Log: c.Log}
 }
 
 // Store is clicks in ClickHouse. All methods may be called by many goroutines at once.
@@ -46,13 +52,13 @@ type Store struct {
 	*statistics.Reader
 
 	known atomic.Pointer[watermarks.Progress] // that Run read last; nil = nothing yet
-	state atomic.Pointer[clickdb.Replica]     // likewise, of one of several
+	state atomic.Pointer[clickdb.Replica]     // likewise
 }
 
 // New returns a Store, which connects with its first query; its tables are brought up to date
 // by [clickdb.DB.Prepare] or [Store.Run]. The error is clickdb.ErrUnfit. The caller closes the Store.
 func New(c Config) (*Store, error) {
-	db, err := clickdb.New(clickdb.Config{URL: c.URL, MinRetention: c.MinRetention, Position: c.Position, Log: c.Log})
+	db, err := clickdb.New(c.DB())
 	if err != nil {
 		return nil, err
 	}

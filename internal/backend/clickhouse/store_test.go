@@ -46,6 +46,8 @@ func TestStore(t *testing.T) {
 		"clicks one by one":                          showClicks,
 		"each replica has an identity":               knowReplicas,
 		"queries go to one of several replicas":      askReplicas,
+		"a database has one name":                    refuseTwins,
+		"a replica alone that was not filled":        leaveAlone,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

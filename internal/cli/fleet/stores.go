@@ -116,9 +116,8 @@ func (c *Status) clickHouse(ctx context.Context, senders func() ([]ship.Sender, 
 	seen := map[string]bool{}
 	for _, with := range settings.ClickHouses(c.Config, nil) {
 		p := newPart("clickhouse", hostsOf(with.URL), "statistics")
-		what, err := clickdb.Probe(ctx, with.URL)
-		if err == nil {
-			p.Version, _, _ = strings.Cut(strings.TrimPrefix(what, "ClickHouse "), ",")
+		found, err := clickdb.Probe(ctx, with.DB())
+		if p.Version = found.Version; err == nil {
 			var silent []part
 			silent, err = complete(ctx, with, senders, &p, now)
 			for _, one := range silent { // each replica knows of them
@@ -154,8 +153,14 @@ func complete(ctx context.Context, with clickhouse.Config, senders func() ([]shi
 	if err != nil {
 		return nil, err
 	}
+	state, err := store.Replica(ctx)
+	if err != nil {
+		return nil, err
+	}
 	age := now.Sub(progress.Complete).Round(time.Second)
-	switch {
+	switch lacking := store.Lacking(state); {
+	case lacking != nil:
+		p.warn(lacking.Error())
 	case progress.Complete.IsZero():
 		p.warn("no clicks were counted yet")
 	default:

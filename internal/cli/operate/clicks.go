@@ -155,8 +155,8 @@ type ofReplica struct {
 // groupOf returns the consumer group that feeds a store.
 func groupOf(ctx context.Context, store *clickhouse.Store, topic string) (string, error) {
 	r, err := store.Replica(ctx)
-	if err == nil && r.Filling {
-		err = fmt.Errorf("replica %d is being filled from another one, %s so far: try again later", store.Config.Position, plural(int(r.Days), "day"))
+	if err == nil {
+		err = store.Lacking(r)
 	}
 	return worker.GroupOf(topic, r.ID), err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres"
 	"curt/internal/backend/postgres/pgdb"
@@ -94,16 +95,32 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	if !config.IsClickHouse(c.Analytics) {
 		return done, nil
 	}
-	for _, one := range settings.ClickHouses(c.Config, nil) {
+	tables, err := c.tables(ctx)
+	return append(done, tables...), err
+}
+
+// tables brings those of each ClickHouse up to date. One that fails does not keep the others from theirs; the
+// error is that of the first.
+func (c *Migrate) tables(ctx context.Context) (done []string, failed error) {
+	all := settings.ClickHouses(c.Config, nil)
+	for _, one := range all {
 		store, err := clickhouse.Open(ctx, one)
-		if err != nil {
-			return done, settings.WrongClickHouse(c.Config, err)
+		if err == nil {
+			err = store.Close()
 		}
-		if err := store.Close(); err != nil {
-			return done, err
+		switch at := clickdb.AddressOf(one.URL); {
+		case err != nil && failed == nil:
+			if failed = settings.WrongClickHouse(c.Config, err); len(all) > 1 && !errors.As(failed, new(*config.Error)) {
+				failed = fmt.Errorf("ClickHouse %s: %w", at, failed)
+			}
+		case err != nil:
+		case len(all) > 1:
+			done = append(done, "the ClickHouse tables of "+at+" are up to date")
+		default:
+			done = append(done, "the ClickHouse tables are up to date")
 		}
 	}
-	return append(done, "the ClickHouse tables are up to date"), nil
+	return done, failed
 }
 
 // skipRestored skips the codes that may have been issued since the backup that the link store was restored from.

@@ -46,8 +46,8 @@ type check struct {
 	Detail   string `json:"detail,omitempty"` // for the operator
 }
 
-// explained is an error that says what its operator can mend, and no more than that: no
-// address, no name of a user.
+// explained is an error that says what its operator can mend, and no more than that: no name of a
+// user, no secret, and an address only where several servers do the same.
 type explained interface {
 	error
 	PublicMessage() string

@@ -64,7 +64,7 @@ func (p *Pipeline) openWorker(_ context.Context, c *compose.Capability) error {
 		})
 		p.workers = append(p.workers, w)
 		c.Run(ofReplica("clicks from Kafka", i), w.Run)
-		c.Need(ofReplica("clicks", i), false, w.Healthy)
+		c.Need(ofReplica("clicks", i), false, undelivered(store.DB, w.Healthy))
 		if p.ClickHouse == nil {
 			continue
 		}
@@ -81,6 +81,29 @@ func (p *Pipeline) openWorker(_ context.Context, c *compose.Capability) error {
 	}
 	return nil
 }
+
+// undelivered says of the error of a worker which server clicks do not come to.
+func undelivered(to *clickdb.DB, healthy func() error) func() error {
+	return func() error {
+		if err := healthy(); err != nil {
+			return &undeliveredError{err, to.Address() + " gets no clicks: " + to.Reason(err)}
+		}
+		return nil
+	}
+}
+
+// undeliveredError is an error of a worker.
+type undeliveredError struct {
+	error
+
+	public string
+}
+
+// PublicMessage is what an operator may read.
+func (e *undeliveredError) PublicMessage() string { return e.public }
+
+// Unwrap implements errors.Is.
+func (e *undeliveredError) Unwrap() error { return e.error }
 
 // ofReplica is the name of something that each replica has; that of the first one is plain.
 func ofReplica(name string, i int) string {
@@ -127,7 +150,7 @@ func (l *lazyClicks) prepare(ctx context.Context) error {
 		return nil
 	}
 	err := l.Is(ctx, *l.id)
-	if errors.Is(err, clickdb.ErrReplaced) {
+	if errors.Is(err, clickdb.ErrReplaced) || errors.Is(err, clickdb.ErrUnfit) {
 		err = fmt.Errorf("%w: %w", kafka.ErrLeave, err)
 	}
 	return err //nolint:wrapcheck // the store's own

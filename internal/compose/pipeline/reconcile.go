@@ -34,7 +34,8 @@ type reconciler struct {
 	inserted func(group string) map[int32]int64 // by this server's worker
 	keep     time.Duration                      // of all clicks one by one
 
-	tried    map[time.Time]uint64        // owned by run: days that were repaired, and how many rows were lacking
+	// tried is owned by run: by replica, the days that were repaired from it, and how many rows were lacking after that.
+	tried    map[*clickhouse.Store]map[time.Time]uint64
 	last     atomic.Pointer[heal.Report] // nil = not yet, or by another server
 	replayed atomic.Uint64               // clicks
 	refilled atomic.Uint64               // likewise, from another replica
@@ -43,7 +44,7 @@ type reconciler struct {
 // run reconciles until ctx ends.
 func (r *reconciler) run(ctx context.Context) error {
 	defer r.last.Store(nil) // another server has the lease
-	r.tried = map[time.Time]uint64{}
+	r.tried = map[*clickhouse.Store]map[time.Time]uint64{}
 	pending := 0
 	return compose.Retry(ctx, r.log, slog.LevelError, "reconciling clicks failed, retrying", "reconciling clicks recovered", func(ctx context.Context) (time.Duration, error) {
 		if r.store.Healthy() != nil {

@@ -27,18 +27,21 @@ var (
 
 // source returns the replica to fill this one from: one that is complete, or any where all answer
 // and none is complete, as in a new installation.
-func (r *reconciler) source() *clickhouse.Store {
-	var any *clickhouse.Store
+func (r *reconciler) source() (any *clickhouse.Store) {
+	unknown := false
 	for _, s := range r.replicas.All() {
 		switch {
 		case s == r.store:
 		case s.Able() == nil:
 			return s
 		case s.Healthy() != nil:
-			return nil // it may be the complete one
+			unknown = true // it may be the complete one
 		case any == nil:
 			any = s
 		}
+	}
+	if unknown {
+		return nil
 	}
 	return any
 }
@@ -47,15 +50,28 @@ func (r *reconciler) source() *clickhouse.Store {
 func (r *reconciler) fill(ctx context.Context, same sameReplica, group string) error {
 	source := r.source()
 	if source == nil {
-		return errNoSource
+		return r.fillFromKafka(ctx, same, group)
 	}
-	r.log.InfoContext(ctx, "filling a replica of clickhouse", slog.Int("from", source.Config.Position))
+	r.log.InfoContext(ctx, "filling a replica of clickhouse", slog.String("from", source.Address()))
 	done, err := refill.All(ctx, r.refill(ctx, same, source, group))
 	r.refilled.Add(done.Clicks)
 	if err != nil {
 		return err
 	}
 	r.log.InfoContext(ctx, "replica of clickhouse filled", slog.Int("days", done.Days), slog.Uint64("clicks", done.Clicks))
+	return errFilled
+}
+
+// fillFromKafka takes a replica for complete that has everything that Kafka ever had. The others are away, or
+// not named.
+func (r *reconciler) fillFromKafka(ctx context.Context, same sameReplica, group string) error {
+	switch complete, err := refill.FromKafka(ctx, r.refill(ctx, same, nil, group)); {
+	case err != nil:
+		return err
+	case !complete:
+		return errNoSource
+	}
+	r.log.InfoContext(ctx, "replica of clickhouse filled from kafka alone")
 	return errFilled
 }
 
@@ -79,7 +95,7 @@ func (r *reconciler) repair(ctx context.Context, same sameReplica, group string)
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(lacking, func(at time.Time, rows uint64) bool { return r.tried[at] == rows })
+		maps.DeleteFunc(lacking, func(at time.Time, rows uint64) bool { return r.tried[source][at] == rows })
 		if len(lacking) == 0 {
 			continue
 		}
@@ -88,8 +104,8 @@ func (r *reconciler) repair(ctx context.Context, same sameReplica, group string)
 		if err != nil {
 			return err
 		}
-		r.log.WarnContext(ctx, "replica of clickhouse lacked clicks", slog.Int("days", len(lacking)), slog.Uint64("clicks", done.Clicks))
-		if r.tried, err = r.lacking(ctx, source, time.Now().UTC()); err != nil {
+		r.log.WarnContext(ctx, "replica of clickhouse lacked clicks", slog.String("from", source.Address()), slog.Int("days", len(lacking)), slog.Uint64("clicks", done.Clicks))
+		if r.tried[source], err = r.lacking(ctx, source, time.Now().UTC()); err != nil {
 			return err
 		}
 	}

@@ -126,6 +126,7 @@ func mappings() problemTable {
 		{qr.ErrBusy, unavailable, "too many QR codes are being generated; retry later"},
 		{analytics.ErrWatched, kindLimited(), "too many open streams; close one or retry in a minute"},
 		{analytics.ErrLiveEnded, unavailable, "the server is shutting down; retry later"},
+		{analytics.ErrIncomplete, unavailable, "the statistics are incomplete: the database that is left of several lacks clicks, and is not queried until it has them"},
 		{analytics.ErrUnavailable, unavailable, "the statistics are temporarily unavailable; retry later"},
 		{context.DeadlineExceeded, unavailable, "timed out; retry later"},
 		{context.Canceled, unavailable, "the request was cancelled"},

@@ -48,13 +48,14 @@ type Target interface {
 	RefilledDays(ctx context.Context) (map[time.Time]bool, error)
 	RefilledDay(ctx context.Context, day time.Time) error
 	Refilled(ctx context.Context) error
+	Marks(ctx context.Context) ([]watermarks.Watermark, error)
 }
 
 // Config says what is filled from where.
 type Config struct {
 	Kafka  kafka.Config
-	Group  string // that feeds the target
-	Source *clickhouse.Store
+	Group  string            // that feeds the target
+	Source *clickhouse.Store // FromKafka has none
 	Target Target
 
 	Retention time.Duration                      // days that are older may have lost clicks to their retention
@@ -124,6 +125,49 @@ func Some(ctx context.Context, c Config, days []time.Time) (Result, error) {
 	}
 	defer r.topic.Close()
 	return r.done, r.days(ctx, days, nil, func(context.Context, time.Time) error { return nil })
+}
+
+// FromKafka records that the target is complete if Kafka alone has filled it, and reports whether it is: then
+// no source is needed. It waits until the target has what Kafka has now.
+//
+// That is so if Kafka never gave up a record, so that the target was fed everything that there ever was. A
+// topic that was deleted and created again does not show what it had before. So the target must know of no
+// earlier life of the topic, and no refill from another replica may have begun.
+func FromKafka(ctx context.Context, c Config) (bool, error) {
+	r, err := begin(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	defer r.topic.Close()
+	if kept, err := r.kept(ctx); err != nil || !kept {
+		return false, err
+	}
+	days, err := c.Target.RefilledDays(ctx)
+	if err != nil || len(days) > 0 {
+		return false, err
+	}
+	if err := r.pass(ctx); err != nil {
+		return false, err
+	}
+	if kept, err := r.kept(ctx); err != nil || !kept { // else something may have gone before it was read
+		return false, err
+	}
+	marks, err := c.Target.Marks(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range marks {
+		if m.Topic != worker.TopicName(c.Kafka, r.topic.Topic) {
+			return false, nil
+		}
+	}
+	return true, c.Target.Refilled(ctx)
+}
+
+// kept reports whether Kafka has every record that the topic ever had.
+func (r *run) kept(ctx context.Context) (bool, error) {
+	all, err := r.topic.Passed(ctx, r.Group, r.Now)
+	return err == nil && !slices.ContainsFunc(all, func(p kafka.Passed) bool { return p.Low > 0 }), err
 }
 
 func begin(ctx context.Context, c Config) (*run, error) {
@@ -216,7 +260,7 @@ func (r *run) passed(ctx context.Context, ends map[int32]int64) (bool, error) {
 		return false, err
 	}
 	for _, p := range committed {
-		if max(worker.Stored(p), inserted[p.Partition]) < ends[p.Partition] {
+		if end := ends[p.Partition]; p.Low < end && max(worker.Stored(p), inserted[p.Partition]) < end { // else there is nothing to read
 			return false, nil
 		}
 	}

@@ -48,7 +48,8 @@ type Config struct {
 	// hours that are older cannot be verified. Zero = 30 days.
 	MinRetention time.Duration
 
-	Position int // among several with the same clicks, from 1 on; 0 = it is the only one
+	Position int    // among several with the same clicks, from 1 on; 0 = it is the only one
+	Peers    *Peers // of all of them; nil = they are not compared
 
 	Log *slog.Logger // nil = none
 }
@@ -58,8 +59,10 @@ type DB struct {
 	Conn   driver.Conn
 	Config Config
 
-	asked, failed atomic.Uint64 // queries
-	state         atomic.Int32  // how the server was found last
+	address, user string
+
+	asked, failed atomic.Uint64         // queries
+	found         atomic.Pointer[found] // how the server was found last; nil = nobody has looked
 }
 
 // New returns a DB, which connects with its first query; its tables are brought up to date
@@ -81,7 +84,7 @@ func New(c Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnfit, err)
 	}
-	return &DB{Conn: conn, Config: c}, nil
+	return &DB{Conn: conn, Config: c, address: addressOf(options), user: options.Auth.Username}, nil
 }
 
 // Prepare connects to the server and brings its tables up to date. Several may do so at once.
@@ -157,38 +160,6 @@ func Unavailable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", analytics.ErrUnavailable, err)
 }
 
-// How the server was found; 0 = nobody has looked.
-const (
-	answers = 1
-	isAway  = 2
-)
-
-// Found notes whether the server answered.
-func (d *DB) Found(err error) {
-	if err != nil {
-		d.state.Store(isAway)
-		return
-	}
-	d.state.Store(answers)
-}
-
-// Healthy returns nil while the server answers, as [DB.Found] was told last. It does no I/O.
-func (d *DB) Healthy() error {
-	if d.state.Load() != answers {
-		return fmt.Errorf("%w: ClickHouse is unavailable", analytics.ErrUnavailable)
-	}
-	return nil
-}
-
-// refusal is why a question is not asked: who knows that the server is away need not wait
-// until it does not answer.
-func (d *DB) refusal() error {
-	if d.state.Load() == isAway {
-		return d.Healthy()
-	}
-	return nil
-}
-
 // Stats are counters since the start.
 type Stats struct {
 	Questions uint64
@@ -197,41 +168,3 @@ type Stats struct {
 
 // Stats returns the counters.
 func (d *DB) Stats() Stats { return Stats{d.asked.Load(), d.failed.Load()} }
-
-// Check reads an address without asking anybody. The error is ErrUnfit.
-func Check(url string) error {
-	d, err := New(Config{URL: url})
-	if err != nil {
-		return err
-	}
-	return d.Close()
-}
-
-// Probe connects once and says what the server is. It changes nothing there.
-func Probe(ctx context.Context, url string) (what string, err error) {
-	d, err := New(Config{URL: url})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := d.Fit(ctx); err != nil {
-		return "", err
-	}
-	var version string
-	var tables uint64
-	err = d.Conn.QueryRow(ctx, "SELECT version(), count() FROM system.tables WHERE database = currentDatabase() AND name = 'clicks'").Scan(&version, &tables)
-	if err != nil {
-		return "", fmt.Errorf("query failed: %w", err)
-	}
-	if tables == 0 {
-		return "ClickHouse " + version + ", tables missing: curt migrate or the first start of a worker creates them", nil
-	}
-	replica, err := d.Replica(ctx)
-	if err != nil {
-		return "", err
-	}
-	if replica.Filling {
-		return fmt.Sprintf("ClickHouse %s, tables present; a replica that is being filled, %d days so far: queries go to the others", version, replica.Days), nil
-	}
-	return "ClickHouse " + version + ", tables present", nil
-}

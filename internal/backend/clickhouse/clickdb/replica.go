@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -38,34 +39,73 @@ func (d *DB) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if id == "" {
-		if id = rand.Text(); fed {
-			id = first
-		}
-		if fed && d.Config.Position > 1 {
-			return fmt.Errorf("%w: the database has clicks and was not fed as a replica: name it first in CURT_ANALYTICS, or empty it", ErrUnfit)
-		}
-		if err := d.Conn.Exec(ctx, fmt.Sprintf(replicaTable, id)); err != nil {
-			return fmt.Errorf("create the identity of the replica: %w", err)
-		}
-		if id, _, err = d.identity(ctx); err != nil {
-			return err
-		}
+	if err := d.ordered(id, fed); err != nil || id != "" {
+		return err
 	}
-	if id == first && d.Config.Position > 1 {
-		return fmt.Errorf("%w: the database was the first of CURT_ANALYTICS: name it first again", ErrUnfit)
+	if id = rand.Text(); fed {
+		id = first
+	}
+	if err := d.Conn.Exec(ctx, fmt.Sprintf(replicaTable, id)); err != nil {
+		return fmt.Errorf("create the identity of the replica: %w", Unavailable(ctx, err))
+	}
+	if id, fed, err = d.identity(ctx); err != nil { // another one may have been faster
+		return err
+	}
+	return d.ordered(id, fed)
+}
+
+// ordered returns an error that wraps ErrUnfit if a database may not have its position: one that was fed
+// alone keeps its consumer group, of which there is one.
+func (d *DB) ordered(id string, fed bool) error {
+	switch {
+	case d.Config.Position < 2:
+	case id == "" && fed:
+		return fmt.Errorf("%w: %s has clicks and was not fed as a replica: name it first in CURT_ANALYTICS, or empty it", ErrUnfit, d.address)
+	case id == first:
+		return fmt.Errorf("%w: %s was the first of CURT_ANALYTICS: name it first again", ErrUnfit, d.address)
 	}
 	return nil
 }
 
-// identity returns the identity, "" if there is none, and whether there are tables of clicks.
+// Peers are the databases of one setting, which have to be different ones. All methods may be called by many
+// goroutines at once.
+type Peers struct {
+	mu    sync.Mutex
+	known map[int]peer // guarded by mu: by position
+}
+
+// peer is a database with its identity.
+type peer struct{ id, address string }
+
+// meet notes the identity of a database; "" = it has none. The error wraps ErrUnfit if one that is named
+// earlier has the same: it has two names, or is a copy.
+func (p *Peers) meet(position int, of peer) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[int]peer{}
+	}
+	p.known[position] = of
+	for at := 1; at < position; at++ {
+		if other := p.known[at]; of.id != "" && other.id == of.id {
+			return fmt.Errorf("%w: %s is the same database as %s, or a copy of its files: name each server once in CURT_ANALYTICS", ErrUnfit, of.address, other.address)
+		}
+	}
+	return nil
+}
+
+// identity returns the identity, "" if there is none, and whether there are tables of clicks. The error
+// wraps ErrUnfit if an earlier one of the peers has the same.
 func (d *DB) identity(ctx context.Context) (id string, fed bool, err error) {
 	err = d.Conn.QueryRow(ctx, `SELECT anyIf(comment, name = 'replica'), countIf(name = 'clicks') > 0
 FROM system.tables WHERE database = currentDatabase() AND name IN ('replica', 'clicks')`).Scan(&id, &fed)
 	if err != nil {
 		return "", false, fmt.Errorf("read the identity of the replica: %w", Unavailable(ctx, err))
 	}
-	return id, fed, nil
+	if d.Config.Peers != nil {
+		err = d.Config.Peers.meet(d.Config.Position, peer{id, d.address})
+	}
+	return id, fed, err
 }
 
 // Is returns an error that wraps ErrReplaced unless the database has an identity that was read before.
