@@ -219,7 +219,7 @@ func (r *reader) clickHouse(ctx context.Context, cfg config.Config) {
 		shown := "CURT_ANALYTICS=" + url + ": "
 		switch {
 		case clickdb.Unreachable(err) && answers:
-			r.doubt(aboutSettings, shown+"unavailable: "+OneLine(err).Error(), "start it; meanwhile the others are queried, and its clicks wait in Kafka as long as that keeps them")
+			r.doubt(aboutSettings, shown+"unavailable: "+OneLine(err).Error(), "start it; until then the others are queried, and its clicks wait in Kafka as long as that keeps them")
 		case err != nil:
 			r.add("", &config.Error{Setting: "CURT_ANALYTICS", Value: url, Want: OneLine(err).Error()})
 		case c.Position == 0 && found[i].Replica.Filling:
