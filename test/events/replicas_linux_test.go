@@ -194,7 +194,7 @@ func TestReplicas(t *testing.T) {
 	within(t, time.Minute, "which one is away, and why", func() bool {
 		return detail(t, api, "clickhouse replica 2") == r.address(b)+": connect: connection refused"
 	})
-	if log := api.Log(); !strings.Contains(log, "replica of clickhouse unavailable") || !strings.Contains(log, "address="+r.address(b)) {
+	if log := api.Log(); !strings.Contains(log, "replica of clickhouse unavailable") || !strings.Contains(log, `"address":"`+r.address(b)+`"`) {
 		t.Errorf("the log does not say which one is away:\n%s", log)
 	}
 	b.Again(t)
@@ -231,7 +231,7 @@ func TestNewReplicasWithOneAway(t *testing.T) {
 	if code != 69 || strings.Count(complaint, "\n") != 1 || !strings.Contains(complaint, r.address(a)) || !strings.Contains(out, "tables of "+r.address(b)+" are up to date") {
 		t.Errorf("migrate with one away ended with %d: %s%s", code, out, complaint)
 	}
-	out, complaint, code = r.curt(t, nil, "config", "check")
+	out, complaint, code = r.curt(t, []string{"CURT_ADMIN_LISTEN=" + curttest.FreeAddr(t)}, "config", "check")
 	if code != 0 || !strings.Contains(out, "warn  CURT_ANALYTICS="+a.URL(r.database)+": unavailable") {
 		t.Errorf("config check with one away ended with %d: %s%s", code, out, complaint)
 	}
@@ -279,7 +279,7 @@ func TestReplicaAlone(t *testing.T) {
 	w.Terminate(t)
 	b.Exec(t, "CREATE DATABASE "+r.database+" ENGINE = Atomic")
 	r.env[2] = r.named(r.database, b, a)
-	if out, complaint, code := r.curt(t, nil, "config", "check"); code != 78 || !strings.Contains(out, "name it first in CURT_ANALYTICS") {
+	if out, complaint, code := r.curt(t, []string{"CURT_ADMIN_LISTEN=" + curttest.FreeAddr(t)}, "config", "check"); code != 78 || !strings.Contains(out, "name it first in CURT_ANALYTICS") {
 		t.Errorf("config check with the wrong order ended with %d: %s%s", code, out, complaint)
 	}
 	r.env[2] = r.named(r.database, a, b)
@@ -311,7 +311,7 @@ func TestReplicaAlone(t *testing.T) {
 	if text := detail(t, api, "clickhouse"); !strings.Contains(text, r.address(b)+": lacks clicks") {
 		t.Errorf("/readyz says %q", text)
 	}
-	if out, complaint, code := r.curt(t, nil, "config", "check"); code != 0 || !strings.Contains(out, "warn  CURT_ANALYTICS="+b.URL(r.database)) {
+	if out, complaint, code := r.curt(t, []string{"CURT_ADMIN_LISTEN=" + curttest.FreeAddr(t)}, "config", "check"); code != 0 || !strings.Contains(out, "warn  CURT_ANALYTICS="+b.URL(r.database)) {
 		t.Errorf("config check ended with %d: %s%s", code, out, complaint)
 	}
 	if _, complaint, code := r.curt(t, nil, "clicks", "replay", "--yes"); code != 69 || !strings.Contains(complaint, "lacks clicks") {
