@@ -73,6 +73,7 @@ func (r *replicas) revive(t *testing.T, of ...*testkit.ClickHouse) {
 // have waits until each of some servers has every click that was answered, once.
 func (r *replicas) have(t *testing.T, what string, of ...*testkit.ClickHouse) {
 	t.Helper()
+	defer r.explain(t)
 	for _, house := range of {
 		within(t, 4*time.Minute, what, func() bool {
 			r.revive(t, of...)
@@ -89,6 +90,21 @@ func (r *replicas) have(t *testing.T, what string, of ...*testkit.ClickHouse) {
 			}
 			return n == r.answered && sum == r.answered
 		})
+	}
+}
+
+// explain shows what the workers said of the replicas, if the test has failed.
+func (r *replicas) explain(t *testing.T) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	for _, w := range r.works {
+		for line := range strings.Lines(w.Log()) {
+			if strings.Contains(line, `"replica":`) || strings.Contains(line, `"level":"ERROR"`) {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
 	}
 }
 
