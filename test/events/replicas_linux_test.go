@@ -75,7 +75,7 @@ func (r *replicas) have(t *testing.T, what string, of ...*testkit.ClickHouse) {
 	t.Helper()
 	defer r.explain(t)
 	for _, house := range of {
-		within(t, 4*time.Minute, what, func() bool {
+		within(t, 10*time.Minute, what, func() bool {
 			r.revive(t, of...)
 			text, err := house.Ask(t.Context(), "SELECT count(), uniqExact(instance, sequence), (SELECT sum(clicks) FROM "+r.database+".days WHERE domain != '*') FROM "+r.database+".clicks")
 			if err != nil || text == "" {
@@ -143,7 +143,7 @@ func (r *replicas) otherWorkers(t *testing.T) {
 // filled waits until no replica is filling.
 func (r *replicas) filled(t *testing.T, api *curttest.Server, of ...*testkit.ClickHouse) {
 	t.Helper()
-	within(t, 4*time.Minute, "end of the fill", func() bool {
+	within(t, 10*time.Minute, "end of the fill", func() bool {
 		r.revive(t, of...)
 		return metric(t, api, "curt_replica_filling") == 0
 	})
