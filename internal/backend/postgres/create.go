@@ -227,8 +227,8 @@ func (s *creator) created(l *link.Link, result *outcome) {
 	}
 }
 
-// resolve answers entries that were not inserted by what is stored. Those that meet
-// nothing are left: what was in their way is gone, or was refused itself.
+// resolve answers entries that were not inserted by what is stored, a reservation perhaps. Those that
+// meet nothing are left: what was in their way is gone, or was refused itself.
 func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
 	taken, err := s.taken(ctx, q, links, entries)
 	if err == nil && slices.ContainsFunc(entries, func(i int) bool { return taken[i].ID == links[i].ID }) {
@@ -238,6 +238,11 @@ func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link
 		return nil, err
 	}
 	byID, err := s.linksByID(ctx, q, links, entries)
+	if err != nil {
+		return nil, err
+	}
+	reserved, entries := reservedOf(taken, byID, entries)
+	again, err := s.redeem(ctx, q, links, reserved, results)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +265,7 @@ func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link
 		}
 		results[i].done = true
 	}
-	return left, nil
+	return merge(left, again), nil
 }
 
 const sqlLinksByID = `SELECT ` + linkrow.Columns + `, turn FROM unnest($1::int[], $2::uuid[], $3::text[]) AS t (turn, wanted, owner)

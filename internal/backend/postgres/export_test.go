@@ -38,6 +38,7 @@ func Statements() map[string]string {
 		"target": linkrow.SQLTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
 		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "creates ended": sqlCreatesEnded, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend,
+		"reserve": sqlReserve, "occupants": sqlOccupants, "redeem": sqlRedeem, "release": sqlRelease, "remove lapsed": sqlRemoveLapsed,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
 	}

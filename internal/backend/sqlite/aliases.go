@@ -30,12 +30,12 @@ const (
 // bears another key. Before a new entry would hide a damaged one, all are made anew from the
 // links, which have the same names.
 
-// aliasRow returns the row that aliases names for a key; sound is whether its entries beside
-// are.
+// aliasRow returns the row that aliases names for a key, none for one that is reserved; sound is whether
+// its entries beside are.
 func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error) {
 	n, found, err = t.Number(sqlAlias, string(k.Domain), string(k.Code))
 	if err != nil || found {
-		return n, found, true, err
+		return n, found && n != reservedRow, true, err
 	}
 	for _, beside := range [...]string{sqlAliasBelow, sqlAliasAbove} {
 		differs, at := false, int64(0)
@@ -62,14 +62,25 @@ func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error
 	return 0, false, true, nil
 }
 
+// soundAliases makes aliases anew where a damaged entry lies beside the place of a new one. hidden: the key is
+// there.
+func (s *Links) soundAliases(t *sqlitedb.Tx, k link.Key) (hidden bool, err error) {
+	_, hidden, sound, err := aliasRow(t, k)
+	if err == nil && !hidden && !sound {
+		err = s.mendAliases(t)
+	}
+	return hidden, err
+}
+
 // mendChunk is how many rows are read before the walk goes on from the last.
 const mendChunk = 10_000
 
 const (
-	sqlAliasLinks  = `SELECT ` + linkrow.Columns + ` FROM links WHERE n > ? AND n < 0 ORDER BY n LIMIT ?`
-	sqlKeepAliases = `CREATE TEMP TABLE kept AS SELECT domain, code, n FROM aliases WHERE n IN (SELECT value FROM json_each(?))`
-	sqlDropAliases = `DELETE FROM aliases`
-	sqlMakeAliases = `INSERT OR IGNORE INTO aliases (domain, code, n)
+	sqlAliasLinks   = `SELECT ` + linkrow.Columns + ` FROM links WHERE n > ? AND n < 0 ORDER BY n LIMIT ?`
+	sqlKeepAliases  = `CREATE TEMP TABLE kept AS SELECT domain, code, n FROM aliases WHERE n IN (SELECT value FROM json_each(?))`
+	sqlDropAliases  = `DELETE FROM aliases`
+	sqlKeepReserved = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, -9223372036854775807 - 1 FROM reservations`
+	sqlMakeAliases  = `INSERT OR IGNORE INTO aliases (domain, code, n)
 	SELECT domain, code, n FROM links WHERE n < 0 AND n NOT IN (SELECT value FROM json_each(?))`
 	sqlKeptAliases = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, n FROM temp.kept`
 	sqlForgetKept  = `DROP TABLE temp.kept`
@@ -97,7 +108,7 @@ func (s *Links) mendAliases(t *sqlitedb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("find the damaged rows: %w", err)
 	}
-	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, sqlForgetKept} {
+	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, sqlKeepReserved, sqlForgetKept} {
 		args := []any{}
 		if statement == sqlKeepAliases || statement == sqlMakeAliases {
 			args = append(args, string(rows))

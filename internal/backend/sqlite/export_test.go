@@ -29,6 +29,8 @@ func RequestQueries() map[string]string {
 		"creates leased": sqlCreatesLeased, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "creates kept for": sqlCreatesKeptFor,
 		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"expired": sqlExpired, "ended at": sqlEndedAt + `((?), (?))`, "chosen": sqlChosen,
+		"reservation": sqlReservation, "held": sqlHeld, "insert reservation": sqlInsertReservation, "delete reservation": sqlDeleteReservation,
+		"reserve alias": sqlReserveAlias, "free alias": sqlFreeAlias, "lapsed": sqlLapsed,
 	}
 	maps.Copy(all, linklist.Statements())
 	maps.Copy(all, leases.Statements())
@@ -87,6 +89,15 @@ func (s *Links) Hold(ctx context.Context, f func() error) error {
 // Exec runs a statement on the writing connection while nobody writes.
 func (s *Links) Exec(ctx context.Context, query string) error {
 	return s.db.Exclusive(ctx, func(t *sqlitedb.Tx) error { return t.Each(query, func([]driver.Value) error { return nil }) })
+}
+
+// CountRows returns the first column of the first row of a query.
+func (s *Links) CountRows(ctx context.Context, query string) (n int64, err error) {
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) (err error) {
+		n, _, err = t.Number(query)
+		return err
+	})
+	return n, err
 }
 
 // Synchronous returns what the writing connection waits for: 1 = NORMAL, 2 = FULL.

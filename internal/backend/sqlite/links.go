@@ -103,6 +103,7 @@ var (
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
 	_ link.Discarder  = (*Links)(nil)
+	_ link.Reserver   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 

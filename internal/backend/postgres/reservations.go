@@ -1,0 +1,305 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/link"
+)
+
+// A reservation is a row of links, so that the primary key of that table decides about it and every create in
+// one step, and a create that meets none costs nothing for it. The row has version 0, which no link has; in all
+// else it is a tombstone, which lists, walks and changes pass over, also those of older releases:
+// those answer 410 for the code until the row is gone, and refuse it as an alias. workspace is the holder,
+// created and expires say from when until when. Its id lies before that of every link, so that the
+// indexes by id find the reservations of one workspace, and all of them, without an index of their own.
+
+// reservationID is the id of the reservation of a key: the time of a UUIDv7 in it is 1970.
+func reservationID(k link.Key) (id link.ID) {
+	sum := sha256.Sum256([]byte("curt reservation " + k.String()))
+	copy(id[6:], sum[:])
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	return id
+}
+
+const (
+	// reservationIDs is behind the ids of all reservations.
+	reservationIDs = `'00000000-0001-0000-0000-000000000000'::uuid`
+	// sqlClock is the time of a statement, the same in all of it; of a row of links it says whether it is a
+	// reservation that has lapsed.
+	sqlClock  = `clock AS (SELECT ` + nowMillis + ` AS ms)`
+	sqlLapsed = `(links.expires <= ms OR links.created > ms + 300000)`
+
+	// Those of one workspace are counted one after the other. Without the right to remove its row a reservation
+	// would hold its key for ever.
+	sqlHolder = `SELECT pg_advisory_xact_lock($1)::text, has_table_privilege('links', 'DELETE')`
+
+	// No row where the workspace holds as many keys as it may, or where the key is taken.
+	sqlReserve = `WITH ` + sqlClock + `, held AS (
+	SELECT count(*) AS many FROM links CROSS JOIN clock WHERE workspace = $5 AND id < ` + reservationIDs + ` AND version = 0 AND NOT ` + sqlLapsed + `
+)
+INSERT INTO links (place, domain, code, id, workspace, minted, destination, digest, status, safety, redirect, starts, expires, created,
+	updated, max_clicks, spent, fallback, forward_query, no_index, cacheable, created_by, title, tags, version)
+SELECT $1::bigint, $2::text, $3::text, $4::uuid, $5::text, false, '', 0, 3, 1, 302, 0, ms + $6::bigint, ms,
+	ms, 0, 0, '', false, false, false, '', '', '{}'::text[], 0
+FROM clock CROSS JOIN held WHERE many < $7::bigint
+ON CONFLICT (place, domain, code) DO UPDATE
+SET workspace = excluded.workspace, expires = excluded.expires, created = excluded.created, updated = excluded.updated
+WHERE links.version = 0 AND (links.expires <= excluded.created OR links.created > excluded.created + 300000)
+RETURNING expires, expires - created`
+
+	sqlOccupants = `WITH ` + sqlClock + ` SELECT turn, version, CASE WHEN ` + sqlLapsed + ` THEN '' ELSE workspace END, expires, expires - ms
+	FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[]) AS t (turn, at, host, name)
+	JOIN links ON place = at AND domain = host AND code = name CROSS JOIN clock`
+
+	// Of the reservations in the way of creates those that may have the key end; of the others it is said
+	// until when.
+	sqlRedeem = `WITH ` + sqlClock + `, given AS (
+	SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[], $4::text[], $5::text[]) AS t (turn, at, host, name, owner)
+), freed AS (
+	DELETE FROM links USING given, clock WHERE place = at AND domain = host AND code = name AND version = 0
+	AND (workspace = owner OR ` + sqlLapsed + `) RETURNING turn
+)
+SELECT turn, ''::text, 0::bigint, 0::bigint FROM freed
+UNION ALL SELECT turn, workspace, expires, expires - ms FROM given JOIN links ON place = at AND domain = host AND code = name CROSS JOIN clock
+WHERE version = 0 AND NOT (workspace = owner OR ` + sqlLapsed + `)`
+
+	sqlRelease = `WITH ` + sqlClock + ` DELETE FROM links USING clock WHERE place = $1 AND domain = $2 AND code = $3 AND version = 0
+	AND NOT ` + sqlLapsed + ` AND ($4::text = '' OR workspace = $4)`
+
+	sqlRemoveLapsed = `WITH ` + sqlClock + `, gone AS (
+	SELECT place, domain, code FROM links CROSS JOIN clock WHERE id < ` + reservationIDs + ` AND version = 0 AND ` + sqlLapsed + `
+	ORDER BY id LIMIT $1 FOR UPDATE OF links SKIP LOCKED
+)
+DELETE FROM links USING gone WHERE links.place = gone.place AND links.domain = gone.domain AND links.code = gone.code AND links.version = 0`
+)
+
+// Reserve implements link.Reserver, by the clock of the database.
+func (s *Links) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, found bool, err error) {
+	if err := c.Validate(); err != nil {
+		return link.Reservation{}, false, fmt.Errorf("reserve: %w", err)
+	}
+	err = s.db.Transact(ctx, func(ctx context.Context, t pgx.Tx) error {
+		r, found = link.Reservation{Key: c.Key, Workspace: c.Workspace}, false
+		var locked string
+		var may bool
+		if err := t.QueryRow(ctx, sqlHolder, lockOfHolder(c.Workspace)).Scan(&locked, &may); err != nil {
+			return err
+		}
+		if !may {
+			return fmt.Errorf("the role has no right to delete rows of links: %w", link.ErrUnavailable)
+		}
+		var until, left int64
+		reserved, err := pgdb.One(ctx, t, func(row pgx.Row) error { return row.Scan(&until, &left) }, sqlReserve,
+			s.place(c.Key.Code), string(c.Key.Domain), string(c.Key.Code), pgdb.UUID(reservationID(c.Key)), string(c.Workspace), c.For.Milliseconds(), int64(c.Most))
+		if err != nil || reserved {
+			r.Until, r.Left = link.TimeOf(until), time.Duration(left)*time.Millisecond
+			return err
+		}
+		occupants, err := s.occupants(ctx, t, []link.Key{c.Key})
+		if err != nil {
+			return err
+		}
+		switch o := occupants[0]; {
+		case o.Linked:
+			return link.ErrExists
+		case !o.Held():
+			return link.ErrTooManyReservations
+		case o.Reservation.Workspace != c.Workspace:
+			return &link.HeldError{Reservation: o.Reservation}
+		default:
+			r, found = o.Reservation, true
+		}
+		return confirm(ctx, t) // an earlier try may have stored it
+	})
+	if err != nil {
+		return link.Reservation{}, false, fmt.Errorf("reserve %s: %w", c.Key, err)
+	}
+	return r, found, nil
+}
+
+// lockOfHolder returns what stands for the reservations of a workspace.
+func lockOfHolder(w link.WorkspaceID) int64 {
+	sum := sha256.Sum256([]byte("curt reservations of " + string(w)))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+// Occupants implements link.Reserver.
+func (s *linkReader) Occupants(ctx context.Context, keys []link.Key) (all []link.Occupant, err error) {
+	if len(keys) > link.MaxPage {
+		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), link.ErrInvalid)
+	}
+	err = s.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		all, err = s.occupants(ctx, q, keys)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), err)
+	}
+	return all, nil
+}
+
+func (s *linkReader) occupants(ctx context.Context, q pgdb.Querier, keys []link.Key) ([]link.Occupant, error) {
+	var turns []int
+	for i, k := range keys {
+		if link.ValidCode(k.Code) { // else nobody has it, and a NUL would be refused
+			turns = append(turns, i)
+		}
+	}
+	all := make([]link.Occupant, len(keys))
+	err := pgdb.Each(ctx, q, func(row pgx.Row) error {
+		var turn int32
+		var version, until, left int64
+		var holder string
+		if err := row.Scan(&turn, &version, &holder, &until, &left); err != nil {
+			return err
+		}
+		switch o := &all[turn]; {
+		case version > 0:
+			o.Linked = true
+		case holder != "":
+			o.Reservation = reservationOf(keys[turn], holder, until, left)
+		}
+		return nil
+	}, sqlOccupants, s.keyArgs(turns, func(i int) link.Key { return keys[i] })...)
+	return all, err
+}
+
+func reservationOf(k link.Key, holder string, until, left int64) link.Reservation {
+	return link.Reservation{Key: k, Workspace: link.WorkspaceID(holder), Until: link.TimeOf(until), Left: time.Duration(left) * time.Millisecond}
+}
+
+// Release implements link.Reserver.
+func (s *Links) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
+	if !link.ValidCode(k.Code) {
+		return fmt.Errorf("release %s: %w", k, link.ErrNotFound)
+	}
+	err := s.db.Write(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		n, err := pgdb.Changed(ctx, q, sqlRelease, s.place(k.Code), string(k.Domain), string(k.Code), string(w))
+		if err == nil && n == 0 {
+			err = link.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("release %s: %w", k, err)
+	}
+	return nil
+}
+
+// RemoveLapsed implements link.Reserver.
+func (s *Links) RemoveLapsed(ctx context.Context, n int) (removed int, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		many, err := pgdb.Changed(ctx, q, sqlRemoveLapsed, n)
+		removed = int(many)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("remove lapsed reservations: %w", err)
+	}
+	return removed, nil
+}
+
+// reservedOf parts the entries that met a reservation and nothing else from the others. taken and byID are what has
+// the key and the id of each; reservations are removed from taken.
+func reservedOf(taken, byID map[int]link.Link, entries []int) (reserved, others []int) {
+	for _, i := range entries {
+		other, met := taken[i]
+		_, known := byID[i]
+		if met = met && other.Version == 0; met {
+			delete(taken, i)
+		}
+		if met && !known {
+			reserved = append(reserved, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return reserved, others
+}
+
+// redeem creates entries that met a reservation that they may end, each with that in one transaction, and
+// answers those that may not. left are those that are to be tried again.
+func (s *creator) redeem(ctx context.Context, q pgdb.Querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
+	var chosen []int
+	for _, i := range entries {
+		if links[i].CodeKind == link.Chosen {
+			chosen = append(chosen, i)
+		} else { // its strategy has others
+			results[i] = outcome{err: link.ErrExists, done: true}
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	first, later := firsts(links, chosen)
+	made := make([]outcome, len(links)) // valid once it is committed
+	t, inTransaction := q.(pgx.Tx)
+	if inTransaction {
+		left, err = s.redeemIn(ctx, t, links, first, made)
+	} else {
+		err = pgdb.Retry(ctx, func() error {
+			return pgx.BeginFunc(ctx, s.db.WritePool, func(t pgx.Tx) (err error) {
+				clear(made)
+				left, err = s.redeemIn(ctx, t, links, first, made)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range first {
+		if results[i] = made[i]; made[i].done && made[i].err == nil && !inTransaction {
+			s.created(&links[i], &results[i])
+		}
+	}
+	return merge(left, later), nil
+}
+
+// redeemIn is redeem of entries with a key of their own each, in one transaction.
+func (s *creator) redeemIn(ctx context.Context, t pgx.Tx, links []link.Link, entries []int, results []outcome) (left []int, err error) {
+	owners := make([]string, len(entries))
+	for at, i := range entries {
+		owners[at] = string(links[i].Workspace)
+	}
+	met := make(map[int]bool, len(entries))
+	var freed []int
+	err = pgdb.Each(ctx, t, func(row pgx.Row) error {
+		var turn int32
+		var holder string
+		var until, left int64
+		err := row.Scan(&turn, &holder, &until, &left)
+		if err != nil {
+			return err
+		}
+		i := int(turn)
+		if met[i] = true; holder == "" {
+			freed = append(freed, i)
+		} else {
+			results[i] = outcome{err: &link.HeldError{Reservation: reservationOf(links[i].Key, holder, until, left)}, done: true}
+		}
+		return nil
+	}, sqlRedeem, append(s.keyArgs(entries, func(i int) link.Key { return links[i].Key }), owners)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range entries {
+		if !met[i] {
+			left = append(left, i) // it is gone by now
+		}
+	}
+	if len(freed) == 0 {
+		return left, nil
+	}
+	slices.Sort(freed)
+	lost, err := s.insert(ctx, t, links, freed, results)
+	return merge(lost, left), err
+}
