@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,7 +96,7 @@ func shapes() []link.Key {
 		{Code: "Minted7"},
 		{Code: "an-alias_1"},
 		{Code: "abc"},
-		{Code: "x-234567890123456789012345678901234567890123456789012345678901234"},
+		{Code: link.Code(strings.Repeat("a-z_", link.MaxCode/4))},
 		{Domain: "go.example", Code: "Minted7"},
 	}
 }
