@@ -17,7 +17,7 @@ import (
 //
 // Reservations go by one clock, that of the store: of the database where it has one, else of the machine.
 // What the clocks of callers say does not matter. A reservation that lasts for longer than its whole time and
-// [MaxBehind] was made before that clock was set back, and has lapsed.
+// [MaxSetback] was made before that clock was set back, and has lapsed.
 type Reserver interface {
 	// Reserve holds c.Key for c.Workspace, by one conditional write that succeeds where the key is
 	// free, or reserved and lapsed. Where c.Workspace holds it already that reservation is returned as it
@@ -76,13 +76,13 @@ type Occupant struct {
 // Held reports whether a reservation has the key.
 func (o *Occupant) Held() bool { return o.Reservation.Workspace != "" }
 
-// MaxBehind is by how much a clock may be set back without ending reservations.
-const MaxBehind = 5 * time.Minute
+// MaxSetback is by how much a clock may be set back without ending reservations.
+const MaxSetback = 5 * time.Minute
 
 // Lapsed reports whether a reservation from one time until another, in Unix milliseconds, holds
 // nothing any more.
 func Lapsed(since, until, now int64) bool {
-	return now >= until || now < since-MaxBehind.Milliseconds()
+	return now >= until || now < since-MaxSetback.Milliseconds()
 }
 
 // HeldError says that another workspace holds a key. It wraps ErrExists: whoever knows no

@@ -16,6 +16,7 @@ import (
 
 	"curt/internal/backend/postgres/linkrow"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/link"
 )
 
@@ -23,8 +24,9 @@ import (
 type creator struct {
 	*linkReader
 
-	config LinksConfig
-	joiner *joiner
+	config   LinksConfig
+	joiner   *joiner
+	reserved *reservations.Reservations
 }
 
 // Create implements link.Store.
@@ -155,12 +157,10 @@ const (
 ), logged AS (
 	INSERT INTO changes (seq, domain, code, version, kind, id, workspace, principal, at, region)
 	SELECT head.base + row_number() OVER (ORDER BY created.turn), created.domain, created.code, 1, 'created', created.id,
-		created.workspace, created.created_by, ` + nowMillis + `, $27
+		created.workspace, created.created_by, ` + pgdb.NowMillis + `, $27
 	FROM head CROSS JOIN created WHERE NOT created.minted
 )
 SELECT turn FROM created`
-	// nowMillis is the time of an entry of the change log.
-	nowMillis = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 )
 
 // insert sends the entries in one statement and returns those whose key or id is taken.

@@ -10,6 +10,7 @@ import (
 	"curt/internal/backend/postgres/leases"
 	"curt/internal/backend/postgres/linkrow"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/link"
 )
 
@@ -38,11 +39,11 @@ func Statements() map[string]string {
 		"target": linkrow.SQLTarget, "link": sqlLink, "links": sqlLinks, "links by id": sqlLinksByID, "taken": sqlTaken,
 		"twins": sqlTwins, "expired": sqlExpired, "chosen": sqlChosen, "changes": sqlChanges, "events": sqlEvents, "append": sqlAppend, "creates": sqlCreates, "creates ended": sqlCreatesEnded, "head": sqlHead,
 		"replace": sqlReplace, "spend": sqlSpend,
-		"reserve": sqlReserve, "occupants": sqlOccupants, "redeem": sqlRedeem, "release": sqlRelease, "remove lapsed": sqlRemoveLapsed,
 		"list oldest": sqlList(link.Filter{Oldest: true}), "list newest": sqlList(link.Filter{}),
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
 	}
 	maps.Copy(all, leases.Statements())
+	maps.Copy(all, reservations.Statements())
 	d := coldsql.PostgreSQL()
 	maps.Copy(all, d.Statements())
 	maps.Copy(all, coldjobs.Statements(d))

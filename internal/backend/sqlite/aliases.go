@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
@@ -35,7 +36,7 @@ const (
 func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error) {
 	n, found, err = t.Number(sqlAlias, string(k.Domain), string(k.Code))
 	if err != nil || found {
-		return n, found && n != reservedRow, true, err
+		return n, found && n != reservations.Row, true, err
 	}
 	for _, beside := range [...]string{sqlAliasBelow, sqlAliasAbove} {
 		differs, at := false, int64(0)
@@ -64,10 +65,10 @@ func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error
 
 // soundAliases makes aliases anew where a damaged entry lies beside the place of a new one. hidden: the key is
 // there.
-func (s *Links) soundAliases(t *sqlitedb.Tx, k link.Key) (hidden bool, err error) {
+func soundAliases(t *sqlitedb.Tx, k link.Key, log *slog.Logger) (hidden bool, err error) {
 	_, hidden, sound, err := aliasRow(t, k)
 	if err == nil && !hidden && !sound {
-		err = s.mendAliases(t)
+		err = mendAliases(t, log)
 	}
 	return hidden, err
 }
@@ -76,11 +77,10 @@ func (s *Links) soundAliases(t *sqlitedb.Tx, k link.Key) (hidden bool, err error
 const mendChunk = 10_000
 
 const (
-	sqlAliasLinks   = `SELECT ` + linkrow.Columns + ` FROM links WHERE n > ? AND n < 0 ORDER BY n LIMIT ?`
-	sqlKeepAliases  = `CREATE TEMP TABLE kept AS SELECT domain, code, n FROM aliases WHERE n IN (SELECT value FROM json_each(?))`
-	sqlDropAliases  = `DELETE FROM aliases`
-	sqlKeepReserved = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, -9223372036854775807 - 1 FROM reservations`
-	sqlMakeAliases  = `INSERT OR IGNORE INTO aliases (domain, code, n)
+	sqlAliasLinks  = `SELECT ` + linkrow.Columns + ` FROM links WHERE n > ? AND n < 0 ORDER BY n LIMIT ?`
+	sqlKeepAliases = `CREATE TEMP TABLE kept AS SELECT domain, code, n FROM aliases WHERE n IN (SELECT value FROM json_each(?))`
+	sqlDropAliases = `DELETE FROM aliases`
+	sqlMakeAliases = `INSERT OR IGNORE INTO aliases (domain, code, n)
 	SELECT domain, code, n FROM links WHERE n < 0 AND n NOT IN (SELECT value FROM json_each(?))`
 	sqlKeptAliases = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, n FROM temp.kept`
 	sqlForgetKept  = `DROP TABLE temp.kept`
@@ -88,7 +88,7 @@ const (
 
 // mendAliases makes aliases anew, in the writer's transaction. Rows that are damaged keep the
 // names that lead to them.
-func (s *Links) mendAliases(t *sqlitedb.Tx) error {
+func mendAliases(t *sqlitedb.Tx, log *slog.Logger) error {
 	var lost []int64
 	for after, more := int64(math.MinInt64), true; more; {
 		seen := 0
@@ -108,7 +108,7 @@ func (s *Links) mendAliases(t *sqlitedb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("find the damaged rows: %w", err)
 	}
-	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, sqlKeepReserved, sqlForgetKept} {
+	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, reservations.SQLKeepAliases, sqlForgetKept} {
 		args := []any{}
 		if statement == sqlKeepAliases || statement == sqlMakeAliases {
 			args = append(args, string(rows))
@@ -117,6 +117,6 @@ func (s *Links) mendAliases(t *sqlitedb.Tx) error {
 			return err
 		}
 	}
-	s.log.WarnContext(context.Background(), "alias index damaged, rebuilt", slog.Int("damaged_links", len(lost)))
+	log.WarnContext(context.Background(), "alias index damaged, rebuilt", slog.Int("damaged_links", len(lost)))
 	return nil
 }

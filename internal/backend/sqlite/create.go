@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
@@ -91,7 +92,7 @@ func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link) (inse
 		}
 	}
 	// A damaged entry may hide the key from the statement below.
-	if hidden, err := s.soundAliases(t, l.Key); err != nil || hidden {
+	if hidden, err := soundAliases(t, l.Key, s.log); err != nil || hidden {
 		return false, err
 	}
 	changed, last := int64(0), s.lastAlias
@@ -144,7 +145,7 @@ func (s *Links) conflict(t *sqlitedb.Tx, workspace int64, l *link.Link) (stored 
 	if err := idFree(t, workspace, l); err != nil {
 		return link.Link{}, false, err
 	}
-	switch reserved, err := redeem(t, l); {
+	switch reserved, err := reservations.Redeem(t, l); {
 	case err != nil:
 		return link.Link{}, false, err
 	case reserved:

@@ -15,6 +15,7 @@ import (
 	"curt/internal/backend/sqlite/leases"
 	"curt/internal/backend/sqlite/linklist"
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 )
 
@@ -29,11 +30,10 @@ func RequestQueries() map[string]string {
 		"creates leased": sqlCreatesLeased, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "creates kept for": sqlCreatesKeptFor,
 		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "twin place": sqlTwinPlace,
 		"expired": sqlExpired, "ended at": sqlEndedAt + `((?), (?))`, "chosen": sqlChosen,
-		"reservation": sqlReservation, "held": sqlHeld, "insert reservation": sqlInsertReservation, "delete reservation": sqlDeleteReservation,
-		"reserve alias": sqlReserveAlias, "free alias": sqlFreeAlias, "lapsed": sqlLapsed,
 	}
 	maps.Copy(all, linklist.Statements())
 	maps.Copy(all, leases.Statements())
+	maps.Copy(all, reservations.Statements())
 	maps.Copy(all, accounts.Statements())
 	d := coldsql.SQLite()
 	maps.Copy(all, d.Statements())

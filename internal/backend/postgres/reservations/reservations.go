@@ -1,4 +1,13 @@
-package postgres
+// Package reservations holds aliases in PostgreSQL for workspaces that are about to create a link. Read
+// Reservations.Reserve and End first.
+//
+// A reservation is a row of links, so that the primary key of that table decides about it and every create in
+// one step, and a create that meets none costs nothing for it. The row has version 0, which no link has; in all
+// else it is a tombstone, which lists, walks and changes pass over, also those of older releases:
+// those answer 410 for the code until the row is gone, and refuse it as an alias. workspace is the holder,
+// created and expires say from when until when. Its id lies before that of every link, so that the
+// indexes by id find the reservations of one workspace, and all of them, without an index of their own.
+package reservations
 
 import (
 	"context"
@@ -14,12 +23,18 @@ import (
 	"curt/internal/link"
 )
 
-// A reservation is a row of links, so that the primary key of that table decides about it and every create in
-// one step, and a create that meets none costs nothing for it. The row has version 0, which no link has; in all
-// else it is a tombstone, which lists, walks and changes pass over, also those of older releases:
-// those answer 410 for the code until the row is gone, and refuse it as an alias. workspace is the holder,
-// created and expires say from when until when. Its id lies before that of every link, so that the
-// indexes by id find the reservations of one workspace, and all of them, without an index of their own.
+// Reservations implements link.Reserver, by the clock of the database.
+type Reservations struct {
+	db      *pgdb.Database
+	place   func(link.Code) int64
+	confirm func(context.Context, pgdb.Querier) error
+}
+
+// New returns the reservations of a database. place is where a code lies; confirm returns when what was read is
+// where an acknowledged write has to be.
+func New(db *pgdb.Database, place func(link.Code) int64, confirm func(context.Context, pgdb.Querier) error) *Reservations {
+	return &Reservations{db, place, confirm}
+}
 
 // reservationID is the id of the reservation of a key: the time of a UUIDv7 in it is 1970.
 func reservationID(k link.Key) (id link.ID) {
@@ -34,7 +49,7 @@ const (
 	reservationIDs = `'00000000-0001-0000-0000-000000000000'::uuid`
 	// sqlClock is the time of a statement, the same in all of it; of a row of links it says whether it is a
 	// reservation that has lapsed.
-	sqlClock  = `clock AS (SELECT ` + nowMillis + ` AS ms)`
+	sqlClock  = `clock AS (SELECT ` + pgdb.NowMillis + ` AS ms)`
 	sqlLapsed = `(links.expires <= ms OR links.created > ms + 300000)`
 
 	// Those of one workspace are counted one after the other. Without the right to remove its row a reservation
@@ -81,8 +96,8 @@ WHERE version = 0 AND NOT (workspace = owner OR ` + sqlLapsed + `)`
 DELETE FROM links USING gone WHERE links.place = gone.place AND links.domain = gone.domain AND links.code = gone.code AND links.version = 0`
 )
 
-// Reserve implements link.Reserver, by the clock of the database.
-func (s *Links) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, found bool, err error) {
+// Reserve implements link.Reserver.
+func (s *Reservations) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, found bool, err error) {
 	if err := c.Validate(); err != nil {
 		return link.Reservation{}, false, fmt.Errorf("reserve: %w", err)
 	}
@@ -117,7 +132,7 @@ func (s *Links) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, 
 		default:
 			r, found = o.Reservation, true
 		}
-		return confirm(ctx, t) // an earlier try may have stored it
+		return s.confirm(ctx, t) // an earlier try may have stored it
 	})
 	if err != nil {
 		return link.Reservation{}, false, fmt.Errorf("reserve %s: %w", c.Key, err)
@@ -132,7 +147,7 @@ func lockOfHolder(w link.WorkspaceID) int64 {
 }
 
 // Occupants implements link.Reserver.
-func (s *linkReader) Occupants(ctx context.Context, keys []link.Key) (all []link.Occupant, err error) {
+func (s *Reservations) Occupants(ctx context.Context, keys []link.Key) (all []link.Occupant, err error) {
 	if len(keys) > link.MaxPage {
 		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), link.ErrInvalid)
 	}
@@ -146,11 +161,11 @@ func (s *linkReader) Occupants(ctx context.Context, keys []link.Key) (all []link
 	return all, nil
 }
 
-func (s *linkReader) occupants(ctx context.Context, q pgdb.Querier, keys []link.Key) ([]link.Occupant, error) {
-	var turns []int
+func (s *Reservations) occupants(ctx context.Context, q pgdb.Querier, keys []link.Key) ([]link.Occupant, error) {
+	var asked columns
 	for i, k := range keys {
 		if link.ValidCode(k.Code) { // else nobody has it, and a NUL would be refused
-			turns = append(turns, i)
+			asked.add(i, s.place(k.Code), k)
 		}
 	}
 	all := make([]link.Occupant, len(keys))
@@ -168,8 +183,20 @@ func (s *linkReader) occupants(ctx context.Context, q pgdb.Querier, keys []link.
 			o.Reservation = reservationOf(keys[turn], holder, until, left)
 		}
 		return nil
-	}, sqlOccupants, s.keyArgs(turns, func(i int) link.Key { return keys[i] })...)
+	}, sqlOccupants, asked.turns, asked.places, asked.domains, asked.codes)
 	return all, err
+}
+
+// columns are the keys that a statement is about.
+type columns struct {
+	turns          []int32
+	places         []int64
+	domains, codes []string
+}
+
+func (c *columns) add(turn int, place int64, k link.Key) {
+	c.turns, c.places = append(c.turns, int32(turn)), append(c.places, place)
+	c.domains, c.codes = append(c.domains, string(k.Domain)), append(c.codes, string(k.Code))
 }
 
 func reservationOf(k link.Key, holder string, until, left int64) link.Reservation {
@@ -177,7 +204,7 @@ func reservationOf(k link.Key, holder string, until, left int64) link.Reservatio
 }
 
 // Release implements link.Reserver.
-func (s *Links) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
+func (s *Reservations) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
 	if !link.ValidCode(k.Code) {
 		return fmt.Errorf("release %s: %w", k, link.ErrNotFound)
 	}
@@ -195,7 +222,7 @@ func (s *Links) Release(ctx context.Context, k link.Key, w link.WorkspaceID) err
 }
 
 // RemoveLapsed implements link.Reserver.
-func (s *Links) RemoveLapsed(ctx context.Context, n int) (removed int, err error) {
+func (s *Reservations) RemoveLapsed(ctx context.Context, n int) (removed int, err error) {
 	err = s.db.Write(ctx, func(ctx context.Context, q pgdb.Querier) error {
 		many, err := pgdb.Changed(ctx, q, sqlRemoveLapsed, n)
 		removed = int(many)
@@ -207,99 +234,35 @@ func (s *Links) RemoveLapsed(ctx context.Context, n int) (removed int, err error
 	return removed, nil
 }
 
-// reservedOf parts the entries that met a reservation and nothing else from the others. taken and byID are what has
-// the key and the id of each; reservations are removed from taken.
-func reservedOf(taken, byID map[int]link.Link, entries []int) (reserved, others []int) {
-	for _, i := range entries {
-		other, met := taken[i]
-		_, known := byID[i]
-		if met = met && other.Version == 0; met {
-			delete(taken, i)
-		}
-		if met && !known {
-			reserved = append(reserved, i)
-		} else {
-			others = append(others, i)
-		}
-	}
-	return reserved, others
-}
-
-// redeem creates entries that met a reservation that they may end, each with that in one transaction, and
-// answers those that may not. left are those that are to be tried again.
-func (s *creator) redeem(ctx context.Context, q pgdb.Querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
-	var chosen []int
-	for _, i := range entries {
-		if links[i].CodeKind == link.Chosen {
-			chosen = append(chosen, i)
-		} else { // its strategy has others
-			results[i] = outcome{err: link.ErrExists, done: true}
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, nil
-	}
-	first, later := firsts(links, chosen)
-	made := make([]outcome, len(links)) // valid once it is committed
-	t, inTransaction := q.(pgx.Tx)
-	if inTransaction {
-		left, err = s.redeemIn(ctx, t, links, first, made)
-	} else {
-		err = pgdb.Retry(ctx, func() error {
-			return pgx.BeginFunc(ctx, s.db.WritePool, func(t pgx.Tx) (err error) {
-				clear(made)
-				left, err = s.redeemIn(ctx, t, links, first, made)
-				return err
-			})
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range first {
-		if results[i] = made[i]; made[i].done && made[i].err == nil && !inTransaction {
-			s.created(&links[i], &results[i])
-		}
-	}
-	return merge(left, later), nil
-}
-
-// redeemIn is redeem of entries with a key of their own each, in one transaction.
-func (s *creator) redeemIn(ctx context.Context, t pgx.Tx, links []link.Link, entries []int, results []outcome) (left []int, err error) {
+// End ends, within the transaction of creates, the reservations that entries of links met and may end, and returns
+// those entries in their order. held are the others, by whom; an entry that is in neither met nothing.
+func (s *Reservations) End(ctx context.Context, t pgx.Tx, links []link.Link, entries []int) (freed []int, held map[int]link.Reservation, err error) {
+	var met columns
 	owners := make([]string, len(entries))
 	for at, i := range entries {
+		met.add(i, s.place(links[i].Key.Code), links[i].Key)
 		owners[at] = string(links[i].Workspace)
 	}
-	met := make(map[int]bool, len(entries))
-	var freed []int
+	held = map[int]link.Reservation{}
 	err = pgdb.Each(ctx, t, func(row pgx.Row) error {
 		var turn int32
 		var holder string
 		var until, left int64
 		err := row.Scan(&turn, &holder, &until, &left)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+		case holder == "":
+			freed = append(freed, int(turn))
+		default:
+			held[int(turn)] = reservationOf(links[turn].Key, holder, until, left)
 		}
-		i := int(turn)
-		if met[i] = true; holder == "" {
-			freed = append(freed, i)
-		} else {
-			results[i] = outcome{err: &link.HeldError{Reservation: reservationOf(links[i].Key, holder, until, left)}, done: true}
-		}
-		return nil
-	}, sqlRedeem, append(s.keyArgs(entries, func(i int) link.Key { return links[i].Key }), owners)...)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range entries {
-		if !met[i] {
-			left = append(left, i) // it is gone by now
-		}
-	}
-	if len(freed) == 0 {
-		return left, nil
-	}
+		return err
+	}, sqlRedeem, met.turns, met.places, met.domains, met.codes, owners)
 	slices.Sort(freed)
-	lost, err := s.insert(ctx, t, links, freed, results)
-	return merge(lost, left), err
+	return freed, held, err
+}
+
+// Statements are those of requests, by name.
+func Statements() map[string]string {
+	return map[string]string{"reserve": sqlReserve, "occupants": sqlOccupants, "redeem": sqlRedeem, "release": sqlRelease, "remove lapsed": sqlRemoveLapsed}
 }

@@ -1,4 +1,6 @@
-package sqlite
+// Package reservations holds aliases in curt.db for workspaces that are about to create a link. Read
+// Reservations.Reserve and Redeem first.
+package reservations
 
 import (
 	"context"
@@ -12,9 +14,29 @@ import (
 	"curt/internal/link"
 )
 
-// reservedRow is what aliases names for a reserved alias. No link lies there: rows of aliases count up from
+// Row is what aliases names for a reserved alias. No link lies there: rows of aliases count up from
 // behind it.
-const reservedRow = math.MinInt64
+const Row = math.MinInt64
+
+// SQLKeepAliases writes the entries of reservations into aliases.
+const SQLKeepAliases = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, -9223372036854775807 - 1 FROM reservations`
+
+// Links is what reservations need of the links beside them.
+type Links struct {
+	// Has reports whether a link has a key, or had it. A link that is damaged is an error.
+	Has func(t *sqlitedb.Tx, k link.Key) (bool, error)
+	// MakeSound is called before an entry is added to aliases.
+	MakeSound func(t *sqlitedb.Tx, k link.Key) error
+}
+
+// Reservations implements link.Reserver, by the clock of the machine.
+type Reservations struct {
+	db    *sqlitedb.Store
+	links Links
+}
+
+// New returns the reservations of a curt.db.
+func New(db *sqlitedb.Store, links Links) *Reservations { return &Reservations{db: db, links: links} }
 
 const (
 	sqlReservation       = `SELECT workspace, since, until FROM reservations WHERE domain = ? AND code = ?`
@@ -47,8 +69,8 @@ func reservation(t *sqlitedb.Tx, k link.Key, now time.Time) (r held, found bool,
 	return r, found, err
 }
 
-// Reserve implements link.Reserver, by the clock of the machine.
-func (s *Links) Reserve(ctx context.Context, c link.Claim) (link.Reservation, bool, error) {
+// Reserve implements link.Reserver.
+func (s *Reservations) Reserve(ctx context.Context, c link.Claim) (link.Reservation, bool, error) {
 	if err := c.Validate(); err != nil {
 		return link.Reservation{}, false, fmt.Errorf("reserve: %w", err)
 	}
@@ -64,8 +86,8 @@ func (s *Links) Reserve(ctx context.Context, c link.Claim) (link.Reservation, bo
 	return r, found, nil
 }
 
-func (s *Links) reserve(t *sqlitedb.Tx, c link.Claim, now time.Time) (link.Reservation, bool, error) {
-	_, _, taken, err := s.byKey(t, c.Key)
+func (s *Reservations) reserve(t *sqlitedb.Tx, c link.Claim, now time.Time) (link.Reservation, bool, error) {
+	taken, err := s.links.Has(t, c.Key)
 	if err != nil || taken {
 		if err == nil {
 			err = link.ErrExists
@@ -82,14 +104,14 @@ func (s *Links) reserve(t *sqlitedb.Tx, c link.Claim, now time.Time) (link.Reser
 		return old.Reservation, true, nil
 	}
 	since := now.UnixMilli()
-	holds, _, err := t.Number(sqlHeld, string(c.Workspace), since, since+link.MaxBehind.Milliseconds())
+	holds, _, err := t.Number(sqlHeld, string(c.Workspace), since, since+link.MaxSetback.Milliseconds())
 	switch {
 	case err != nil:
 		return link.Reservation{}, false, err
 	case holds >= int64(c.Most):
 		return link.Reservation{}, false, link.ErrTooManyReservations
 	}
-	if _, err := s.soundAliases(t, c.Key); err != nil {
+	if err := s.links.MakeSound(t, c.Key); err != nil {
 		return link.Reservation{}, false, err
 	}
 	until := since + c.For.Milliseconds()
@@ -108,9 +130,9 @@ func unreserve(t *sqlitedb.Tx, k link.Key) error {
 	return err
 }
 
-// redeem ends the reservation that kept l from being inserted, for a create that may have the key: that of
+// Redeem ends the reservation that kept l from being inserted, for a create that may have the key: that of
 // its holder, or of anybody once it has lapsed. reserved = false: there is none.
-func redeem(t *sqlitedb.Tx, l *link.Link) (reserved bool, err error) {
+func Redeem(t *sqlitedb.Tx, l *link.Link) (reserved bool, err error) {
 	r, reserved, err := reservation(t, l.Key, time.Now())
 	switch {
 	case err != nil || !reserved:
@@ -124,7 +146,7 @@ func redeem(t *sqlitedb.Tx, l *link.Link) (reserved bool, err error) {
 }
 
 // Release implements link.Reserver.
-func (s *Links) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
+func (s *Reservations) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
 	err := s.db.Write(ctx, 1, func(t *sqlitedb.Tx) error {
 		r, found, err := reservation(t, k, time.Now())
 		switch {
@@ -142,16 +164,16 @@ func (s *Links) Release(ctx context.Context, k link.Key, w link.WorkspaceID) err
 }
 
 // Occupants implements link.Reserver.
-func (s *Links) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant, error) {
+func (s *Reservations) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant, error) {
 	if len(keys) > link.MaxPage {
 		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), link.ErrInvalid)
 	}
 	var all []link.Occupant
 	now := time.Now()
-	err := s.db.Read(ctx, twice(func(t *sqlitedb.Tx) error {
+	err := s.db.Read(ctx, func(t *sqlitedb.Tx) error {
 		all = make([]link.Occupant, len(keys))
 		for i, k := range keys {
-			_, _, linked, err := s.byKey(t, k)
+			linked, err := s.links.Has(t, k)
 			if all[i].Linked = linked || err != nil && link.Absent(err); all[i].Linked { // a damaged link has its key, too
 				continue
 			}
@@ -164,7 +186,7 @@ func (s *Links) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant
 			}
 		}
 		return nil
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), err)
 	}
@@ -172,7 +194,7 @@ func (s *Links) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant
 }
 
 // RemoveLapsed implements link.Reserver.
-func (s *Links) RemoveLapsed(ctx context.Context, n int) (int, error) {
+func (s *Reservations) RemoveLapsed(ctx context.Context, n int) (int, error) {
 	lapsed, err := s.lapsed(ctx, n)
 	removed := 0
 	if err == nil && len(lapsed) > 0 { // mostly there is nothing to write
@@ -198,7 +220,7 @@ func (s *Links) RemoveLapsed(ctx context.Context, n int) (int, error) {
 }
 
 // lapsed returns up to n keys whose reservations have lapsed.
-func (s *Links) lapsed(ctx context.Context, n int) (keys []link.Key, err error) {
+func (s *Reservations) lapsed(ctx context.Context, n int) (keys []link.Key, err error) {
 	err = s.db.ReadMany(ctx, func(t *sqlitedb.Tx) error {
 		keys = nil
 		return t.Each(sqlLapsed, func(row []driver.Value) error {
@@ -208,4 +230,12 @@ func (s *Links) lapsed(ctx context.Context, n int) (keys []link.Key, err error) 
 		}, time.Now().UnixMilli(), int64(n))
 	})
 	return keys, err
+}
+
+// Statements are those of requests, by name.
+func Statements() map[string]string {
+	return map[string]string{
+		"reservation": sqlReservation, "held": sqlHeld, "insert reservation": sqlInsertReservation, "delete reservation": sqlDeleteReservation,
+		"reserve alias": sqlReserveAlias, "free alias": sqlFreeAlias, "lapsed": sqlLapsed,
+	}
 }
