@@ -108,7 +108,7 @@ func mendAliases(t *sqlitedb.Tx, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the damaged rows: %w", err)
 	}
-	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, reservations.SQLKeepAliases, sqlForgetKept} {
+	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, reservations.SQLRetainAliases, sqlForgetKept} {
 		args := []any{}
 		if statement == sqlKeepAliases || statement == sqlMakeAliases {
 			args = append(args, string(rows))

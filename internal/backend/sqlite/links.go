@@ -145,7 +145,7 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 			_, _, found, err = s.byKey(t, k)
 			return found, err
 		},
-		MakeSound: func(t *sqlitedb.Tx, k link.Key) error {
+		CheckAliases: func(t *sqlitedb.Tx, k link.Key) error {
 			_, err := soundAliases(t, k, s.log)
 			return err
 		},

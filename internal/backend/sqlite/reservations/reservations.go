@@ -18,15 +18,15 @@ import (
 // behind it.
 const Row = math.MinInt64
 
-// SQLKeepAliases writes the entries of reservations into aliases.
-const SQLKeepAliases = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, -9223372036854775807 - 1 FROM reservations`
+// SQLRetainAliases writes the entries of reservations into aliases.
+const SQLRetainAliases = `INSERT OR IGNORE INTO aliases (domain, code, n) SELECT domain, code, -9223372036854775807 - 1 FROM reservations`
 
 // Links is what reservations need of the links beside them.
 type Links struct {
 	// Has reports whether a link has a key, or had it. A link that is damaged is an error.
 	Has func(t *sqlitedb.Tx, k link.Key) (bool, error)
-	// MakeSound is called before an entry is added to aliases.
-	MakeSound func(t *sqlitedb.Tx, k link.Key) error
+	// CheckAliases is called before an entry is added to aliases, and repairs what that would hide.
+	CheckAliases func(t *sqlitedb.Tx, k link.Key) error
 }
 
 // Reservations implements link.Reserver, by the clock of the machine.
@@ -111,7 +111,7 @@ func (s *Reservations) reserve(t *sqlitedb.Tx, c link.Claim, now time.Time) (lin
 	case holds >= int64(c.Most):
 		return link.Reservation{}, false, link.ErrTooManyReservations
 	}
-	if err := s.links.MakeSound(t, c.Key); err != nil {
+	if err := s.links.CheckAliases(t, c.Key); err != nil {
 		return link.Reservation{}, false, err
 	}
 	until := since + c.For.Milliseconds()
