@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -102,7 +103,6 @@ func (s *Reservations) Reserve(ctx context.Context, c link.Claim) (r link.Reserv
 		return link.Reservation{}, false, fmt.Errorf("reserve: %w", err)
 	}
 	err = s.db.Transact(ctx, func(ctx context.Context, t pgx.Tx) error {
-		r, found = link.Reservation{Key: c.Key, Workspace: c.Workspace}, false
 		var locked string
 		var may bool
 		if err := t.QueryRow(ctx, sqlHolder, lockOfHolder(c.Workspace)).Scan(&locked, &may); err != nil {
@@ -111,33 +111,43 @@ func (s *Reservations) Reserve(ctx context.Context, c link.Claim) (r link.Reserv
 		if !may {
 			return fmt.Errorf("the role has no right to delete rows of links: %w", link.ErrUnavailable)
 		}
-		var until, left int64
-		reserved, err := pgdb.One(ctx, t, func(row pgx.Row) error { return row.Scan(&until, &left) }, sqlReserve,
-			s.place(c.Key.Code), string(c.Key.Domain), string(c.Key.Code), pgdb.UUID(reservationID(c.Key)), string(c.Workspace), c.For.Milliseconds(), int64(c.Most))
-		if err != nil || reserved {
-			r.Until, r.Left = link.TimeOf(until), time.Duration(left)*time.Millisecond
-			return err
+		// What holds the key may lapse between the two statements: then the next one takes it.
+		for range 2 {
+			if r, found, err = s.take(ctx, t, &c); !errors.Is(err, link.ErrTooManyReservations) {
+				return err
+			}
 		}
-		occupants, err := s.occupants(ctx, t, []link.Key{c.Key})
-		if err != nil {
-			return err
-		}
-		switch o := occupants[0]; {
-		case o.Linked:
-			return link.ErrExists
-		case !o.Held():
-			return link.ErrTooManyReservations
-		case o.Reservation.Workspace != c.Workspace:
-			return &link.HeldError{Reservation: o.Reservation}
-		default:
-			r, found = o.Reservation, true
-		}
-		return s.confirm(ctx, t) // an earlier try may have stored it
+		return err
 	})
 	if err != nil {
 		return link.Reservation{}, false, fmt.Errorf("reserve %s: %w", c.Key, err)
 	}
 	return r, found, nil
+}
+
+// take reserves a key, or says what has it. Those of the workspace are locked. ErrTooManyReservations: nothing has
+// it by now.
+func (s *Reservations) take(ctx context.Context, t pgx.Tx, c *link.Claim) (r link.Reservation, found bool, err error) {
+	var until, left int64
+	reserved, err := pgdb.One(ctx, t, func(row pgx.Row) error { return row.Scan(&until, &left) }, sqlReserve,
+		s.place(c.Key.Code), string(c.Key.Domain), string(c.Key.Code), pgdb.UUID(reservationID(c.Key)), string(c.Workspace), c.For.Milliseconds(), int64(c.Most))
+	if err != nil || reserved {
+		return reservationOf(c.Key, string(c.Workspace), until, left), false, err
+	}
+	occupants, err := s.occupants(ctx, t, []link.Key{c.Key})
+	if err != nil {
+		return r, false, err
+	}
+	switch o := occupants[0]; {
+	case o.Linked:
+		return r, false, link.ErrExists
+	case !o.Held():
+		return r, false, link.ErrTooManyReservations
+	case o.Reservation.Workspace != c.Workspace:
+		return r, false, &link.HeldError{Reservation: o.Reservation}
+	default:
+		return o.Reservation, true, s.confirm(ctx, t) // an earlier try may have stored it
+	}
 }
 
 // lockOfHolder returns what stands for the reservations of a workspace.
