@@ -44,11 +44,15 @@ const maxAnswer = 32 << 20
 type Client struct {
 	*transport
 
+	Aliases    *Aliases
 	Keys       *Keys
 	Jobs       *Jobs
 	Lists      *Lists
 	Moderation *Moderation
 }
+
+// Aliases calls the operations of reservations.
+type Aliases struct{ *transport }
 
 // Keys calls the operations of API keys.
 type Keys struct{ *transport }
@@ -92,7 +96,7 @@ func New(base string, options ...Option) (*Client, error) {
 	own := *t.http // the caller's other calls may follow redirects
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.http = &own
-	return &Client{transport: t, Keys: &Keys{t}, Jobs: &Jobs{t}, Lists: &Lists{t}, Moderation: &Moderation{t}}, nil
+	return &Client{transport: t, Aliases: &Aliases{t}, Keys: &Keys{t}, Jobs: &Jobs{t}, Lists: &Lists{t}, Moderation: &Moderation{t}}, nil
 }
 
 // Problem is an error that the server explained (RFC 9457).
@@ -101,11 +105,12 @@ type Problem struct {
 	Title      string        `json:"title"`
 	Status     int           `json:"status"`
 	Detail     string        `json:"detail"`
-	Field      string        `json:"field"`      // the part of the request that is wrong; Detail names it too
-	RequestID  string        `json:"request_id"` // under which the server logged its own failure
-	Case       string        `json:"case"`       // of a create refused because of its score: a moderator may allow the destination
-	AppealURL  string        `json:"appeal_url"` // of a page to appeal with the case
-	RetryAfter time.Duration `json:"-"`          // from the Retry-After header; 0 = not sent
+	Field      string        `json:"field"`          // the part of the request that is wrong; Detail names it too
+	RequestID  string        `json:"request_id"`     // under which the server logged its own failure
+	Case       string        `json:"case"`           // of a create refused because of its score: a moderator may allow the destination
+	AppealURL  string        `json:"appeal_url"`     // of a page to appeal with the case
+	Until      time.Time     `json:"reserved_until"` // of an alias that another workspace has reserved; zero = it is none
+	RetryAfter time.Duration `json:"-"`              // from the Retry-After header; 0 = not sent
 }
 
 // Error returns the problem in one line.

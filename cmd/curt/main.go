@@ -33,6 +33,7 @@ type commands struct {
 	Config  configTree       `cmd:"" help:"Show or check the server's settings."`
 	Shorten links.Shorten    `cmd:"" help:"Create short links, also from lines of standard input."`
 	Links   linksTree        `cmd:"" help:"List, show, update and delete links."`
+	Alias   aliasTree        `cmd:"" help:"Check aliases, reserve them for 5 minutes, release them."`
 	Stats   links.Stats      `cmd:"" help:"Show the statistics of a link."`
 	Clicks  clicksTree       `cmd:"" help:"List the clicks of a link, or compare statistics with raw clicks."`
 	Keys    keysTree         `cmd:"" help:"Create, list, revoke and rotate API keys."`
@@ -78,6 +79,12 @@ type linksTree struct {
 	Delete  links.Delete    `cmd:"" help:"Delete links permanently."`
 	Safety  moderate.Safety `cmd:"" help:"Show or set the safety of a link."`
 	Share   links.Share     `cmd:"" help:"Create a share link to the statistics of a link."`
+}
+
+type aliasTree struct {
+	Check   links.CheckAlias   `cmd:"" help:"Show whether an alias is free, taken or reserved, and suggest others."`
+	Reserve links.ReserveAlias `cmd:"" help:"Reserve an alias for your workspace for 5 minutes."`
+	Release links.ReleaseAlias `cmd:"" help:"Release a reserved alias."`
 }
 
 type clicksTree struct {

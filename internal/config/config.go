@@ -37,6 +37,7 @@ type Config struct {
 	AliasMin         int           `default:"3" env:"CURT_ALIAS_MIN" help:"Minimum length of a new alias, from 3 characters."`
 	AliasMax         int           `default:"64" env:"CURT_ALIAS_MAX" help:"Maximum length of a new alias, up to 64 characters."`
 	AliasAlphabet    string        `default:"A-Za-z0-9_-" env:"CURT_ALIAS_ALPHABET" help:"Characters and ranges of a new alias, such as a-z0-9-."`
+	AliasReserved    int           `name:"alias-reservations" default:"20" env:"CURT_ALIAS_RESERVATIONS" help:"Maximum aliases that a workspace reserves at once, for 5 minutes each, up to 1000. 0: aliases cannot be reserved."`
 	Shorteners       string        `default:"warn" env:"CURT_SHORTENERS" help:"Links to other URL shorteners: allow, warn visitors, or refuse."`
 	ShortenersFile   string        `env:"CURT_SHORTENERS_FILE" type:"path" help:"File of additional URL shorteners, one host per line; a line that starts with - removes a built-in one." empty:"none"`
 	Brands           string        `env:"CURT_BRANDS" type:"path" help:"File of additional brands that are imitated, with their domains; for the format see docs/operations.md." empty:"none"`

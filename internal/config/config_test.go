@@ -79,6 +79,8 @@ func TestWrongSettingsAreNamedWithTheirValue(t *testing.T) {
 		{"--snowflake=hashed", "CURT_SNOWFLAKE", "hashed"},
 		{"--alias-min=2", "CURT_ALIAS_MIN", "2"},
 		{"--alias-max=65", "CURT_ALIAS_MAX", "65"},
+		{"--alias-reservations=1001", "CURT_ALIAS_RESERVATIONS", "1001"},
+		{"--alias-reservations=-1", "CURT_ALIAS_RESERVATIONS", "-1"},
 		{"--alias-alphabet=a-Z", "CURT_ALIAS_ALPHABET", "a-Z"},
 		{"--alias-alphabet=a.b", "CURT_ALIAS_ALPHABET", "a.b"},
 		{"--alias-alphabet=z-a", "CURT_ALIAS_ALPHABET", "z-a"},

@@ -317,6 +317,9 @@ func (c Config) aliases(p *problems) {
 	if c.AliasMax < c.AliasMin || c.AliasMax > 64 {
 		p.add("CURT_ALIAS_MAX", c.AliasMax, fmt.Sprintf("expected %d, which is CURT_ALIAS_MIN, to 64", c.AliasMin))
 	}
+	if c.AliasReserved < 0 || c.AliasReserved > 1000 {
+		p.add("CURT_ALIAS_RESERVATIONS", c.AliasReserved, "expected 0 to 1000")
+	}
 	if c.AliasCharacters() == "" {
 		p.add("CURT_ALIAS_ALPHABET", c.AliasAlphabet, "expected characters of A-Z a-z 0-9 - _ and ranges of them, such as a-z0-9-")
 	}

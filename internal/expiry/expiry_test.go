@@ -157,3 +157,27 @@ func TestTheRateOfRemovals(t *testing.T) {
 		stop()
 	})
 }
+
+// Reservations that lapsed are removed within a minute or so, others stay.
+func TestLapsedReservationsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := feedtest.NewMemory(1)
+		for code, hold := range map[link.Code]time.Duration{"soon": time.Minute, "later": 10 * time.Minute} {
+			if _, _, err := s.Reserve(t.Context(), link.Claim{Key: link.Key{Code: code}, Workspace: "w", For: hold, Most: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sweep(t, s, 0, 3*time.Minute)
+		if n, err := s.RemoveLapsed(t.Context(), 10); err != nil || n != 0 {
+			t.Errorf("%d were left, %v", n, err)
+		}
+		all, err := s.Occupants(t.Context(), []link.Key{{Code: "soon"}, {Code: "later"}})
+		if err != nil || all[0].Held() || !all[1].Held() {
+			t.Errorf("%+v, %v", all, err)
+		}
+		time.Sleep(10 * time.Minute) // the control: without a sweeper they stay
+		if n, err := s.RemoveLapsed(t.Context(), 10); err != nil || n != 1 {
+			t.Errorf("%d were left, %v", n, err)
+		}
+	})
+}

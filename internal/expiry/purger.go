@@ -98,10 +98,10 @@ func (p *purger) remove(ctx context.Context, found step) error {
 // log tells the operator of a failure; the next turn retries.
 func (p *purger) log(ctx context.Context, err error) {
 	if err != nil {
-		p.failing.Log(ctx, p.cfg.Now(), p.cfg.Log, slog.LevelWarn, "removing the content of expired links failed, retrying", err)
+		p.failing.Log(ctx, p.cfg.Now(), p.cfg.Log, slog.LevelWarn, "removing expired content and reservations failed, retrying", err)
 		return
 	}
-	p.failing.LogRecovery(ctx, p.cfg.Now(), p.cfg.Log, "removing the content of expired links recovered")
+	p.failing.LogRecovery(ctx, p.cfg.Now(), p.cfg.Log, "removing expired content and reservations recovered")
 }
 
 // removeContent removes the content of a link, unless it changed since it was read.

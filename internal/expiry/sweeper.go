@@ -1,5 +1,6 @@
-// Package expiry announces links that expired, and removes the content of those that expired long ago.
-// The expiry of a link is exact without it, as it is computed whenever a link is read.
+// Package expiry announces links that expired, and removes the content of those that expired long ago, and
+// reservations of aliases that have lapsed. The end of both is exact without it, as it is computed whenever one
+// is read.
 //
 // [Sweeper] appends entries of kind [link.WasExpired] to the change log, on one server of a fleet, and
 // then replaces links by their tombstones, at a fixed rate (purger.go). Read sweeper.go first;
@@ -71,6 +72,9 @@ type Sweeper struct {
 	announced atomic.Uint64
 	swept     atomic.Int64 // when all that had ended was announced, Unix ms; 0 = another server sweeps
 	purger    purger
+
+	reserver link.Reserver // nil = the store is none
+	emptied  time.Time     // when lapsed reservations were removed
 }
 
 // NewSweeper returns a Sweeper that begins with Run.
@@ -78,6 +82,7 @@ func NewSweeper(c Config) *Sweeper {
 	c.Once.Name = Name
 	s := &Sweeper{cfg: c}
 	s.purger.cfg = &s.cfg
+	s.reserver, _ = c.Links.(link.Reserver)
 	return s
 }
 
@@ -171,8 +176,36 @@ func (s *sweep) turn(ctx context.Context) error {
 			failed = s.purger.remove(ctx, found)
 		}
 	}
+	if failed == nil {
+		failed = s.removeReservations(ctx)
+	}
 	s.purger.log(ctx, failed)
 	return err
+}
+
+const (
+	// emptyEvery is how often lapsed reservations are removed. They hold nothing, so that nobody waits for it.
+	emptyEvery = time.Minute
+	emptyPage  = 1000
+)
+
+// removeReservations removes lapsed reservations.
+func (s *sweep) removeReservations(ctx context.Context) error {
+	now := s.cfg.Now()
+	if s.reserver == nil || now.Sub(s.emptied).Abs() < emptyEvery {
+		return nil
+	}
+	for {
+		s.cfg.Yielder.Yield()
+		removed, err := s.reserver.RemoveLapsed(ctx, emptyPage)
+		if err != nil {
+			return err
+		}
+		if removed < emptyPage {
+			s.emptied = now
+			return nil
+		}
+	}
 }
 
 // round announces what has expired since the last one, and reports whether all that had ended when it

@@ -173,7 +173,7 @@ func (e *exampleOf) parameters(op any) {
 const exampleID = "019e830c-2e00-7a51-8c3e-5f0b6d2a9c41"
 
 // exampleService is what the examples are sent to: there is a link "manual" that has
-// been clicked, links under review, a ban of others than us, and a key, whose id is returned.
+// been clicked, a reserved alias "winter", links under review, a ban of others than us, and a key, whose id is returned.
 func exampleService(t *testing.T) (s service, key string) {
 	t.Helper()
 	s = newService(t, func(p *parts) {
@@ -200,6 +200,7 @@ func exampleService(t *testing.T) (s service, key string) {
 	s.ban(t, `{"kind":"network","name":"198.51.100.0/24","reason":"floods"}`)
 	s.do(t, "admin", http.MethodPost, "/api/v1/lists/refused_words/entries", `{"value":"~casino","reason":"gambling is not allowed here"}`).want(t, http.StatusOK)
 	s.job(t, "default", job.Import, false)
+	s.do(t, "admin", http.MethodPost, "/api/v1/aliases/winter/reservations", "").want(t, http.StatusCreated)
 	made := s.do(t, "admin", http.MethodPost, "/api/v1/keys", `{"name":"CI","scopes":["links:read"]}`).want(t, http.StatusCreated).json(t)
 	key, _ = made["id"].(string)
 	return s, key

@@ -29,8 +29,8 @@ func exampleFacts() map[string]facts {
 		"list-links":   {"links.0.short_code": "*", "links.2.short_code": "'manual"},
 		"get-link":     link,
 		"change-link":  {"short_code": "code", "long_url": "body.long_url", "title": "body.title"},
-		"check-alias":  {"alias": "alias", "reason": "*"},
-		"link-qr":      {"": "'<svg"}, "alias-qr": {"": "'<svg"},
+		"check-alias":  {"alias": "alias", "reason": "*"}, "reserve-alias": {"alias": "alias", "expires_in": "*"},
+		"link-qr": {"": "'<svg"}, "alias-qr": {"": "'<svg"},
 
 		"link-stats": {"short_code": "code", "total_clicks": "*", "series.0.clicks": "*", "top.country.0.value": "*"}, "workspace-stats": counted,
 		"link-clicks": {"clicks.0.time": "*", "clicks.0.outcome": "'redirected"},

@@ -97,6 +97,7 @@ func TestDescriptionNamesEveryOperation(t *testing.T) {
 		"post /api/v1/links": "create-link", "post /api/v1/links/bulk": "create-links", "get /api/v1/links": "list-links", "get /api/v1/links/{code}": "get-link",
 		"patch /api/v1/links/{code}": "change-link", "delete /api/v1/links/{code}": "delete-link", "get /api/v1/links/{code}/stats": "link-stats",
 		"get /api/v1/links/{code}/clicks": "link-clicks", "get /api/v1/links/{code}/qr": "link-qr", "get /api/v1/aliases/{alias}": "check-alias", "get /api/v1/aliases/{alias}/qr": "alias-qr",
+		"post /api/v1/aliases/{alias}/reservations": "reserve-alias", "delete /api/v1/aliases/{alias}/reservations": "release-alias",
 		"get /api/v1/links/{code}/clicks/live": "live-clicks", "get /api/v1/clicks/live": "live-workspace-clicks",
 		"get /api/v1/stats": "workspace-stats", "get /api/v1/stats/links": "links-series",
 		"post /api/v1/links/{code}/share": "share-stats", "delete /api/v1/links/{code}/share": "unshare-stats",

@@ -93,10 +93,17 @@ func verdict(r httpapi.Route, p persona) int {
 		return http.StatusUnauthorized
 	case !slices.Contains(p.scopes, r.Scope) && (r.Instead == "" || !slices.Contains(p.scopes, r.Instead)) && !slices.Contains(p.scopes, auth.Admin):
 		return http.StatusForbidden
+	case p.foreign && releases(r): // what acme has reserved
+		return http.StatusNotFound
 	case p.foreign && strings.ContainsAny(strings.ReplaceAll(r.Path, "{alias}", ""), "{"): // an alias is nobody's
 		return http.StatusNotFound
 	}
 	return r.Success
+}
+
+// releases reports whether a route ends a reservation.
+func releases(r httpapi.Route) bool {
+	return r.Method == http.MethodDelete && strings.HasSuffix(r.Path, "/reservations")
 }
 
 // ask sends a request of the route, about a link or a key of acme or a ban, and checks that a
@@ -128,6 +135,13 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	if strings.Contains(r.Path, "/jobs/") {
 		id = s.job(t, "acme", kind, strings.HasSuffix(r.Path, "/input")).String()
 	}
+	alias := "victim"
+	if strings.HasSuffix(r.Path, "/reservations") {
+		alias = "still-free"
+	}
+	if releases(r) {
+		s.do(t, "owner", http.MethodPost, strings.Replace(r.Path, "{alias}", alias, 1), "").want(t, http.StatusCreated)
+	}
 	of := ""
 	if strings.Contains(r.Path, "/cases/") {
 		of = s.refused(t, "owner", "https://refused.example/secret")
@@ -138,7 +152,7 @@ func ask(t *testing.T, r httpapi.Route, p persona) answer {
 	}
 	s.suspect(t, route != "POST "+appeals)
 	before := s.state(t)
-	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{alias}", "victim", "{id}", id, "{sequence}", "1", "{list}", "refused_words", "{value}", "word", "{token}", firstToken, "{case}", of).Replace(r.Path), body)
+	got := s.do(t, p.token, r.Method, strings.NewReplacer("{code}", "victim", "{alias}", alias, "{id}", id, "{sequence}", "1", "{list}", "refused_words", "{value}", "word", "{token}", firstToken, "{case}", of).Replace(r.Path), body)
 	if got.StatusCode >= http.StatusBadRequest {
 		if diff := cmp.Diff(before, s.state(t)); diff != "" {
 			t.Errorf("%s by %s answered %d and changed:\n%s", route, p.title, got.StatusCode, diff)

@@ -80,6 +80,7 @@ type parts struct {
 func newService(tb testing.TB, change ...func(*parts)) service {
 	tb.Helper()
 	memory := linktest.NewMemory()
+	memory.Now = noon
 	jobs := jobtest.NewMemory(job.DefaultBounds())
 	jobs.Now = noon
 	s := service{jobs: jobs, store: memory, keys: authtest.NewMemory(), stats: &stats{}, past: &fakeHistory{}, log: &bytes.Buffer{}, journal: moderationtest.NewMemory()}

@@ -13,6 +13,8 @@ var (
 	ErrNotFound = errors.New("link not found")
 	// ErrExists: the key belongs to another link, or did once.
 	ErrExists = errors.New("code already exists")
+	// ErrTooManyReservations: the workspace holds as many keys as it may. It wraps ErrConflict.
+	ErrTooManyReservations = fmt.Errorf("too many reservations: %w", ErrConflict)
 	// ErrConflict: the link changed since it was read, or the ID names another key.
 	ErrConflict = errors.New("link was changed concurrently")
 	// ErrInvalid: the argument can never be stored; a retry cannot help.

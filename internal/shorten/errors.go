@@ -20,6 +20,10 @@ var (
 	ErrReserved = errors.New("this slug is reserved")
 	// ErrRefused: the alias is a word that nobody gets here.
 	ErrRefused = errors.New("this alias is not allowed")
+	// ErrNotHeld: the workspace does not hold the alias. It wraps link.ErrNotFound.
+	ErrNotHeld = fmt.Errorf("the alias is not held: %w", link.ErrNotFound)
+	// ErrNoReservations: this service holds no aliases.
+	ErrNoReservations = errors.New("aliases cannot be reserved here")
 	// ErrKeyReused: the idempotency key stands for another request.
 	ErrKeyReused = errors.New("the idempotency key was used for a different request")
 	// ErrKeyBusy: a request with the same idempotency key has not ended yet.

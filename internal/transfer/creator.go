@@ -150,7 +150,7 @@ func (c *creating) free(ctx context.Context, domain, code string) error {
 	if !known {
 		return errors.New("domain: is not a domain of this service")
 	}
-	err = c.Links.Free(ctx, who, d, code)
+	err = c.Links.Free(ctx, c.Now(), who, d, code)
 	if err == nil || errors.Is(err, link.ErrUnavailable) {
 		return err
 	}

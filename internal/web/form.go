@@ -105,6 +105,10 @@ func (h *homePages) explain(w http.ResponseWriter, r *http.Request, p *home, err
 		p.blame(banned.Field, banned.PublicMessage())
 		return http.StatusUnprocessableEntity
 	}
+	if held, ok := errors.AsType[*link.HeldError](err); ok {
+		p.Alias.Error = "Someone has reserved this alias for the next " + waiting(held.Reservation.Left) + ". Choose another."
+		return http.StatusConflict
+	}
 	if limited, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		wait := limited.Verdict.RetryAfter
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int((wait+time.Second-1)/time.Second))))

@@ -30,6 +30,8 @@ func calls(ctx context.Context, c *client.Client) map[string]func() error {
 		"link-qr":        func() error { _, err := c.QR(ctx, "x", client.QRQuery{}); return err },
 		"alias-qr":       func() error { _, err := c.AliasQR(ctx, "x", client.QRQuery{}); return err },
 		"check-alias":    func() error { _, err := c.CheckAlias(ctx, "x", ""); return err },
+		"reserve-alias":  func() error { _, err := c.Aliases.Reserve(ctx, "x", ""); return err },
+		"release-alias":  func() error { return c.Aliases.Release(ctx, "x", "") },
 		"share-stats":    func() error { _, err := c.Share(ctx, "x", time.Hour); return err },
 		"unshare-stats":  func() error { return c.EndShares(ctx, "x") },
 		"create-job":     func() error { _, err := c.Jobs.CreateExport(ctx, "csv"); return err },

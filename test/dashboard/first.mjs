@@ -20,6 +20,9 @@ export async function first ({ plan, person, signIn, ask }) {
     await page.keyboard.press('Tab')
     await page.keyboard.type('first')
     await page.getByText('/first is available.').waitFor()
+    await page.getByText('Reserved for you until').waitFor()
+    want('the alias in the form', (await ask('/api/v1/aliases/first')).state, 'reserved')
+    want('a visit to a reserved alias', (await fetch(plan.base + '/first', { redirect: 'manual' })).status, 404)
     await page.getByLabel('Title').fill('The first')
     await page.getByRole('button', { name: 'Create link' }).click()
     await page.getByRole('heading', { name: 'Your link is ready' }).waitFor()
@@ -42,6 +45,30 @@ export async function first ({ plan, person, signIn, ask }) {
     await page.getByRole('button', { name: 'Delete permanently' }).click()
     await notice(page, 'Deleted')
     want('a visit', (await fetch(plan.base + '/first', { redirect: 'manual' })).status, 410)
+  })
+
+  await person('reserves an alias, gives it back, and takes a suggestion', { ...lightDesk }, async (page, look) => {
+    const state = async alias => (await ask('/api/v1/aliases/' + alias)).state
+    await signIn(page)
+    await page.keyboard.press('c')
+    await page.getByLabel('Destination').fill('https://example.com/offer')
+    await page.getByLabel('Alias').fill('offers')
+    await page.getByText('Reserved for you until').waitFor()
+    want('a reserved alias', await state('offers'), 'reserved')
+    const released = page.waitForResponse(r => r.request().method() === 'DELETE' && r.url().includes('/reservations'))
+    await page.getByLabel('Alias').fill('first') // whose link was deleted
+    want('an alias that is given back', (await released).status(), 204)
+    want('its state', await state('offers'), 'free')
+    const other = page.getByRole('button', { name: /^first.?[0-9]+$/ }).first()
+    await other.waitFor()
+    await look('suggestions')
+    const name = await other.innerText()
+    await other.click()
+    await page.getByText(`/${name} is available.`).waitFor()
+    await page.getByRole('button', { name: 'Create link' }).click()
+    await page.getByRole('heading', { name: 'Your link is ready' }).waitFor()
+    want('the alias', (await ask('/api/v1/links/' + name)).long_url, 'https://example.com/offer')
+    await page.keyboard.press('Escape')
   })
 
   await person('looks at all clicks', { ...lightDesk, path: '/app/clicks' }, async page => {

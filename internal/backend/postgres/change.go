@@ -43,7 +43,7 @@ const sqlReplace = `WITH changed AS (
 	WHERE change_head.n = 1 AND news.many > 0 RETURNING change_head.seq
 ), logged AS (
 	INSERT INTO changes (seq, domain, code, version, kind, id, workspace, principal, at, region, fields)
-	SELECT head.seq, changed.domain, changed.code, changed.version, $24, changed.id, changed.workspace, $25, ` + nowMillis + `, $26, nullif($27, '')
+	SELECT head.seq, changed.domain, changed.code, changed.version, $24, changed.id, changed.workspace, $25, ` + pgdb.NowMillis + `, $26, nullif($27, '')
 	FROM head CROSS JOIN changed
 )
 SELECT id, minted, created, spent FROM changed`

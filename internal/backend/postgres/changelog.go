@@ -91,7 +91,7 @@ func (s *changeLog) trimChanges(ctx context.Context) error {
 
 const sqlAppend = `WITH head AS (UPDATE change_head SET seq = seq + 1 WHERE n = 1 RETURNING seq)
 	INSERT INTO changes (seq, domain, code, version, kind, workspace, principal, at, region, keys)
-	SELECT seq, '', '', 0, $1, $2, $3, ` + nowMillis + `, $4, $5 FROM head`
+	SELECT seq, '', '', 0, $1, $2, $3, ` + pgdb.NowMillis + `, $4, $5 FROM head`
 
 // Append implements link.EventLog.
 func (s *changeLog) Append(ctx context.Context, e link.Event) error {

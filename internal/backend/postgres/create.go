@@ -16,6 +16,7 @@ import (
 
 	"curt/internal/backend/postgres/linkrow"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/link"
 )
 
@@ -23,8 +24,9 @@ import (
 type creator struct {
 	*linkReader
 
-	config LinksConfig
-	joiner *joiner
+	config   LinksConfig
+	joiner   *joiner
+	reserved *reservations.Reservations
 }
 
 // Create implements link.Store.
@@ -155,12 +157,10 @@ const (
 ), logged AS (
 	INSERT INTO changes (seq, domain, code, version, kind, id, workspace, principal, at, region)
 	SELECT head.base + row_number() OVER (ORDER BY created.turn), created.domain, created.code, 1, 'created', created.id,
-		created.workspace, created.created_by, ` + nowMillis + `, $27
+		created.workspace, created.created_by, ` + pgdb.NowMillis + `, $27
 	FROM head CROSS JOIN created WHERE NOT created.minted
 )
 SELECT turn FROM created`
-	// nowMillis is the time of an entry of the change log.
-	nowMillis = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 )
 
 // insert sends the entries in one statement and returns those whose key or id is taken.
@@ -227,8 +227,8 @@ func (s *creator) created(l *link.Link, result *outcome) {
 	}
 }
 
-// resolve answers entries that were not inserted by what is stored. Those that meet
-// nothing are left: what was in their way is gone, or was refused itself.
+// resolve answers entries that were not inserted by what is stored, a reservation perhaps. Those that
+// meet nothing are left: what was in their way is gone, or was refused itself.
 func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link, entries []int, results []outcome) (left []int, err error) {
 	taken, err := s.taken(ctx, q, links, entries)
 	if err == nil && slices.ContainsFunc(entries, func(i int) bool { return taken[i].ID == links[i].ID }) {
@@ -238,6 +238,11 @@ func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link
 		return nil, err
 	}
 	byID, err := s.linksByID(ctx, q, links, entries)
+	if err != nil {
+		return nil, err
+	}
+	reserved, entries := reservedOf(taken, byID, entries)
+	again, err := s.redeem(ctx, q, links, reserved, results)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +265,7 @@ func (s *creator) resolve(ctx context.Context, q pgdb.Querier, links []link.Link
 		}
 		results[i].done = true
 	}
-	return left, nil
+	return merge(left, again), nil
 }
 
 const sqlLinksByID = `SELECT ` + linkrow.Columns + `, turn FROM unnest($1::int[], $2::uuid[], $3::text[]) AS t (turn, wanted, owner)

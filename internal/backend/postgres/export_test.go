@@ -10,6 +10,7 @@ import (
 	"curt/internal/backend/postgres/leases"
 	"curt/internal/backend/postgres/linkrow"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/link"
 )
 
@@ -42,6 +43,7 @@ func Statements() map[string]string {
 		"list workspace oldest": sqlList(link.Filter{Workspace: "w", Oldest: true}), "list workspace newest": sqlList(link.Filter{Workspace: "w"}),
 	}
 	maps.Copy(all, leases.Statements())
+	maps.Copy(all, reservations.Statements())
 	d := coldsql.PostgreSQL()
 	maps.Copy(all, d.Statements())
 	maps.Copy(all, coldjobs.Statements(d))

@@ -12,6 +12,7 @@ import (
 	"curt/internal/backend/postgres/leases"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/postgres/replicas"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/background"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -85,6 +86,7 @@ type Links struct {
 	*changeLog
 	*linkReader
 	*creator
+	*reservations.Reservations
 
 	db      *pgdb.Database
 	config  LinksConfig
@@ -97,6 +99,7 @@ var (
 	_ link.ManyGetter = (*Links)(nil)
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
+	_ link.Reserver   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 	_ codegen.Dated   = (*Links)(nil)
 )
@@ -107,9 +110,10 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	config = config.withDefaults()
 	db := pgdb.New(pgdb.LinksHealth(config.ReadOnly), config.Readers, config.Log)
 	reader := &linkReader{db: db}
+	reserved := reservations.New(db, reader.place, confirm)
 	s := &Links{
 		Leases: leases.New(db), changeLog: &changeLog{db: db, config: config}, linkReader: reader,
-		creator: &creator{linkReader: reader, config: config}, db: db, config: config,
+		creator: &creator{linkReader: reader, config: config, reserved: reserved}, Reservations: reserved, db: db, config: config,
 	}
 	if err := s.open(ctx); err != nil {
 		s.replicas.Close()

@@ -39,6 +39,7 @@ func plans(t *testing.T, d *databases) {
 		"target": "links_pkey", "link": "links_pkey", "twins": "links_by_twins",
 		"expired": "links_by_expiry", "creates ended": "links_made", "chosen": "links_unminted", "changes": "changes_pkey",
 		"list oldest": "links_by_age", "list newest": "Backward using links_by_age", "list workspace oldest": "links_by_workspace",
+		"reserve": "links_by_workspace", "occupants": "links_pkey", "redeem": "links_pkey", "release": "links_pkey", "remove lapsed": "links_by_age",
 		"list workspace newest": "Backward using links_by_workspace", "forget records": "idempotency_by_age",
 		"entries of": "journal_by_entity", "entries by": "journal_by_actor", "standing": "journal_by_link",
 		"pending cases": "cases_pending", "link appeal": "appeals_by_link", "expired destinations": "destinations_by_age", "verdicts": "journal_verdicts",

@@ -117,12 +117,15 @@ func (s *linkReader) Get(ctx context.Context, k link.Key) (l link.Link, err erro
 
 const sqlLink = `SELECT ` + linkrow.Columns + ` FROM links WHERE place = $1 AND domain = $2 AND code = $3`
 
-// byKey returns the link of a key.
+// byKey returns the link of a key. A reservation is none.
 func (s *linkReader) byKey(ctx context.Context, q pgdb.Querier, k link.Key) (l link.Link, found bool, err error) {
 	found, err = pgdb.OnePrepared(ctx, q, func(row pgx.Row) (err error) {
 		l, err = linkrow.Scan(row)
 		return err
 	}, sqlLink, s.place(k.Code), string(k.Domain), string(k.Code))
+	if l.Version == 0 {
+		return link.Link{}, false, err
+	}
 	return l, found, err
 }
 
@@ -147,6 +150,9 @@ func (s *linkReader) GetMany(ctx context.Context, keys []link.Key) ([]link.Link,
 		err := pgdb.Each(ctx, q, func(row pgx.Row) error {
 			var turn int32
 			l, err := linkrow.Scan(row, &turn)
+			if l.Version == 0 { // a reservation, or an error
+				return err
+			}
 			links[turn] = l
 			doubtful = doubtful || s.uncertain.about(l.Key, time.Now())
 			return err
@@ -194,7 +200,7 @@ func (s *linkReader) Expired(ctx context.Context, after link.Cursor, before time
 	return keys, at.Cursor(), nil
 }
 
-const sqlChosen = `SELECT place, domain, code FROM links WHERE NOT minted AND (place, domain, code) > ($1, $2, $3)
+const sqlChosen = `SELECT place, domain, code FROM links WHERE NOT minted AND version > 0 AND (place, domain, code) > ($1, $2, $3)
 	ORDER BY place, domain, code LIMIT $4`
 
 // Chosen implements link.Store: in the order of places.

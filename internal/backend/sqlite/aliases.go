@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
@@ -30,12 +31,12 @@ const (
 // bears another key. Before a new entry would hide a damaged one, all are made anew from the
 // links, which have the same names.
 
-// aliasRow returns the row that aliases names for a key; sound is whether its entries beside
-// are.
+// aliasRow returns the row that aliases names for a key, none for one that is reserved; sound is whether
+// its entries beside are.
 func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error) {
 	n, found, err = t.Number(sqlAlias, string(k.Domain), string(k.Code))
 	if err != nil || found {
-		return n, found, true, err
+		return n, found && n != reservations.Row, true, err
 	}
 	for _, beside := range [...]string{sqlAliasBelow, sqlAliasAbove} {
 		differs, at := false, int64(0)
@@ -62,6 +63,16 @@ func aliasRow(t *sqlitedb.Tx, k link.Key) (n int64, found, sound bool, err error
 	return 0, false, true, nil
 }
 
+// soundAliases makes aliases anew where a damaged entry lies beside the place of a new one. hidden: the key is
+// there.
+func soundAliases(t *sqlitedb.Tx, k link.Key, log *slog.Logger) (hidden bool, err error) {
+	_, hidden, sound, err := aliasRow(t, k)
+	if err == nil && !hidden && !sound {
+		err = mendAliases(t, log)
+	}
+	return hidden, err
+}
+
 // mendChunk is how many rows are read before the walk goes on from the last.
 const mendChunk = 10_000
 
@@ -77,7 +88,7 @@ const (
 
 // mendAliases makes aliases anew, in the writer's transaction. Rows that are damaged keep the
 // names that lead to them.
-func (s *Links) mendAliases(t *sqlitedb.Tx) error {
+func mendAliases(t *sqlitedb.Tx, log *slog.Logger) error {
 	var lost []int64
 	for after, more := int64(math.MinInt64), true; more; {
 		seen := 0
@@ -97,7 +108,7 @@ func (s *Links) mendAliases(t *sqlitedb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("find the damaged rows: %w", err)
 	}
-	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, sqlForgetKept} {
+	for _, statement := range [...]string{sqlKeepAliases, sqlDropAliases, sqlMakeAliases, sqlKeptAliases, reservations.SQLRetainAliases, sqlForgetKept} {
 		args := []any{}
 		if statement == sqlKeepAliases || statement == sqlMakeAliases {
 			args = append(args, string(rows))
@@ -106,6 +117,6 @@ func (s *Links) mendAliases(t *sqlitedb.Tx) error {
 			return err
 		}
 	}
-	s.log.WarnContext(context.Background(), "alias index damaged, rebuilt", slog.Int("damaged_links", len(lost)))
+	log.WarnContext(context.Background(), "alias index damaged, rebuilt", slog.Int("damaged_links", len(lost)))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/link"
 )
@@ -60,7 +61,10 @@ func (s *Links) createAlias(t *sqlitedb.Tx, workspace int64, l link.Link) (store
 	case err != nil:
 		return link.Link{}, false, err
 	case !inserted:
-		return s.conflict(t, workspace, &l)
+		if stored, known, err = s.conflict(t, workspace, &l); !errors.Is(err, errRedeemed) {
+			return stored, known, err
+		}
+		return s.createAlias(t, workspace, l)
 	}
 	s.note(l.ID)
 	if l.CodeKind != link.Chosen {
@@ -88,13 +92,8 @@ func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link) (inse
 		}
 	}
 	// A damaged entry may hide the key from the statement below.
-	switch _, hidden, sound, err := aliasRow(t, l.Key); {
-	case err != nil || hidden:
+	if hidden, err := soundAliases(t, l.Key, s.log); err != nil || hidden {
 		return false, err
-	case !sound:
-		if err := s.mendAliases(t); err != nil {
-			return false, err
-		}
 	}
 	changed, last := int64(0), s.lastAlias
 	if last != 0 {
@@ -128,8 +127,11 @@ func insert(t *sqlitedb.Tx, n, workspace int64, l *link.Link) (changed int64, er
 	return t.Exec(sqlInsertLink, append(args, string(l.Key.Domain), string(l.Key.Code))...)
 }
 
-// conflict says what kept l from being inserted: itself, another link of its key, or another key of
-// its id.
+// errRedeemed: a reservation was in the way of a link, and is no more.
+var errRedeemed = errors.New("the reservation of the key has ended")
+
+// conflict says what kept l from being inserted: itself, another link of its key, another key of its id,
+// or a reservation.
 func (s *Links) conflict(t *sqlitedb.Tx, workspace int64, l *link.Link) (stored link.Link, known bool, err error) {
 	_, stored, taken, err := s.byKey(t, l.Key)
 	switch {
@@ -142,6 +144,12 @@ func (s *Links) conflict(t *sqlitedb.Tx, workspace int64, l *link.Link) (stored 
 	}
 	if err := idFree(t, workspace, l); err != nil {
 		return link.Link{}, false, err
+	}
+	switch reserved, err := reservations.Redeem(t, l); {
+	case err != nil:
+		return link.Link{}, false, err
+	case reserved:
+		return link.Link{}, false, errRedeemed
 	}
 	return link.Link{}, false, fmt.Errorf("%s cannot be inserted, without a conflict: %w: %w", l.Key, link.ErrUnavailable, sqlitedb.ErrCorrupt)
 }

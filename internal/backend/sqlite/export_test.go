@@ -15,6 +15,7 @@ import (
 	"curt/internal/backend/sqlite/leases"
 	"curt/internal/backend/sqlite/linklist"
 	"curt/internal/backend/sqlite/linkrow"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 )
 
@@ -32,6 +33,7 @@ func RequestQueries() map[string]string {
 	}
 	maps.Copy(all, linklist.Statements())
 	maps.Copy(all, leases.Statements())
+	maps.Copy(all, reservations.Statements())
 	maps.Copy(all, accounts.Statements())
 	d := coldsql.SQLite()
 	maps.Copy(all, d.Statements())
@@ -87,6 +89,15 @@ func (s *Links) Hold(ctx context.Context, f func() error) error {
 // Exec runs a statement on the writing connection while nobody writes.
 func (s *Links) Exec(ctx context.Context, query string) error {
 	return s.db.Exclusive(ctx, func(t *sqlitedb.Tx) error { return t.Each(query, func([]driver.Value) error { return nil }) })
+}
+
+// CountRows returns the first column of the first row of a query.
+func (s *Links) CountRows(ctx context.Context, query string) (n int64, err error) {
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) (err error) {
+		n, _, err = t.Number(query)
+		return err
+	})
+	return n, err
 }
 
 // Synchronous returns what the writing connection waits for: 1 = NORMAL, 2 = FULL.

@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/backend/sqlite/accounts"
 	"curt/internal/backend/sqlite/leases"
+	"curt/internal/backend/sqlite/reservations"
 	"curt/internal/backend/sqlite/sqlitedb"
 	"curt/internal/background"
 	"curt/internal/codegen"
@@ -81,6 +82,7 @@ type Links struct {
 	*createLog
 	*linkReader
 	*pending
+	*reservations.Reservations
 
 	db    *sqlitedb.Store
 	ahead readAhead
@@ -103,6 +105,7 @@ var (
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
 	_ link.Discarder  = (*Links)(nil)
+	_ link.Reserver   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
@@ -137,6 +140,16 @@ func OpenLinks(ctx context.Context, config LinksConfig) (*Links, error) {
 	}
 	s.changeLog.db, s.createLog.db, s.linkReader.db = s.db, s.db, s.db
 	s.changes = s.changeLog
+	s.Reservations = reservations.New(s.db, reservations.Links{
+		Has: func(t *sqlitedb.Tx, k link.Key) (found bool, err error) {
+			_, _, found, err = s.byKey(t, k)
+			return found, err
+		},
+		CheckAliases: func(t *sqlitedb.Tx, k link.Key) error {
+			_, err := soundAliases(t, k, s.log)
+			return err
+		},
+	})
 	if err := s.start(ctx, outlook); err != nil {
 		return nil, errors.Join(fmt.Errorf("open links: %w", outlook.Unfit(err)), s.db.Abandon())
 	}

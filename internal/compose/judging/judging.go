@@ -123,6 +123,9 @@ func newLinks(env *compose.Env, p Parts, j *Judging, limits ratelimit.Store) *li
 		Dedupe:   env.Config.Codes == "hash", // the same URL, the same code
 		Announce: p.Changes.Announce, Random: rand.Reader, Metrics: env.Metrics.Registerer(),
 	}
+	if cfg.Held = env.Config.AliasReserved; cfg.Held == 0 {
+		cfg.Held = -1
+	}
 	if env.Places != nil {
 		cfg.Country = env.Places.Country
 	}

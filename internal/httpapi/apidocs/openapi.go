@@ -57,7 +57,8 @@ type enum struct {
 // collide.
 func enums() []enum {
 	return []enum{
-		{"AliasReason", "Why an alias is not available.", words("invalid", "reserved", "refused", "taken")},
+		{"AliasReason", "Why an alias is not available. held: another workspace has reserved it; reserved: it is kept for the operator.", words("invalid", "reserved", "refused", "taken", "held")},
+		{"AliasState", "What an alias is now. reserved: by a workspace, or for the operator.", words("free", "taken", "reserved", "refused", "invalid")},
 		{"AppealState", "Whether an appeal has been answered.", words("open", "answered")},
 		{"BanSafety", "The minimum safety that a ban sets for matching links.", words("warn", "quarantined", "blocked", "legal")},
 		{"BotReason", "Why a click counts as a bot.", words("named", "listed", "no_browser")},

@@ -71,6 +71,8 @@ func problemHeaders(status int) map[string]*huma.Param {
 	switch status {
 	case http.StatusUnauthorized:
 		return map[string]*huma.Param{"WWW-Authenticate": Header("The authentication scheme: Bearer.")}
+	case http.StatusConflict:
+		return map[string]*huma.Param{"Retry-After": Number("Of alias-held: seconds until the reservation ends.")}
 	case http.StatusServiceUnavailable:
 		return map[string]*huma.Param{"Retry-After": Number("Seconds to wait before a retry.")}
 	case http.StatusTooManyRequests:

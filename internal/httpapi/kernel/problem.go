@@ -30,14 +30,15 @@ import (
 // Problem is the answer to every request that failed (RFC 9457). Type is stable
 // and relative to the instance.
 type Problem struct {
-	Type      string `json:"type" doc:"Identifies the kind of problem; stable."`
-	Title     string `json:"title" doc:"The title of the problem type."`
-	Status    int    `json:"status" doc:"The HTTP status."`
-	Detail    string `json:"detail,omitzero" doc:"Details of this occurrence."`
-	Field     string `json:"field,omitzero" doc:"The invalid field or parameter."`
-	RequestID string `json:"request_id,omitzero" doc:"Identifies the failure in the server's log."`
-	Case      string `json:"case,omitzero" format:"uuid" doc:"Of destination-harmful: the case that a moderator decides. Absent: there is none, because too many are open or the accounts store is unavailable."`
-	AppealURL string `json:"appeal_url,omitzero" format:"uri" doc:"The web page to appeal with the case."`
+	Type      string    `json:"type" doc:"Identifies the kind of problem; stable."`
+	Title     string    `json:"title" doc:"The title of the problem type."`
+	Status    int       `json:"status" doc:"The HTTP status."`
+	Detail    string    `json:"detail,omitzero" doc:"Details of this occurrence."`
+	Field     string    `json:"field,omitzero" doc:"The invalid field or parameter."`
+	RequestID string    `json:"request_id,omitzero" doc:"Identifies the failure in the server's log."`
+	Case      string    `json:"case,omitzero" format:"uuid" doc:"Of destination-harmful: the case that a moderator decides. Absent: there is none, because too many are open or the accounts store is unavailable."`
+	Until     time.Time `json:"reserved_until,omitzero" doc:"Of alias-held: when the reservation ends, unless a link is created or it is released."`
+	AppealURL string    `json:"appeal_url,omitzero" format:"uri" doc:"The web page to appeal with the case."`
 }
 
 // Kind is one type of problem.
@@ -57,6 +58,7 @@ func kindHost() Kind    { return Kind{"misdirected", 421, "Unknown host"} }
 func kindLimited() Kind { return Kind{"rate-limited", 429, "Too many requests"} }
 func kindBusy() Kind    { return Kind{"server-busy", 503, "Server busy"} }
 func kindJob() Kind     { return Kind{"job-state", 409, "The job is in another state"} }
+func kindHeld() Kind    { return Kind{"alias-held", 409, "Alias reserved by another workspace"} }
 func kindServer() Kind  { return Kind{"internal", 500, "Internal server error"} }
 
 // KindNoRoute is that of a path that the API does not have.
@@ -92,6 +94,9 @@ func mappings() problemTable {
 		{shorten.ErrReserved, Kind{"slug-reserved", 409, "Alias reserved"}, "this slug is reserved"},
 		{shorten.ErrRefused, Kind{"slug-refused", 409, "Alias not allowed"}, "this alias is not allowed; choose another"},
 		{shorten.ErrTaken, Kind{"slug-taken", 409, "Alias taken"}, "this alias is taken"},
+		{shorten.ErrNotHeld, Kind{"no-such-reservation", 404, "Reservation not found"}, "your workspace has not reserved this alias, or the reservation has ended"},
+		{shorten.ErrNoReservations, Kind{"no-reservations", 501, "Reservations not available"}, "this service does not reserve aliases; create the link"},
+		{link.ErrTooManyReservations, Kind{"too-many-reservations", 429, "Too many reservations"}, "your workspace has reserved as many aliases as it may; create their links, release some, or wait until they end"},
 		{shorten.ErrKeyReused, Kind{"idempotency-key-reused", 422, "Idempotency key already used"}, "this Idempotency-Key was used for a different request; use a new one"},
 		{shorten.ErrKeyBusy, Kind{"idempotency-key-busy", 409, "Request in flight"}, "the first request with this Idempotency-Key is still in flight; retry later"},
 		{shorten.ErrLinkGone, Kind{"link-deleted", 409, "Link deleted"}, "the link created with this Idempotency-Key was deleted"},
@@ -186,6 +191,11 @@ func (t problemTable) problem(err error) (p Problem, known bool) {
 		p.Detail = scanned.Error()
 		return p, true
 	}
+	if held, ok := errors.AsType[*link.HeldError](err); ok {
+		p = kindHeld().problem()
+		p.Detail, p.Until = "this alias is reserved by another workspace until reserved_until", held.Reservation.Until
+		return p, true
+	}
 	if gap, ok := errors.AsType[*job.OffsetError](err); ok {
 		return kindJob().problem().about("offset", gap.Error()), true
 	}
@@ -264,6 +274,10 @@ func (k *Kernel) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		h.Set("WWW-Authenticate", auth.Challenge)
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", retryAfter(err))
+	case http.StatusConflict:
+		if held, ok := errors.AsType[*link.HeldError](err); ok {
+			h.Set("Retry-After", strconv.Itoa(max(1, seconds(held.Reservation.Left))))
+		}
 	case http.StatusTooManyRequests:
 		limitHeaders(h, err)
 	}
@@ -419,6 +433,7 @@ func ownKinds() []explained {
 		{kindMedia(), "Bodies must be JSON in UTF-8, uncompressed, with Content-Type: application/json."},
 		{kindOrigin(), "The request came from a page of another site. Send it from this service's own pages or from outside a browser."},
 		{KindBroken(), "The journal was changed outside the server; detail says where, and curt doctor says more."},
+		{kindHeld(), "Another workspace has reserved the alias. The reservation ends at reserved_until, unless a link is created or it is released."},
 		{kindServer(), "An error in the server. It was logged with the request_id."},
 		{kindBusy(), "Request bodies use all of their memory. Nothing was changed; retry after Retry-After."},
 		{kindHost(), "Without a key the API answers only at the configured hosts of this server, which protects against DNS rebinding."},

@@ -15,16 +15,20 @@ import (
 	"curt/internal/link"
 	"curt/internal/qr"
 	"curt/internal/shorten"
+	"curt/internal/shorten/reserve"
 )
 
 // Alias says whether a link may have a code.
 type Alias struct {
-	Alias     string  `json:"alias"`
-	Domain    string  `json:"domain" doc:"The host of the link."`
-	ShortURL  *string `json:"short_url" format:"uri" doc:"The short URL that the link would have; null if the alias is invalid."`
-	Available bool    `json:"available" doc:"Whether the alias is free now. It is not reserved by this request: the first create gets it."`
-	Reason    *string `json:"reason" enum:"invalid,reserved,refused,taken" doc:"Why the alias is not available."`
-	Detail    *string `json:"detail" doc:"The reason as text."`
+	Alias         string     `json:"alias"`
+	Domain        string     `json:"domain" doc:"The host of the link."`
+	ShortURL      *string    `json:"short_url" format:"uri" doc:"The short URL that the link would have; null if the alias is invalid."`
+	Available     bool       `json:"available" doc:"Whether a create by you could have the alias now. It is not reserved by this request: the first create gets it."`
+	State         string     `json:"state" enum:"free,taken,reserved,refused,invalid" doc:"reserved: by a workspace, until reserved_until, or for the operator. An alias that your workspace has reserved is reserved and available."`
+	Reason        *string    `json:"reason" enum:"invalid,reserved,refused,taken,held" doc:"Why the alias is not available. held: another workspace has reserved it; reserved: it is kept for the operator."`
+	Detail        *string    `json:"detail" doc:"The reason as text."`
+	ReservedUntil *time.Time `json:"reserved_until" doc:"When the reservation ends; null: there is none."`
+	Suggestions   []string   `json:"suggestions" nullable:"false" doc:"Up to three other aliases that were free within the last minute, if this one is taken or another workspace has reserved it."`
 }
 
 const aliasPath = "/api/v1/aliases/{alias}"
@@ -32,16 +36,22 @@ const aliasPath = "/api/v1/aliases/{alias}"
 // aliases are the operations on codes that a link has or may get.
 type aliases struct{ *Links }
 
-func (as *aliases) operations(d kernel.Describer) []*kernel.Operation {
-	params := []*huma.Param{
-		{Name: "alias", In: "path", Required: true, Description: "The alias to check; case-sensitive.", Example: "sale", Schema: &huma.Schema{Type: huma.TypeString}},
+// aliasParams name an alias.
+func aliasParams(about, example string) []*huma.Param {
+	return []*huma.Param{
+		{Name: "alias", In: "path", Required: true, Description: about + "; case-sensitive.", Example: example, Schema: &huma.Schema{Type: huma.TypeString}},
 		kernel.QueryParam("domain", "The domain of the link. Default: the default domain.", &huma.Schema{Type: huma.TypeString}),
 	}
-	return []*kernel.Operation{
+}
+
+func (as *aliases) operations(d kernel.Describer) []*kernel.Operation {
+	params := aliasParams("The alias to check", "sale")
+	return append([]*kernel.Operation{
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: aliasPath, OperationID: "check-alias", Summary: "Check alias availability",
-				Description: "For feedback while an alias is typed. The code of a deleted link stays taken. The answer never says which link has a code. " +
+				Description: "For feedback while an alias is typed. The code of a deleted link stays taken. The answer never says which link has a code, " +
+					"or which workspace has reserved it, and that an alias is taken or reserved may be up to a minute old. " +
 					"A network that requests many unknown codes, here or as a visitor, is answered 429 for a while.",
 				Parameters: params, Responses: d.Answers(200, "The availability of the alias.", Alias{}, nil, 429),
 			},
@@ -55,7 +65,7 @@ func (as *aliases) operations(d kernel.Describer) []*kernel.Operation {
 			},
 			Action: auth.CreateLink, Serve: as.drawAlias,
 		},
-	}
+	}, as.reservationOperations(d)...)
 }
 
 func (as *aliases) drawAlias(c *kernel.Call) error {
@@ -63,64 +73,91 @@ func (as *aliases) drawAlias(c *kernel.Call) error {
 	if err != nil {
 		return fmt.Errorf("read the query: %w", err)
 	}
-	domain, ok := as.Service.Domain(c.Query.Get("domain"))
-	if !ok {
-		return kernel.BadField("domain", "unknown domain")
-	}
-	alias := c.R.PathValue("alias")
-	if err := shorten.CheckAlias(alias); err != nil && !errors.Is(err, shorten.ErrReserved) {
+	k, err := as.alias(c)
+	if err != nil {
 		return err
 	}
-	return as.draw(c, link.Key{Domain: domain, Code: link.Code(alias)}, o)
+	if err := shorten.CheckAlias(string(k.Code)); err != nil && !errors.Is(err, shorten.ErrReserved) {
+		return err
+	}
+	return as.draw(c, k, o)
 }
 
 func (as *aliases) check(c *kernel.Call) (answer Alias, err error) {
-	domain, ok := as.Service.Domain(c.Query.Get("domain"))
-	if !ok {
-		return answer, kernel.BadField("domain", "unknown domain")
+	k, err := as.alias(c)
+	if err != nil {
+		return answer, err
 	}
-	k := link.Key{Domain: domain, Code: link.Code(c.R.PathValue("alias"))}
-	answer = Alias{Alias: strings.ToValidUTF8(string(k.Code), "\uFFFD"), Domain: as.Host(domain)}
-	err = as.Service.Free(c.R.Context(), c.Who, domain, string(k.Code))
-	if err := as.scanned(c, err); err != nil {
+	answer = Alias{Alias: strings.ToValidUTF8(string(k.Code), "\uFFFD"), Domain: as.Host(k.Domain), State: "free", Suggestions: []string{}}
+	found, err := as.Service.Check(c.R.Context(), c.Now, c.Who, k.Domain, string(k.Code))
+	if err != nil {
+		return answer, err
+	}
+	if err := as.scanned(c, &found); err != nil {
 		return answer, err
 	}
 	if link.ValidCode(k.Code) {
 		short := as.ShortURL(k)
 		answer.ShortURL = &short
 	}
+	if r := &found.Reservation; !r.Until.IsZero() {
+		answer.State, answer.ReservedUntil = "reserved", &r.Until
+	}
+	for _, code := range found.Suggestions {
+		answer.Suggestions = append(answer.Suggestions, string(code))
+	}
+	if found.Err == nil {
+		answer.Available = true
+		return answer, nil
+	}
+	return answer, answer.refuse(found.Err)
+}
+
+// refuse says why the alias is not available, or returns an error that is no reason.
+func (a *Alias) refuse(why error) error {
 	reason, detail := "", ""
 	var wrong *shorten.InvalidError
 	switch {
-	case err == nil:
-		answer.Available = true
-		return answer, nil
-	case errors.As(err, &wrong):
+	case errors.As(why, &wrong):
 		reason, detail = "invalid", wrong.PublicMessage()
-	case errors.Is(err, shorten.ErrReserved):
+	case errors.Is(why, shorten.ErrReserved):
 		reason, detail = "reserved", shorten.ErrReserved.Error()
-	case errors.Is(err, shorten.ErrRefused):
+	case errors.Is(why, shorten.ErrRefused):
 		reason, detail = "refused", shorten.ErrRefused.Error()
-	case errors.Is(err, shorten.ErrTaken):
+	case errors.Is(why, shorten.ErrTaken):
 		reason, detail = "taken", "this alias is taken"
+	case errors.Is(why, link.ErrExists):
+		reason, detail = "held", "another workspace has reserved this alias"
 	default:
-		return answer, err
+		return why
 	}
-	answer.Reason, answer.Detail = &reason, &detail
-	return answer, nil
+	if a.State = reason; reason == "held" {
+		a.State = "reserved"
+	}
+	a.Reason, a.Detail = &reason, &detail
+	return nil
+}
+
+// alias returns the code that the path and ?domain= name, valid or not.
+func (as *aliases) alias(c *kernel.Call) (link.Key, error) {
+	domain, ok := as.Service.Domain(c.Query.Get("domain"))
+	if !ok {
+		return link.Key{}, kernel.BadField("domain", "unknown domain")
+	}
+	return link.Key{Domain: domain, Code: link.Code(c.R.PathValue("alias"))}, nil
 }
 
 // scanned charges an alias that no link has to the caller's network, as a visit to it is, and
 // refuses a network that has spent its budget. It learns nothing about aliases that are taken
 // either: unlike a visit, nobody loses anything by that.
-func (as *aliases) scanned(c *kernel.Call, free error) error {
+func (as *aliases) scanned(c *kernel.Call, found *reserve.Availability) error {
 	budget, client := as.Unknown, c.Addr()
 	var wait time.Duration
 	allowed := true
 	switch {
-	case free == nil:
+	case found.Err == nil && found.Reservation.Until.IsZero():
 		wait, allowed = budget.Spend(c.R.Context(), c.Now, client)
-	case errors.Is(free, shorten.ErrTaken):
+	case found.Err == nil || errors.Is(found.Err, link.ErrExists):
 		wait, allowed = budget.Peek(c.R.Context(), c.Now, client)
 	}
 	if !allowed {

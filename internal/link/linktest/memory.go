@@ -14,12 +14,16 @@ import (
 // Memory is the model of a link store: the contract in its plainest form, without
 // durability. It implements every optional interface and is the double of tests.
 type Memory struct {
+	Now func() time.Time // the clock of reservations; set before use, default time.Now
+
 	mu      sync.RWMutex
 	closed  bool                   // guarded by mu, as all below
 	links   map[link.Key]link.Link // tombstones included
 	ids     map[owned]link.Key
 	keys    []link.Key // in the order of creation
 	changes []link.Event
+
+	reserved map[link.Key]reserved
 }
 
 type owned struct {
@@ -29,15 +33,16 @@ type owned struct {
 
 // The optional interfaces that Memory implements.
 var (
-	_ link.Store   = (*Memory)(nil)
-	_ link.Spender = (*Memory)(nil)
-	_ link.Deduper = (*Memory)(nil)
-	_ link.Batcher = (*Memory)(nil)
+	_ link.Store    = (*Memory)(nil)
+	_ link.Spender  = (*Memory)(nil)
+	_ link.Deduper  = (*Memory)(nil)
+	_ link.Batcher  = (*Memory)(nil)
+	_ link.Reserver = (*Memory)(nil)
 )
 
 // NewMemory returns an empty model.
 func NewMemory() *Memory {
-	return &Memory{links: make(map[link.Key]link.Link), ids: make(map[owned]link.Key)}
+	return &Memory{Now: time.Now, links: make(map[link.Key]link.Link), ids: make(map[owned]link.Key), reserved: make(map[link.Key]reserved)}
 }
 
 // ready says whether an operation may go on. Memory never waits, so it looks at
@@ -116,6 +121,9 @@ func (m *Memory) create(l link.Link) (link.Link, error) {
 	}
 	if key, ok := m.ids[owned{l.Workspace, l.ID}]; ok { // as a store may say
 		return link.Link{}, fmt.Errorf("create %s: id belongs to %s: %w", l.Key, key, link.ErrConflict)
+	}
+	if err := m.redeem(l); err != nil {
+		return link.Link{}, fmt.Errorf("create %s: %w", l.Key, err)
 	}
 	l.Version, l.Spent = 1, 0
 	m.put(l)

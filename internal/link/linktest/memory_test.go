@@ -10,7 +10,7 @@ import (
 func memory() linktest.Harness {
 	return linktest.Harness{
 		Open:     func(testing.TB) link.Store { return linktest.NewMemory() },
-		Features: linktest.Features{Spender: true, Deduper: true, Batcher: true},
+		Features: linktest.Features{Spender: true, Deduper: true, Batcher: true, Reserver: true},
 	}
 }
 

@@ -69,7 +69,7 @@ func (r *modelRun) pick(n int) int {
 
 func (r *modelRun) step() {
 	r.clock++
-	switch r.pick(10) {
+	switch r.pick(11) {
 	case 0, 1, 2:
 		l := r.link()
 		r.both("create", func(s link.Store) (any, error) { return s.Create(r.t.Context(), l) })
@@ -89,7 +89,42 @@ func (r *modelRun) step() {
 		r.createMany(many)
 	case 9:
 		r.changes(r.pick(20))
+	case 10:
+		r.reserve()
 	}
+}
+
+// reserve reserves a key, gives it back, or asks what has it. No reservation lapses while a script runs.
+func (r *modelRun) reserve() {
+	if !r.features.Reserver {
+		return
+	}
+	c := link.Claim{Key: r.key(), Workspace: []link.WorkspaceID{"a", "b"}[r.pick(2)], For: time.Hour, Most: 3}
+	switch r.pick(4) {
+	case 0:
+		r.both("release", func(s link.Store) (any, error) {
+			return nil, s.(link.Reserver).Release(r.t.Context(), c.Key, c.Workspace)
+		})
+	case 1:
+		r.both("occupants", func(s link.Store) (any, error) {
+			all, err := s.(link.Reserver).Occupants(r.t.Context(), []link.Key{c.Key, {Domain: "b.example", Code: c.Key.Code}})
+			for i := range all {
+				all[i].Reservation = timeless(all[i].Reservation)
+			}
+			return all, err
+		})
+	default:
+		r.both("reserve", func(s link.Store) (any, error) {
+			got, found, err := s.(link.Reserver).Reserve(r.t.Context(), c)
+			return fmt.Sprintf("%+v %t", timeless(got), found), err
+		})
+	}
+}
+
+// timeless is a reservation without its times, which two stores do not share.
+func timeless(r link.Reservation) link.Reservation {
+	r.Until, r.Left = time.Time{}, 0
+	return r
 }
 
 // key is one of few, so that they meet; half have the shape of counted codes.

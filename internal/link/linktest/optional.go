@@ -27,6 +27,9 @@ func optional(t *testing.T, h Harness) {
 		t.Run("batcher: a result for each", func(t *testing.T) { batches(t, h) })
 		t.Run("batcher: entries see the earlier ones", func(t *testing.T) { batchDedupes(t, h) })
 	}
+	if h.Features.Reserver {
+		t.Run("reserver", func(t *testing.T) { reservations(t, h) })
+	}
 	if h.Features.ManyGetter {
 		t.Run("many getter: as Get of each", func(t *testing.T) { getsMany(t, h) })
 	}

@@ -27,8 +27,9 @@ type Harness struct {
 
 // Features are what a driver declares. What it implements must be the same.
 type Features struct {
-	Spender, Deduper, Batcher, ManyGetter bool
-	MaxLag                                time.Duration // how long Lookup may lag behind; 0 = never
+	Spender, Deduper, Batcher, ManyGetter, Reserver bool
+
+	MaxLag time.Duration // how long Lookup may lag behind; 0 = never
 }
 
 // Run proves a driver: every case is a subtest on a store of its own.
@@ -67,7 +68,8 @@ func features(t *testing.T, h Harness) {
 	_, deduper := s.(link.Deduper)
 	_, batcher := s.(link.Batcher)
 	_, many := s.(link.ManyGetter)
-	got := Features{Spender: spender, Deduper: deduper, Batcher: batcher, ManyGetter: many, MaxLag: h.Features.MaxLag}
+	_, reserver := s.(link.Reserver)
+	got := Features{Spender: spender, Deduper: deduper, Batcher: batcher, ManyGetter: many, Reserver: reserver, MaxLag: h.Features.MaxLag}
 	if got != h.Features {
 		t.Errorf("implemented %+v, declared %+v", got, h.Features)
 	}

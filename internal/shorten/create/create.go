@@ -38,6 +38,7 @@ type Creator struct {
 	cfg      Config
 	dedupe   link.Deduper // nil = the store is none
 	batcher  link.Batcher
+	reserver link.Reserver // nil = the store is none
 	ids      *link.IDs
 	inflight *inflight
 	metrics  *metrics
@@ -61,6 +62,9 @@ type Config struct {
 	Announce func(link.Change)
 	Created  func(link.Key)
 	Stored   func(link.Link)
+
+	// AliasCreated is called behind them with the key of each new link with an alias.
+	AliasCreated func(time.Time, link.Key)
 }
 
 // New returns a Creator.
@@ -68,6 +72,7 @@ func New(cfg Config) *Creator {
 	c := &Creator{cfg: cfg, ids: link.NewIDs(cfg.Random), inflight: newInflight(), metrics: newMetrics(cfg.Metrics, cfg.Strategy)}
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
+	c.reserver, _ = cfg.Store.(link.Reserver)
 	return c
 }
 
@@ -111,7 +116,7 @@ type Row struct {
 }
 
 // Create stores a new link, or finds the one that the request may have instead; nil
-// means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrRefused, ErrTaken, LimitedError,
+// means durable. Errors: InvalidError, BannedError, ListedError, HarmfulError, ErrReserved, ErrRefused, ErrTaken, link.HeldError, LimitedError,
 // those of auth, with an idempotency key ErrKeyReused, ErrKeyBusy and ErrLinkGone,
 // link.ErrUnavailable when nothing is known to be stored, and link.ErrUncertain when the
 // store kept failing: then, and when ctx ended, the link may exist, but nobody was told its
@@ -344,7 +349,7 @@ func (b *batch) accept(ctx context.Context, r *Row, result *link.Result) {
 	case r.Err == nil && b.promise != nil && r.Result.Link.Status == link.Deleted:
 		r.Err = shorten.ErrLinkGone // an earlier try created it
 	case errors.Is(r.Err, link.ErrExists) && r.Request.Alias.Some():
-		r.Result, r.Err = b.c.onAliasTaken(ctx, b.now, r.link.Link, &r.Request)
+		r.Result, r.Err = b.c.onAliasTaken(ctx, b.now, r.link.Link, &r.Request, r.Err)
 	case errors.Is(r.Err, link.ErrExists):
 		b.c.onCodeTaken(r.link.Key.Code)
 		r.link.Key.Code, r.Err = "", nil
@@ -356,6 +361,9 @@ func (b *batch) accept(ctx context.Context, r *Row, result *link.Result) {
 			b.c.metrics.tries.Observe(float64(r.taken + 1))
 		}
 		b.c.report(r.Result)
+		if r.Request.Alias.Some() {
+			b.c.cfg.AliasCreated(b.now, r.Result.Link.Key)
+		}
 	}
 }
 
@@ -438,7 +446,8 @@ func (c *Creator) insert(ctx context.Context, now time.Time, row *Row) (r link.R
 }
 
 // aliasFree reports whether a link that is not clean may have its alias: so that whoever asks
-// for a taken one leaves nothing in the journal. Of a clean one the insert knows better.
+// for one that is taken, or that others hold, leaves nothing in the journal. Of a clean one the insert
+// knows better.
 func (c *Creator) aliasFree(ctx context.Context, p *judge.Proposal) (bool, error) {
 	if !p.Unclean() {
 		return true, nil
@@ -446,16 +455,31 @@ func (c *Creator) aliasFree(ctx context.Context, p *judge.Proposal) (bool, error
 	other, err := c.cfg.Store.Get(ctx, p.Key)
 	switch {
 	case errors.Is(err, link.ErrNotFound):
-		return true, nil
+		return c.unheld(ctx, p)
 	case err != nil:
 		return false, fmt.Errorf("get %s: %w", p.Key, err)
 	}
 	return other.ID == p.ID, nil
 }
 
-// onAliasTaken answers for an alias that another link has: to who asks to dedupe, with that
-// link, where it is what they want.
-func (c *Creator) onAliasTaken(ctx context.Context, now time.Time, l link.Link, req *shorten.Request) (shorten.Result, error) {
+// unheld reports whether no other workspace holds the alias of a link.
+func (c *Creator) unheld(ctx context.Context, p *judge.Proposal) (bool, error) {
+	if c.reserver == nil {
+		return true, nil
+	}
+	found, err := c.reserver.Occupants(ctx, []link.Key{p.Key})
+	if err != nil {
+		return false, fmt.Errorf("find %s: %w", p.Key, err)
+	}
+	return !found[0].Held() || found[0].Reservation.Workspace == p.Workspace, nil
+}
+
+// onAliasTaken answers for an alias that another workspace holds, or another link has: to who asks to
+// dedupe, with that link, where it is what they want.
+func (c *Creator) onAliasTaken(ctx context.Context, now time.Time, l link.Link, req *shorten.Request, taken error) (shorten.Result, error) {
+	if held, ok := errors.AsType[*link.HeldError](taken); ok {
+		return shorten.Result{}, held
+	}
 	if !req.Dedupe.Value {
 		return shorten.Result{}, shorten.ErrTaken
 	}

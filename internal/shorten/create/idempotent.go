@@ -43,8 +43,9 @@ var errOvertaken = errors.New("another request used the idempotency key concurre
 //   - refused as a whole before anything was written (a limit, a bad field): no record;
 //   - of a batch, a refused row is judged again by a retry, at the time of the record, and one
 //     that found a link finds what stands in by then;
-//   - the alias of a single request is taken: the record goes. An alias is never freed, so that
-//     a retry of the same request is refused in the same words, and the key may be used again;
+//   - the alias of a single request is taken: the record goes. The alias of a link is never freed, so
+//     that a retry of the same request is refused in the same words, and the key may be used again. One
+//     that others hold may be free when the request is retried, which then creates the link;
 //   - a generated code is taken: the record gets the next one. A code that is taken stays
 //     taken, so nobody can create the link under the old one;
 //   - the store cannot be asked: the record stays, and a retry goes on from it.
@@ -289,7 +290,7 @@ func (b *batch) finish(ctx context.Context) error {
 	if err := b.write(ctx); err != nil {
 		return err
 	}
-	if !b.list && errors.Is(b.rows[0].Err, shorten.ErrTaken) && b.promise.filed {
+	if !b.list && errors.Is(b.rows[0].Err, link.ErrExists) && b.promise.filed {
 		return b.c.cfg.Once.Release(ctx, b.promise.name, b.promise.rec)
 	}
 	if b.promise.filed && b.promise.rec == b.promised() {

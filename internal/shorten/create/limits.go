@@ -85,7 +85,18 @@ func parseLimits(text string) ([]ratelimit.Limit, error) {
 // a LimitedError with the verdict that takes longest when one refuses, and an
 // InvalidError for more than a limit ever allows at once, where waiting cannot help.
 func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Principal, n int) (*ratelimit.Verdict, error) {
-	charges := c.charges(who, n)
+	return c.spend(ctx, now, "create", who, n)
+}
+
+// ChargeReservation takes one reservation of an alias off the caller's limits: a workspace may make as many as
+// links, and they take none of those.
+func (c *Creator) ChargeReservation(ctx context.Context, now time.Time, who auth.Principal) (*ratelimit.Verdict, error) {
+	return c.spend(ctx, now, "reserve", who, 1)
+}
+
+// spend spends n of the limits of a caller for one kind of request.
+func (c *Creator) spend(ctx context.Context, now time.Time, kind string, who auth.Principal, n int) (*ratelimit.Verdict, error) {
+	charges := c.charges(kind, who, n)
 	if len(charges) == 0 {
 		return nil, nil
 	}
@@ -114,7 +125,7 @@ func (c *Creator) charge(ctx context.Context, now time.Time, who auth.Principal,
 // what he would. What the body says is charged by Create, which may still refuse it. A request
 // with an idempotency key that was used before costs nothing, and is never refused here.
 func (c *Creator) Afford(ctx context.Context, now time.Time, who auth.Principal, key string) error {
-	charges := c.charges(who, 1)
+	charges := c.charges("create", who, 1)
 	if len(charges) == 0 {
 		return nil
 	}
@@ -168,14 +179,14 @@ func (c *Creator) Limits(who auth.Principal) (auth.Plan, []ratelimit.Limit) {
 
 // charges names the buckets of a caller. A workspace shares its own among its keys;
 // callers without a key have one for each network.
-func (c *Creator) charges(who auth.Principal, n int) []ratelimit.Charge {
+func (c *Creator) charges(kind string, who auth.Principal, n int) []ratelimit.Charge {
 	_, limits := c.Limits(who)
 	if len(limits) == 0 {
 		return nil
 	}
-	bucket := "create:w:" + string(who.Workspace)
+	bucket := kind + ":w:" + string(who.Workspace)
 	if who.IsAnonymous() {
-		bucket = "create:a:" + ratelimit.ClientBucket(who.Addr)
+		bucket = kind + ":a:" + ratelimit.ClientBucket(who.Addr)
 	}
 	charges := make([]ratelimit.Charge, len(limits))
 	for i, l := range limits {

@@ -23,14 +23,13 @@ const maxReads = 150
 type Finder struct {
 	// Set once in New.
 	store   link.Store
-	rules   *shorten.Rules
 	index   search.Index   // nil = there is none
 	ranking search.Ranking // nil = there is none
 }
 
 // New returns a Finder. Index and ranking may be nil.
-func New(store link.Store, rules *shorten.Rules, index search.Index, ranking search.Ranking) *Finder {
-	return &Finder{store: store, rules: rules, index: index, ranking: ranking}
+func New(store link.Store, index search.Index, ranking search.Ranking) *Finder {
+	return &Finder{store: store, index: index, ranking: ranking}
 }
 
 // Get returns a link that the caller sees. What is deleted, or another's, is
@@ -40,28 +39,6 @@ func (s *Finder) Get(ctx context.Context, who auth.Principal, k link.Key) (link.
 		return link.Link{}, err
 	}
 	return s.find(ctx, who, k)
-}
-
-// Free returns nil for a code that a create by the caller could have as its alias now,
-// and otherwise what the create would answer: an InvalidError, ErrReserved, ErrRefused or
-// ErrTaken.
-// Nothing is held for the caller: whoever creates first has it.
-func (s *Finder) Free(ctx context.Context, who auth.Principal, domain link.Domain, alias string) error {
-	if err := auth.May(who, auth.ChangeLink, auth.Resource{}); err != nil {
-		return err
-	}
-	if err := s.rules.CheckAlias(alias); err != nil {
-		return err
-	}
-	k := link.Key{Domain: domain, Code: link.Code(alias)}
-	_, err := s.store.Get(ctx, k)
-	switch {
-	case err == nil: // tombstones, too: an alias is never freed
-		return shorten.ErrTaken
-	case errors.Is(err, link.ErrNotFound):
-		return nil
-	}
-	return fmt.Errorf("find %s: %w", k, err)
 }
 
 // Exists returns nil for a link that the caller sees and may count the clicks of;

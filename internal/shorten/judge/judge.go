@@ -241,6 +241,15 @@ func (c *Judge) FactsOf(who auth.Principal, workspace link.WorkspaceID) abuse.Fa
 	return f
 }
 
+// CheckCaller returns a BannedError for a caller who may create no links, wherever they lead.
+func (c *Judge) CheckCaller(who auth.Principal) error {
+	f := c.FactsOf(who, who.Workspace)
+	if ban, barred := c.cfg.Moderator.CheckBan(&f); barred {
+		return &shorten.BannedError{Kind: ban.Entity.Kind}
+	}
+	return nil
+}
+
 // byLists judges by blocklists alone: what services without Judge do.
 func byLists(lists *blocklist.Lists) func(context.Context, time.Time, *abuse.Facts) abuse.Decision {
 	return func(_ context.Context, _ time.Time, f *abuse.Facts) abuse.Decision {

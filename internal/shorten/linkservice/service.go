@@ -24,16 +24,18 @@ import (
 	"curt/internal/shorten/edit"
 	"curt/internal/shorten/find"
 	"curt/internal/shorten/judge"
+	"curt/internal/shorten/reserve"
 )
 
 // Config is what [New] needs.
 type Config struct {
-	// Store may be a link.Deduper and a link.Batcher too; without them dedupe is
-	// refused, and CreateMany must not be called.
+	// Store may be a link.Deduper, a link.Batcher and a link.Reserver too; without them dedupe is
+	// refused, CreateMany must not be called, and no alias is held.
 	Store    link.Store
 	Codes    codegen.Generator
 	Strategy string // of Codes, a label of metrics
 	Aliases  shorten.AliasPolicy
+	Held     int // aliases that a workspace may hold at once; 0 = reserve.DefaultMost, below 0 = none
 	Limits   ratelimit.Store
 
 	// Dedupe is what requests without an alias mean that do not say whether to dedupe,
@@ -104,6 +106,7 @@ type Service struct {
 	*create.Creator
 	*edit.Editor
 	*find.Finder
+	*reserve.Aliases
 	*shorten.Rules
 }
 
@@ -126,13 +129,20 @@ func New(cfg Config) *Service {
 		Lists: cfg.Blocklists, Decide: cfg.Judge, Moderator: cfg.Moderator, Journal: cfg.Journal, Cases: cfg.Cases, Country: cfg.Country,
 		Random: cfg.Random, Metrics: cfg.Metrics,
 	})
+	var aliases *reserve.Aliases
+	creator := create.New(create.Config{
+		Store: cfg.Store, Codes: cfg.Codes, Strategy: cfg.Strategy, Limits: cfg.Limits, Plans: cfg.Plans, Rules: allowed, Judge: judging, Dedupe: cfg.Dedupe,
+		Once: cfg.Once, Random: cfg.Random, Metrics: cfg.Metrics, Announce: cfg.Announce, Created: cfg.Created, Stored: cfg.Stored,
+		AliasCreated: func(now time.Time, k link.Key) { aliases.Created(now, k) },
+	})
+	aliases = reserve.New(reserve.Config{
+		Store: cfg.Store, Rules: allowed, Most: cfg.Held, Charge: creator.ChargeReservation, CheckCaller: judging.CheckCaller,
+	})
 	return &Service{
-		create.New(create.Config{
-			Store: cfg.Store, Codes: cfg.Codes, Strategy: cfg.Strategy, Limits: cfg.Limits, Plans: cfg.Plans, Rules: allowed, Judge: judging, Dedupe: cfg.Dedupe,
-			Once: cfg.Once, Random: cfg.Random, Metrics: cfg.Metrics, Announce: cfg.Announce, Created: cfg.Created, Stored: cfg.Stored,
-		}),
+		creator,
 		edit.New(cfg.Store, allowed, judging, cfg.Announce, cfg.Metrics),
-		find.New(cfg.Store, allowed, cfg.Index, cfg.Ranking),
+		find.New(cfg.Store, cfg.Index, cfg.Ranking),
+		aliases,
 		allowed,
 	}
 }

@@ -171,11 +171,15 @@ const (
 	SQLTarget = `SELECT ` + targetColumns + ` FROM links WHERE place = $1 AND domain = $2 AND code = $3`
 )
 
-// Target asks for the target of a place, a domain and a code.
+// Target asks for the target of a place, a domain and a code. A row of version 0 is a reservation, and no
+// link.
 func Target(ctx context.Context, q pgdb.Querier, args ...any) (t link.Target, needs uint64, found bool, err error) {
 	found, err = pgdb.OnePrepared(ctx, q, func(row pgx.Row) (err error) {
 		t, needs, err = scanTarget(row)
 		return err
 	}, SQLTarget, args...)
+	if t.Version == 0 {
+		return link.Target{}, 0, false, err
+	}
 	return t, needs, found, err
 }

@@ -12,6 +12,9 @@ import (
 	"curt/internal/link"
 )
 
+// NowMillis is the time of the database's clock within a statement, in Unix milliseconds.
+const NowMillis = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+
 // Changed runs a statement and returns how many rows it changed.
 func Changed(ctx context.Context, q Querier, statement string, args ...any) (int64, error) {
 	tag, err := q.Exec(ctx, statement, args...)
