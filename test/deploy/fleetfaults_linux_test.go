@@ -1,11 +1,13 @@
 package deploy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,17 +97,17 @@ func TestFleetIsRestored(t *testing.T) {
 	backup := filepath.Join(f.data, "backup")
 	f.asPostgres(t, "pg_basebackup -d 'host=127.0.0.1 user=curt port="+portOf(f.at(22))+"' -D "+backup+" -X stream -c fast")
 
-	f.control(t, "restart", "curt:api-1", "curt:api-2") // which lease further ids
+	f.control(t, "restart", "curt:api-1", "curt:api-2") // which take further keys
 	f.create(t, "after")
 	for range 2 {
 		f.follows(t, "before")
 		f.follows(t, "after")
 	}
 	f.awaitClicks(t, "before", 5)
-	for range 4 { // at both api servers
-		if a := f.request(t, http.MethodPost, "/api/v1/links", `{"long_url":"https://example.com/"}`); a.Status != http.StatusCreated {
-			t.Fatalf("create: %d %s", a.Status, a.Body)
-		}
+	lost := f.generate(t, 8) // at both api servers
+	taken, err := strconv.ParseInt(f.sql(t, "SELECT max(batch)::text FROM used_keys"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
 	leased, err := strconv.ParseInt(f.sql(t, "SELECT max(next)::text FROM leases"), 10, 64)
 	if err != nil {
@@ -125,8 +127,8 @@ func TestFleetIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored, moved := f.moveLeases(t)
-	if restored >= leased || moved <= leased {
-		t.Errorf("leases reached %d; in the backup %d, moved on %d", leased, restored, moved)
+	if restored >= taken || moved <= leased {
+		t.Errorf("keys were taken up to batch %d, in the backup %d; leases reached %d, moved on %d", taken, restored, leased, moved)
 	}
 
 	f.start(t)
@@ -135,11 +137,32 @@ func TestFleetIsRestored(t *testing.T) {
 		t.Errorf("a link of after the backup answers %d", a.Status)
 	}
 	f.awaitClicks(t, "before", 6)
+	for _, code := range f.generate(t, 40) {
+		if slices.Contains(lost, code) {
+			t.Errorf("%s was the code of a link that was lost", code)
+		}
+	}
 	f.awaitClean(t)
 }
 
-// moveLeases starts the restored server by itself, and returns the leases in it before and after
-// they were moved on.
+// generate creates links through the balancer and returns their codes.
+func (f *fleet) generate(t *testing.T, n int) (codes []string) {
+	t.Helper()
+	for range n {
+		a := f.request(t, http.MethodPost, "/api/v1/links", `{"long_url":"https://example.com/"}`)
+		var created struct {
+			Code string `json:"short_code"`
+		}
+		if err := json.Unmarshal(a.Body, &created); err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("create: %d %s, %v", a.Status, a.Body, err)
+		}
+		codes = append(codes, created.Code)
+	}
+	return codes
+}
+
+// moveLeases starts the restored server by itself, moves leases on, and returns the last batch of keys that was taken
+// according to it, and where leases end then.
 func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	t.Helper()
 	data := filepath.Join(f.data, "postgres", "data")
@@ -148,7 +171,7 @@ func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	}
 	said := f.asPostgres(t, fmt.Sprintf(`pg_ctl -D %[1]s -o '-p %[2]s -k %[3]s' -l %[3]s/restored.log -w start >&2
 		sql() { psql -q -h %[3]s -p %[2]s -U curt -d curt -At -c "$@"; }
-		sql 'SELECT max(next) FROM leases'
+		sql 'SELECT max(batch) FROM used_keys'
 		sql 'SET synchronous_commit = local; UPDATE leases SET next = next + 10000000'
 		sql 'SELECT max(next) FROM leases'
 		pg_ctl -D %[1]s -m fast -w stop >&2`, data, portOf(f.at(21)), filepath.Join(f.data, "postgres")))

@@ -38,7 +38,7 @@ func TestCodesAreHandedOutOnce(t *testing.T) {
 }
 
 // strategies are the values of CURT_CODES.
-func strategies() []string { return []string{"range", "random", "hash", "words", "snowflake"} }
+func strategies() []string { return []string{"range", "random", "hash", "words", "snowflake", "pool"} }
 
 // TestTheStrategyChanges: one data folder goes from each strategy to each other, back and forth; no code is
 // generated twice, and every link of every strategy redirects under every other.
