@@ -311,6 +311,16 @@ func (c Config) aliases(p *problems) {
 	}
 }
 
+// codes checks how codes are generated.
+func (c Config) codes(p *problems) {
+	if c.CodeLength < 4 || c.CodeLength > 10 {
+		p.add("CURT_CODE_LENGTH", c.CodeLength, "expected 4 to 10")
+	}
+	if c.PoolSize < 10_000 || c.PoolSize > 100_000_000 {
+		p.add("CURT_POOL_SIZE", c.PoolSize, "expected 10000 to 100000000")
+	}
+}
+
 // numbers checks sizes, counts and times.
 func (c Config) numbers(p *problems) {
 	if len(c.Data) > maxPath {
@@ -325,12 +335,7 @@ func (c Config) numbers(p *problems) {
 			p.add("CURT_SECURITY_CONTACT", contact, "expected mailto:user@host, https://host/path or tel:+number, without spaces")
 		}
 	}
-	if c.CodeLength < 4 || c.CodeLength > 10 {
-		p.add("CURT_CODE_LENGTH", c.CodeLength, "expected 4 to 10")
-	}
-	if c.PoolSize < 10_000 || c.PoolSize > 100_000_000 {
-		p.add("CURT_POOL_SIZE", c.PoolSize, "expected 10000 to 100000000")
-	}
+	c.codes(p)
 	c.aliases(p)
 	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
 		p.add("CURT_MAX_CONNECTIONS", c.MaxConnections, "expected 1 to 1000000")

@@ -79,17 +79,18 @@ func (f *Filler) Run(ctx context.Context) error {
 }
 
 // Step looks how many keys the pool has, and puts some batches while they are too few. more reports that they may still
-// be. The error wraps codegen.ErrExhausted when no further key exists.
+// be. The error wraps codegen.ErrExhausted when no further key exists. The end of ctx interrupts no put, whose keys would
+// be lost.
 func (f *Filler) Step(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	level, err := f.level.read(ctx)
+	level, err := f.level.read(within)
 	for puts := 0; err == nil && level.Unused < uint64(f.config.Depth); puts++ {
-		if puts == step {
+		if puts == step || ctx.Err() != nil {
 			return true, nil
 		}
 		var n int
-		n, err = f.put(ctx)
+		n, err = f.put(within)
 		level.Unused += uint64(n)
 	}
 	if err != nil {

@@ -299,7 +299,7 @@ func (p *Pool) Run(ctx context.Context) error {
 
 // fill takes batches until the memory is full.
 func (p *Pool) fill(ctx context.Context) error {
-	for p.wants() {
+	for ctx.Err() == nil && p.wants() {
 		if err := p.takeAhead(ctx); err != nil {
 			return err
 		}
@@ -307,8 +307,9 @@ func (p *Pool) fill(ctx context.Context) error {
 	return nil
 }
 
+// takeAhead takes a batch if one fits. The end of ctx does not interrupt it: nobody would know whether it was taken.
 func (p *Pool) takeAhead(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if err := p.lock(ctx); err != nil {
 		return err
