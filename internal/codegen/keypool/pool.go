@@ -211,13 +211,13 @@ func (p *Pool) take(ctx context.Context) error {
 	switch {
 	case errors.Is(err, ErrEmpty):
 		p.stats.empty.Add(1)
-		return fmt.Errorf("take keys of %s: %w", p.config.Pool, p.whyEmpty(ctx, err))
+		return p.whyEmpty(ctx, err)
 	case err != nil:
 		p.stats.failures.Add(1)
 		if !errors.Is(err, link.ErrUnavailable) && !errors.Is(err, codegen.ErrExhausted) {
 			err = fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 		}
-		return fmt.Errorf("take keys of %s: %w", p.config.Pool, err)
+		return err
 	}
 	p.stats.taken.Add(1)
 	p.mu.Lock()
@@ -231,7 +231,7 @@ func (p *Pool) take(ctx context.Context) error {
 func (p *Pool) whyEmpty(ctx context.Context, err error) error {
 	if p.config.Exhausted != nil {
 		if exhausted, asked := p.config.Exhausted(ctx); asked == nil && exhausted {
-			return codegen.ErrExhausted
+			return fmt.Errorf("take keys of %s: %w", p.config.Pool, codegen.ErrExhausted)
 		}
 	}
 	return fmt.Errorf("%w: %w; is a server with the role keys running?", link.ErrUnavailable, err)
@@ -376,10 +376,22 @@ func (p *Pool) renew(ctx context.Context) {
 // Healthy returns nil while keys are in memory. It does no I/O.
 func (p *Pool) Healthy() error {
 	if p.Stats().Keys == 0 {
-		return fmt.Errorf("%w: no keys of %s are in memory; is a server with the role keys running?", link.ErrUnavailable, p.config.Pool)
+		return errNoKeys{}
 	}
 	return nil
 }
+
+// errNoKeys says that the memory is empty.
+type errNoKeys struct{}
+
+// Error implements error.
+func (errNoKeys) Error() string { return "no keys in memory; is a server with the role keys running?" }
+
+// PublicMessage returns the reason in words for the operator.
+func (e errNoKeys) PublicMessage() string { return e.Error() }
+
+// Unwrap has callers hear that keys are unavailable.
+func (errNoKeys) Unwrap() error { return link.ErrUnavailable }
 
 // Level returns what was read of the pool last; ok is false while nothing was.
 func (p *Pool) Level() (Level, bool) { return p.level.last() }
