@@ -47,21 +47,21 @@ func (s *Stores) keepsKeys() error {
 	return nil
 }
 
-// pool says which keys CURT_CODES=pool uses. Each kind of keys has a pool of its own, so that a changed setting never
+// keyPool says which keys CURT_CODES=pool uses. Each kind of keys has a pool of its own, so that a changed setting never
 // meets keys of another.
-type pool struct {
+type keyPool struct {
 	name  string
 	kind  link.CodeKind
 	maker func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator
 }
 
-func poolOf(env *compose.Env) pool {
+func poolOf(env *compose.Env) keyPool {
 	if env.Config.PoolKeys == "snowflake" {
-		return pool{"snowflake-" + env.Config.Snowflake, link.Chosen, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
+		return keyPool{"snowflake-" + env.Config.Snowflake, link.Chosen, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
 			return newSnowflake(env, s, c)
 		}}
 	}
-	return pool{codegen.Counter(codegen.DefaultPrefix, env.Config.CodeLength), link.Counted, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
+	return keyPool{codegen.Counter(codegen.DefaultPrefix, env.Config.CodeLength), link.Counted, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
 		return newRange(env, s, c)
 	}}
 }

@@ -2,6 +2,7 @@ package leases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,7 +73,7 @@ func (k Keys) Take(ctx context.Context, pool, holder string) (keypool.Batch, err
 	}
 	b := keypool.Batch{ID: uint64(batch), Holder: holder}
 	if b.Keys, err = keypool.Decode(text); err != nil {
-		return keypool.Batch{}, fmt.Errorf("take keys of %s: %w; its keys are leaked (%v)", pool, err, k.Release(ctx, b, nil, size))
+		return keypool.Batch{}, fmt.Errorf("take keys of %s: %w", pool, errors.Join(err, k.Release(ctx, b, nil, size)))
 	}
 	return b, nil
 }

@@ -3,6 +3,7 @@ package leases
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -119,7 +120,7 @@ func (k Keys) Take(ctx context.Context, pool, holder string) (keypool.Batch, err
 	}
 	b := keypool.Batch{ID: uint64(batch), Holder: holder}
 	if b.Keys, err = keypool.Decode(text); err != nil {
-		return keypool.Batch{}, fmt.Errorf("take keys of %s: %w; its keys are leaked (%v)", pool, err, k.Release(ctx, b, nil, int(size)))
+		return keypool.Batch{}, fmt.Errorf("take keys of %s: %w", pool, errors.Join(err, k.Release(ctx, b, nil, int(size))))
 	}
 	return b, nil
 }
@@ -242,7 +243,7 @@ func (s *Leases) dropStale(ctx context.Context, o Outlook, uncertain bool) error
 		if err != nil || !uncertain && known <= taken {
 			return err
 		}
-		if dropped, _, err = t.Number(sqlAllKeys); err == nil {
+		if dropped, _, err = t.Number(sqlAllKeys); err == nil && dropped > 0 { // a DELETE of nothing writes pages
 			_, err = t.Exec(sqlDropAllKeys)
 		}
 		for _, counter := range []string{takenCounter, batchCounter} { // the next takes are above what the file knows
