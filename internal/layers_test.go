@@ -49,7 +49,7 @@ func layers() [][]string {
 		{"internal/clicks/clicklog"},
 		{"internal/clicks/headers", "internal/clicks/idset", "internal/clicks/useragent"},
 		{"internal/clicks"},
-		{"internal/feed", "internal/hosts", "internal/job"},
+		{"internal/feed", "internal/hosts", "internal/job", "internal/codegen/keypool"},
 		{"internal/link", "internal/codegen", "internal/idempotency", "internal/joblease", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/abuse/listfile"},
 		{"internal/abuse/skeleton", "internal/background", "internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},

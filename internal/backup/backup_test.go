@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"curt/internal/backup"
+	"curt/internal/codegen/keypool"
 	"curt/internal/link"
 	"curt/internal/moderation"
 	"curt/internal/moderation/moderationtest"
@@ -155,6 +156,26 @@ func TestRestoreSkipsCodes(t *testing.T) {
 		if code := again.mint(t).Key.Code; gone[code] {
 			t.Fatalf("%s was given away after the backup, and again", code)
 		}
+	}
+}
+
+// No key that a server took out of the pool after the backup is handed out again.
+func TestRestoreDropsUnusedKeys(t *testing.T) {
+	live := newFolder(t)
+	keys := []link.Code{"aaaaaaa", "bbbbbbb"}
+	if err := live.links.Keys().Put(t.Context(), "codes-7", keys); err != nil {
+		t.Fatal(err)
+	}
+	from := take(t, live.data)
+	if _, err := live.links.Keys().Take(t.Context(), "codes-7", "server"); err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	if _, err := restore(t, from, data, false); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := openFolder(t, data).links.Keys().Take(t.Context(), "codes-7", "server"); !errors.Is(err, keypool.ErrEmpty) {
+		t.Errorf("took %+v, %v from a restored folder", b, err)
 	}
 }
 

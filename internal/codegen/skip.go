@@ -44,9 +44,13 @@ type Dated interface {
 	Written(ctx context.Context) (time.Time, error)
 }
 
+// KeysEpoch is the counter that keys which were generated ahead (keypool) are kept with: those of a lower count
+// than the present one are void.
+const KeysEpoch = "keys-epoch"
+
 // SkipRestored moves the counters of all lengths past the ids that may have been leased since the store was last
 // written, for a store that was restored by its own tools. It returns when that was; where the store cannot say it,
-// as much is skipped as may be. Repeated, it skips again.
+// as much is skipped as may be. Keys that were generated ahead are void, too. Repeated, it skips again.
 //
 // The milliseconds of a [Snowflake] need nothing: they are those of now, not the next ones.
 func SkipRestored(ctx context.Context, l Leaser, now time.Time) (written time.Time, err error) {
@@ -59,6 +63,9 @@ func SkipRestored(ctx context.Context, l Leaser, now time.Time) (written time.Ti
 		if err := SkipAfterRestore(ctx, l, DefaultPrefix, length, now.Sub(written)); err != nil {
 			return written, err
 		}
+	}
+	if err := l.Skip(ctx, KeysEpoch, 1); err != nil {
+		return written, fmt.Errorf("void keys that were generated ahead: %w", err)
 	}
 	return written, nil
 }

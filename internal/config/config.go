@@ -78,7 +78,7 @@ type Config struct {
 	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Number of networks (IPv4 /24, IPv6 /48) that must report a link within one day (UTC) to quarantine it until a moderator decides. 0: reports alone have no effect."`
 	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"Retention of the texts of reports and appeals after the decision, such as 90d or 720h."`
 
-	Role            []string      `default:"all" env:"CURT_ROLE" help:"Roles of this server: all, or some of redirect (redirects), api (API, dashboard, pages) and worker (background work), separated by commas. Servers with only some roles require CURT_LINKS=postgres://…."`
+	Role            []string      `default:"all" env:"CURT_ROLE" help:"Roles of this server: all, or some of redirect (redirects), api (API, dashboard, pages), worker (background work) and keys (generates the keys of CURT_CODES=pool), separated by commas. Servers with only some roles require CURT_LINKS=postgres://…."`
 	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite, or postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas. Accounts are stored there too, unless CURT_ACCOUNTS is set."`
 	LinksConns      int           `name:"links-connections" default:"12" env:"CURT_LINKS_CONNECTIONS" help:"Maximum connections to the database of CURT_LINKS, 6 to 1000: a third for writes, the rest for reads. Each standby gets as many as the reads."`
 	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS for look-ups, separated by commas: postgres://user@host/database, one host each." empty:"none"`
@@ -91,12 +91,17 @@ type Config struct {
 	Archive         string        `env:"CURT_ARCHIVE" help:"Archive of raw clicks. Unset: none." empty:"none"`
 	IDs             string        `name:"ids" env:"CURT_IDS" help:"Source of id leases. Unset: the link store." empty:"none"`
 	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: an acknowledged link is durable."`
-	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are generated: range, random, hash of the destination, words such as brave-otter-42, or snowflake: 11 characters of time, machine id and sequence."`
+	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are generated: range, random, hash of the destination, words such as brave-otter-42, snowflake: 11 characters of time, machine id and sequence, or pool: keys that servers with the role keys generated ahead."`
 	Snowflake       string        `default:"permuted" env:"CURT_SNOWFLAKE" help:"Codes of CURT_CODES=snowflake: permuted under a secret key, or plain, which sort by time and can be guessed."`
+	PoolKeys        string        `name:"pool-keys" default:"range" env:"CURT_POOL_KEYS" help:"How the keys of CURT_CODES=pool are generated: range or snowflake, as in CURT_CODES. The same on all servers."`
+	PoolSize        int           `name:"pool-size" default:"100000" env:"CURT_POOL_SIZE" help:"Unused keys of CURT_CODES=pool that servers with the role keys keep in the link store, 10000 to 100000000; each server that creates links has 10,000 more in memory."`
 
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
 }
+
+// CodesPool is the value of CURT_CODES that needs the role keys.
+const CodesPool = "pool"
 
 // SQLite is the embedded link store.
 const SQLite = "sqlite"

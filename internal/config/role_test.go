@@ -11,6 +11,7 @@ import (
 func TestRoles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		role, links, counts, api string
+		codes                    string
 		events                   string
 		wrong                    string // the setting and what is said; "" = nothing
 	}{
@@ -51,11 +52,22 @@ func TestRoles(t *testing.T) {
 		"statistics nowhere":       {role: "api", links: "postgres://db/curt", events: "kafka://k", wrong: "set CURT_ANALYTICS=clickhouse"},
 		"no such bus":              {role: "redirect", links: "postgres://db/curt", events: "nats://n", wrong: "expected kafka://"},
 		"an address for no API":    {role: "redirect,worker", links: "postgres://db/curt", counts: "postgres://db/counts", api: ":1", wrong: "CURT_API_LISTEN=:1: CURT_ROLE=redirect,worker has no API"},
+		"keys":                     {role: "keys", links: "postgres://db/curt", codes: "pool"},
+		"keys and a redirect":      {role: "redirect,keys", links: "postgres://db/curt", counts: "postgres://db/counts", codes: "pool"},
+		"keys for nobody":          {role: "keys", links: "postgres://db/curt", wrong: "CURT_ROLE=keys: keys are generated for CURT_CODES=pool only"},
+		"keys on a folder":         {role: "keys", links: "sqlite", codes: "pool", wrong: "out of reach of other servers"},
+		"a pool alone":             {role: "all", links: "sqlite", codes: "pool"},
+		"a pool by name":           {role: "redirect,api,worker,keys", links: "sqlite", codes: "pool"},
+		"a pool without keys":      {role: "redirect,api,worker", links: "sqlite", codes: "pool", wrong: "CURT_CODES=pool needs the role keys"},
+		"a pool of others":         {role: "redirect,api,worker", links: "postgres://db/curt", codes: "pool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--role=" + tt.role, "--links=" + tt.links}
 			if tt.counts != "" {
 				args = append(args, "--analytics="+tt.counts)
+			}
+			if tt.codes != "" {
+				args = append(args, "--codes="+tt.codes)
 			}
 			if tt.events != "" {
 				args = append(args, "--events="+tt.events)

@@ -325,6 +325,16 @@ func (c Config) aliases(p *problems) {
 	}
 }
 
+// codes checks how codes are generated.
+func (c Config) codes(p *problems) {
+	if c.CodeLength < 4 || c.CodeLength > 10 {
+		p.add("CURT_CODE_LENGTH", c.CodeLength, "expected 4 to 10")
+	}
+	if c.PoolSize < 10_000 || c.PoolSize > 100_000_000 {
+		p.add("CURT_POOL_SIZE", c.PoolSize, "expected 10000 to 100000000")
+	}
+}
+
 // numbers checks sizes, counts and times.
 func (c Config) numbers(p *problems) {
 	if len(c.Data) > maxPath {
@@ -339,9 +349,7 @@ func (c Config) numbers(p *problems) {
 			p.add("CURT_SECURITY_CONTACT", contact, "expected mailto:user@host, https://host/path or tel:+number, without spaces")
 		}
 	}
-	if c.CodeLength < 4 || c.CodeLength > 10 {
-		p.add("CURT_CODE_LENGTH", c.CodeLength, "expected 4 to 10")
-	}
+	c.codes(p)
 	c.aliases(p)
 	if c.MaxConnections < 1 || c.MaxConnections > maxConnections {
 		p.add("CURT_MAX_CONNECTIONS", c.MaxConnections, "expected 1 to 1000000")
@@ -401,8 +409,9 @@ func (c Config) choices(p *problems) {
 		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
-		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake"}},
+		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake", CodesPool}},
 		{"CURT_SNOWFLAKE", c.Snowflake, []string{"permuted", "plain"}},
+		{"CURT_POOL_KEYS", c.PoolKeys, []string{"range", "snowflake"}},
 		{"CURT_ARCHIVE", c.Archive, nil},
 		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},

@@ -13,6 +13,7 @@ import (
 	"curt/internal/compose/stores"
 	"curt/internal/httpapi"
 	"curt/internal/lane"
+	"curt/internal/link"
 	"curt/internal/listen"
 	"curt/internal/settings"
 )
@@ -20,39 +21,51 @@ import (
 // openRoles opens what the roles need, in the order in which capabilities stand on each other. A
 // capability that no role of this server needs is not opened, and its settings are not read.
 //
-//	             redirect  api  worker
-//	stores          x       x     x
+//	             redirect  api  worker  keys
+//	stores          x       x     x      x
 //	cache, clicks   x       x
 //	codes, search           x
 //	API, pages              x
 //	decisions               x     x
 //	reviews                 x     x
 //	recheck, sweep                x
-//	Kafka           x       x     x     where CURT_EVENTS is set: to it, to it, from it
+//	Kafka           x       x     x             where CURT_EVENTS is set: to it, to it, from it
+//	keys                                 x      where CURT_CODES=pool
 func (s *Server) openRoles(ctx context.Context) error {
 	switch roles := s.env.Roles; {
 	case roles.API:
 		return s.openAPI(ctx)
 	case roles.Redirects:
 		return s.openRedirects(ctx)
-	default:
+	case roles.Worker:
 		return s.openWorker(ctx)
+	default:
+		return s.openKeys(ctx)
 	}
+}
+
+// openStores opens the stores, and what fills one of them whatever the other roles are.
+func (s *Server) openStores(ctx context.Context, stored func(link.ID)) (*stores.Stores, error) {
+	kept, c, err := stores.Open(ctx, s.env, stored)
+	if err = s.add(c, err); err != nil {
+		return nil, err
+	}
+	return kept, s.add(stores.OpenKeys(ctx, s.env, kept))
 }
 
 // openAPI opens a server of the API: links are created, searched, judged and shown, and, with the
 // other roles, followed and rechecked.
 func (s *Server) openAPI(ctx context.Context) error {
 	changes, finder := &stores.Changes{}, &finding.Finder{}
-	kept, c, err := stores.Open(ctx, s.env, finder.Stored)
-	if err = s.add(c, err); err != nil {
+	kept, err := s.openStores(ctx, finder.Stored)
+	if err != nil {
 		return err
 	}
 	cache, c, err := stores.OpenCache(s.env, kept, changes)
 	if err = s.add(c, err); err != nil {
 		return err
 	}
-	codes, c, err := stores.OpenCodes(s.env, kept, cache)
+	codes, c, err := stores.OpenCodes(ctx, s.env, kept, cache)
 	if err = s.add(c, err); err != nil {
 		return err
 	}
@@ -74,8 +87,8 @@ func (s *Server) openAPI(ctx context.Context) error {
 // openRedirects opens a server that follows links, and, with the role worker, judges them.
 func (s *Server) openRedirects(ctx context.Context) error {
 	changes, finder := &stores.Changes{}, &finding.Finder{}
-	kept, c, err := stores.Open(ctx, s.env, finder.Stored)
-	if err = s.add(c, err); err != nil {
+	kept, err := s.openStores(ctx, finder.Stored)
+	if err != nil {
 		return err
 	}
 	cache, c, err := stores.OpenCache(s.env, kept, changes)
@@ -97,16 +110,26 @@ func (s *Server) openRedirects(ctx context.Context) error {
 // openWorker opens a server without a public socket.
 func (s *Server) openWorker(ctx context.Context) error {
 	changes, finder := &stores.Changes{}, &finding.Finder{}
-	kept, c, err := stores.Open(ctx, s.env, finder.Stored)
-	if err = s.add(c, err); err != nil {
+	kept, err := s.openStores(ctx, finder.Stored)
+	if err != nil {
 		return err
 	}
 	_ = s.add(stores.FollowChanges(s.env, kept, changes), nil)
-	_, c, err = pipeline.Open(ctx, s.env, kept, changes, finder)
+	_, c, err := pipeline.Open(ctx, s.env, kept, changes, finder)
 	if err = s.add(c, err); err != nil {
 		return err
 	}
 	if _, err = s.openJudging(ctx, judging.Parts{Stores: kept, Changes: changes}); err != nil {
+		return err
+	}
+	s.traffic = s.newTraffic(clientaddr.Rule{})
+	s.serveAdmin()
+	return nil
+}
+
+// openKeys opens a server that generates keys and nothing else, without a public socket.
+func (s *Server) openKeys(ctx context.Context) error {
+	if _, err := s.openStores(ctx, nil); err != nil {
 		return err
 	}
 	s.traffic = s.newTraffic(clientaddr.Rule{})

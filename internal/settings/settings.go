@@ -70,11 +70,11 @@ func (s *Settings) Attribution() string {
 }
 
 // Roles are what a server does, by CURT_ROLE.
-type Roles struct{ Redirects, API, Worker bool }
+type Roles struct{ Redirects, API, Worker, Keys bool }
 
 // RolesOf reads CURT_ROLE.
 func RolesOf(cfg config.Config) Roles {
-	return Roles{cfg.Does(config.RoleRedirect), cfg.Does(config.RoleAPI), cfg.Does(config.RoleWorker)}
+	return Roles{cfg.Does(config.RoleRedirect), cfg.Does(config.RoleAPI), cfg.Does(config.RoleWorker), cfg.Does(config.RoleKeys) && cfg.Codes == config.CodesPool}
 }
 
 // Serves reports whether there is a public socket.
@@ -82,6 +82,9 @@ func (r Roles) Serves() bool { return r.Redirects || r.API }
 
 // Judges reports whether links are created or judged.
 func (r Roles) Judges() bool { return r.API || r.Worker }
+
+// Writes reports whether the link store is written to.
+func (r Roles) Writes() bool { return r.Judges() || r.Keys }
 
 // Shared reports whether other processes may work on the same links.
 func (s *Settings) Shared() bool { return s.Config.Links != config.SQLite }

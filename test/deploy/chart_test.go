@@ -225,14 +225,14 @@ func TestChart(t *testing.T) {
 		}
 	}
 	// A later role is an entry of a map, and null removes one.
-	other := summary(t, render(t, helm, append(chartForms(t)["fleet"], "--set=roles.keys.replicas=3,roles.worker=null")...))
+	other := summary(t, render(t, helm, append(chartForms(t)["fleet"], "--set=roles.cook.role=api,roles.cook.replicas=3,roles.worker=null,settings.CURT_CODES=range")...))
 	for _, kind := range []string{"Deployment", "PodDisruptionBudget", "Service", "NetworkPolicy"} {
-		if !strings.Contains(other, kind+" x-curt-keys\n") {
+		if !strings.Contains(other, kind+" x-curt-cook\n") {
 			t.Errorf("no %s of a further role", kind)
 		}
 	}
-	if !strings.Contains(other, "CURT_ROLE=keys") || strings.Contains(other, "x-curt-worker") {
-		t.Errorf("with keys and without worker:\n%s", other)
+	if strings.Count(other, "CURT_ROLE=api") != 2 || strings.Contains(other, "x-curt-worker") || strings.Contains(other, "x-curt-keys") {
+		t.Errorf("with a further role, without worker, and without a pool:\n%s", other)
 	}
 	for args, want := range map[string]string{
 		"baseURL=":                     "baseURL must be set",

@@ -288,7 +288,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("the status shows Redis as %+v", p)
 		}
 	}
-	if fmt.Sprint(servers) != "map[api:2 redirect:2 worker:2]" {
+	if fmt.Sprint(servers) != "map[api:2 keys:2 redirect:2 worker:2]" {
 		t.Errorf("the status shows %v", servers)
 	}
 	f.refusesAnother(t, f.data, "another one runs")

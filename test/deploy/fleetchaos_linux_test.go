@@ -49,6 +49,8 @@ func victims() []victim {
 		{"api-2", "curt:api-2", "server", "", true, "failure"},
 		{"worker-1", "curt:worker-1", "server", "", true, "failure"},
 		{"worker-2", "curt:worker-2", "server", "", true, "failure"},
+		{"keys-1", "curt:keys-1", "server", "", true, "failure"},
+		{"keys-2", "curt:keys-2", "server", "", true, "failure"},
 		{"balancer", "front:haproxy", "balancer", "", false, "failure"},
 	}
 }

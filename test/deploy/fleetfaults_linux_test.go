@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -101,22 +102,34 @@ func TestFleetIsRestored(t *testing.T) {
 	backup := filepath.Join(f.data, "backup")
 	f.asPostgres(t, "pg_basebackup -d 'host=127.0.0.1 user=curt port="+portOf(f.at(22))+"' -D "+backup+" -X stream -c fast")
 
-	f.control(t, "restart", "curt:api-1", "curt:api-2") // which lease further ids
+	leases := func() int64 {
+		next, err := strconv.ParseInt(f.sql(t, "SELECT max(next)::text FROM leases"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	// Restarted, api servers take further keys, keys servers lease ids for more, and an api server remembers these.
+	before := leases()
+	f.control(t, "restart", "curt:keys-1", "curt:keys-2", "curt:api-1", "curt:api-2")
 	f.create(t, "after")
 	for range 2 {
 		f.follows(t, "before")
 		f.follows(t, "after")
 	}
 	f.awaitClicks(t, "before", 5)
-	for range 4 { // at both api servers
-		if a := f.request(t, http.MethodPost, "/api/v1/links", `{"long_url":"https://example.com/"}`); a.Status != http.StatusCreated {
-			t.Fatalf("create: %d %s", a.Status, a.Body)
-		}
-	}
-	leased, err := strconv.ParseInt(f.sql(t, "SELECT max(next)::text FROM leases"), 10, 64)
+	lost := f.generate(t, 8) // at both api servers
+	taken, err := strconv.ParseInt(f.sql(t, "SELECT max(batch)::text FROM used_keys"), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for end := time.Now().Add(time.Minute); leases() == before; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no keys server leased ids")
+		}
+	}
+	f.control(t, "restart", "curt:api-1")
+	leased := leases()
 
 	// The workers read the topic from its beginning once their group is deleted.
 	f.control(t, "stop", "curt:*")
@@ -131,8 +144,8 @@ func TestFleetIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored, moved := f.moveLeases(t)
-	if restored >= leased || moved <= leased {
-		t.Errorf("leases reached %d; in the backup %d, moved on %d", leased, restored, moved)
+	if restored >= taken || moved <= leased {
+		t.Errorf("keys were taken up to batch %d, in the backup %d; leases reached %d, moved on %d", taken, restored, leased, moved)
 	}
 
 	f.start(t)
@@ -141,11 +154,33 @@ func TestFleetIsRestored(t *testing.T) {
 		t.Errorf("a link of after the backup answers %d", a.Status)
 	}
 	f.awaitClicks(t, "before", 6)
+	for _, code := range f.generate(t, 40) {
+		if slices.Contains(lost, code) {
+			t.Errorf("%s was the code of a link that was lost", code)
+		}
+	}
 	f.awaitClean(t)
 }
 
-// moveLeases starts the restored server by itself, and returns the leases in it before and after curt migrate
-// --restored. Before, a server that leased later ids does not start.
+// generate creates links through the balancer and returns their codes.
+func (f *fleet) generate(t *testing.T, n int) (codes []string) {
+	t.Helper()
+	for range n {
+		a := f.request(t, http.MethodPost, "/api/v1/links", `{"long_url":"https://example.com/"}`)
+		var created struct {
+			Code string `json:"short_code"`
+		}
+		if err := json.Unmarshal(a.Body, &created); err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("create: %d %s, %v", a.Status, a.Body, err)
+		}
+		codes = append(codes, created.Code)
+	}
+	return codes
+}
+
+// moveLeases starts the restored server by itself, tells curt migrate of the restore, and returns the last batch of
+// keys that was taken according to it, and where leases end then. Before, a server that leased later ids does not
+// start.
 func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	t.Helper()
 	data, leased := filepath.Join(f.data, "postgres", "data"), "SELECT max(next)::text FROM leases"
@@ -154,7 +189,7 @@ func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	}
 	f.asPostgres(t, fmt.Sprintf("pg_ctl -D %[1]s -o '-p %[2]s -k %[3]s' -l %[3]s/restored.log -w start >&2", data, portOf(f.at(21)), filepath.Join(f.data, "postgres")))
 	defer f.asPostgres(t, "pg_ctl -D "+data+" -m fast -w stop >&2")
-	before := f.sql(t, leased)
+	batch := f.sql(t, "SELECT max(batch)::text FROM used_keys")
 	links := "CURT_LINKS=postgres://curt@" + f.at(21) + "/curt?sslmode=disable"
 	server, err := curttest.Launch(t, curttest.Options{Data: filepath.Join(f.data, "api-1"), Env: []string{links}})
 	if err == nil || server.ExitCode() != 78 || !strings.Contains(server.Log(), "run curt migrate --restored") {
@@ -163,7 +198,7 @@ func (f *fleet) moveLeases(t *testing.T) (restored, moved int64) {
 	if said, err := runCurt(t, []string{links}, "migrate", "--restored"); err != nil || !strings.Contains(said, "skipped codes") {
 		t.Errorf("curt migrate --restored: %v %s", err, said)
 	}
-	for text, to := range map[string]*int64{before: &restored, f.sql(t, leased): &moved} {
+	for text, to := range map[string]*int64{batch: &restored, f.sql(t, leased): &moved} {
 		if *to, err = strconv.ParseInt(text, 10, 64); err != nil {
 			t.Fatal(err)
 		}

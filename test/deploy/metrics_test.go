@@ -214,7 +214,7 @@ func shown(t *testing.T) map[string]bool {
 	// Servers that share have more, also while Redis, Kafka, ClickHouse and standbys are away.
 	links := "CURT_LINKS=" + testkit.StartPostgres(t, testkit.PostgresConfig{}).Database(t)
 	sharing := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
-		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away",
+		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away", "CURT_CODES=pool",
 	}})
 	sending := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
 		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt,clickhouse://127.0.0.1:2/curt",

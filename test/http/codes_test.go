@@ -38,7 +38,7 @@ func TestCodesAreHandedOutOnce(t *testing.T) {
 }
 
 // strategies are the values of CURT_CODES.
-func strategies() []string { return []string{"range", "random", "hash", "words", "snowflake"} }
+func strategies() []string { return []string{"range", "random", "hash", "words", "snowflake", "pool"} }
 
 // TestTheStrategyChanges: one data folder goes from each strategy to each other, back and forth; no code is
 // generated twice, and every link of every strategy redirects under every other.
@@ -54,8 +54,9 @@ func TestTheStrategyChanges(t *testing.T) {
 		}
 	}
 	data, owner := t.TempDir(), map[string]string{}
-	for _, strategy := range turns {
-		s := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_CODES=" + strategy, "CURT_CODE_LENGTH=4", "CURT_SNOWFLAKE=plain"}})
+	for i, strategy := range turns {
+		keys := []string{"range", "snowflake"}[i/2%2] // in half of the turns of pool each
+		s := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_CODES=" + strategy, "CURT_CODE_LENGTH=4", "CURT_SNOWFLAKE=plain", "CURT_POOL_KEYS=" + keys}})
 		for _, l := range makeTogether(t, s, 16) {
 			if first, twice := owner[l.Code]; twice {
 				t.Errorf("%s: %s was given to %s and %s", strategy, l.Code, first, l.LongURL)

@@ -115,7 +115,7 @@ func TestServersHearOfEachOther(t *testing.T) {
 func TestServersGiveNoCodeOutTwice(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
-	for _, strategy := range []string{"range", "snowflake"} {
+	for _, strategy := range []string{"range", "snowflake", "pool"} {
 		t.Run(strategy, func(t *testing.T) { createThroughServers(t, "CURT_CODES="+strategy) })
 	}
 }

@@ -115,6 +115,7 @@ func TestPostgres(t *testing.T) {
 			func(t *testing.T) codegen.Leaser { return d.fresh(t) },
 			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return d.again(t, l) })
 	})
+	t.Run("keys", func(t *testing.T) { keyPools(t, d) })
 	accountStores(t, d)
 	t.Run("roll-ups", func(t *testing.T) { rollups(t, d) })
 	t.Run("behind a pooler", func(t *testing.T) { pooled(t, d) })
@@ -127,6 +128,8 @@ func TestPostgres(t *testing.T) {
 		"followers of a fleet":                         feeds,
 		"expired links":                                expires,
 		"a day has one key":                            dayKeys,
+		"unused keys end with a restore":               restoredKeys,
+		"a damaged batch of keys is leaked":            damagedKeys,
 		"whoever may hold clicks is known":             senders,
 		"a server that forgets is refused":             unfit,
 		"a key of codes that was cut is refused":       cutCodeKey,

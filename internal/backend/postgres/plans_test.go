@@ -43,6 +43,7 @@ func plans(t *testing.T, d *databases) {
 		"list workspace newest": "Backward using links_by_workspace", "forget records": "idempotency_by_age",
 		"entries of": "journal_by_entity", "entries by": "journal_by_actor", "standing": "journal_by_link",
 		"pending cases": "cases_pending", "link appeal": "appeals_by_link", "expired destinations": "destinations_by_age", "verdicts": "journal_verdicts",
+		"take keys": "unused_keys_of", "abandon keys": "used_keys_by_holder", "renew keys": "used_keys_by_sight", "level of keys": "used_keys_by_time",
 	}
 	for name, statement := range postgres.Statements() {
 		plan := useIndexes(t, c, name, statement, index[name])

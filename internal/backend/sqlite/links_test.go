@@ -9,6 +9,8 @@ import (
 	"curt/internal/backend/sqlite"
 	"curt/internal/codegen"
 	"curt/internal/codegen/codegentest"
+	"curt/internal/codegen/keypool"
+	"curt/internal/codegen/keypool/keypooltest"
 	"curt/internal/idempotency"
 	"curt/internal/idempotency/idempotencytest"
 	"curt/internal/job"
@@ -81,6 +83,30 @@ func TestSnowflakeOverLinks(t *testing.T) {
 	codegentest.RunSnowflake(t,
 		func(t *testing.T) codegen.Leaser { return f.fresh(t) },
 		func(t *testing.T, l codegen.Leaser) codegen.Leaser { return f.again(t, l) })
+}
+
+func TestKeyPools(t *testing.T) {
+	var opened sync.Map // of each store, the links beside it
+	beside := func(l *sqlite.Links) keypool.Store {
+		s := l.Keys()
+		opened.Store(s, l)
+		return s
+	}
+	f := new(files)
+	keypooltest.Run(t,
+		func(t *testing.T) keypool.Store { return beside(f.fresh(t)) },
+		func(t *testing.T, s keypool.Store) keypool.Store {
+			l, _ := opened.Load(s)
+			return beside(f.again(t, l))
+		})
+}
+
+func TestPoolOverLinks(t *testing.T) {
+	f := new(files)
+	stores := func(l *sqlite.Links) keypooltest.Stores { return keypooltest.Stores{Keys: l.Keys(), Leases: l} }
+	keypooltest.RunPool(t,
+		func(t *testing.T) keypooltest.Stores { return stores(f.fresh(t)) },
+		func(t *testing.T, s keypooltest.Stores) keypooltest.Stores { return stores(f.again(t, s.Leases)) })
 }
 
 func TestLinksLeaser(t *testing.T) {

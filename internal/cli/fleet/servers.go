@@ -93,6 +93,9 @@ func server(ctx context.Context, address string) part {
 	return p
 }
 
+// shortRunway is what the alert CurtKeysRunOut says, in seconds.
+const shortRunway = 30
+
 // measure reads version and lag out of a server's metrics.
 func (p *part) measure(metrics string) {
 	for lines := bufio.NewScanner(strings.NewReader(metrics)); lines.Scan(); {
@@ -109,6 +112,8 @@ func (p *part) measure(metrics string) {
 			if p.Lag = age.String(); age > behind {
 				p.warn("clicks were not sent for " + p.Lag)
 			}
+		case name == "curt_key_pool_runway_seconds" && number < shortRunway:
+			p.warn("the pool of keys lasts " + age.String())
 		case name == "curt_clicks_dropped_total" && number > 0:
 			p.warn(fmt.Sprintf("%.0f clicks were dropped", number))
 		}

@@ -40,6 +40,16 @@ func TestServerIsReadFromItsAdminListener(t *testing.T) {
 			`{"status":"ok","role":["redirect"]}`, build + "curt_events_unsent_seconds 61\ncurt_clicks_dropped_total 2\n",
 			part{Role: "redirect", Version: "v1", Lag: "1m1s", State: warning, Wrong: []string{"clicks were not sent for 1m1s", "2 clicks were dropped"}},
 		},
+		"keys run out": {
+			`{"status":"ok","role":["keys"]}`, build + "curt_key_pool_keys 4000\ncurt_key_pool_runway_seconds 4.2\n",
+			part{Role: "keys", Version: "v1", State: warning, Wrong: []string{"the pool of keys lasts 4s"}},
+		},
+		"keys that nobody uses": {
+			`{"status":"ok","role":["keys"]}`, build + "curt_key_pool_runway_seconds +Inf\n", part{Role: "keys", Version: "v1", State: ok},
+		},
+		"a pool that cannot be read": {
+			`{"status":"ok","role":["keys"]}`, build + "curt_key_pool_runway_seconds NaN\n", part{Role: "keys", Version: "v1", State: ok},
+		},
 		"another program": {"<html>", "", part{State: failure, Wrong: []string{"/readyz answers 200: not a curt server"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -139,7 +139,7 @@ func (s *Stores) openSQLite(ctx context.Context, c *compose.Capability) error {
 		return datafolder.Damaged(s.env.Config.Data, err)
 	}
 	c.OnClose(l.Close)
-	s.Links, s.Creates, s.Keyring, s.Leases, s.beside, s.Feeds = l, l, l, l, l.Accounts().Accounts, l
+	s.Links, s.Creates, s.Keyring, s.Leases, s.Keys, s.beside, s.Feeds = l, l, l, l, l.Keys(), l.Accounts().Accounts, l
 	s.Accounts = accountsOf(s.beside, l.Accounts().Journal())
 	return nil
 }
@@ -156,13 +156,13 @@ func (s *Stores) openPostgres(ctx context.Context, c *compose.Capability) error 
 		URL: s.env.Config.Links, Instance: name, Stored: s.stored, Log: s.env.Log,
 		Readers: s.env.Config.LinksConns - s.env.Config.LinksConns/3, Writers: s.env.Config.LinksConns / 3,
 		Replicas: s.env.Config.LinksReplicas, MaxLag: s.env.Config.LinksReplicaLag,
-		ReadOnly: !s.env.Roles.Judges(),
+		ReadOnly: !s.env.Roles.Writes(),
 	})
 	if err != nil {
 		return settings.WrongDatabase("CURT_LINKS", s.env.Config.Links, err)
 	}
 	c.OnClose(l.Close)
-	s.Links, s.Creates, s.Keyring, s.Leases, s.beside, s.Senders, s.Feeds = l, l, l, l, l.Accounts().Accounts, l.Senders(), l
+	s.Links, s.Creates, s.Keyring, s.Leases, s.Keys, s.beside, s.Senders, s.Feeds = l, l, l, l, l.Keys(), l.Accounts().Accounts, l.Senders(), l
 	s.Accounts = accountsOf(s.beside, l.Accounts().Journal())
 	c.Need("tables", true, l.Tables)
 	if len(s.env.Config.LinksReplicas) > 0 {

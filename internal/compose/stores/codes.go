@@ -33,8 +33,8 @@ func (s *Stores) floor(ctx context.Context) (codegen.Leaser, error) {
 }
 
 // OpenCodes returns the generator that CURT_CODES names. range and snowflake lease from the
-// stores, hash looks up in the cache which codes exist.
-func OpenCodes(env *compose.Env, s *Stores, known *Cache) (codegen.Generator, *compose.Capability, error) {
+// stores, pool takes keys from them, hash looks up in the cache which codes exist.
+func OpenCodes(ctx context.Context, env *compose.Env, s *Stores, known *Cache) (codegen.Generator, *compose.Capability, error) {
 	c := &compose.Capability{Name: "codes"}
 	grown := func(count func() uint64) func(*telemetry.Metrics) {
 		return func(m *telemetry.Metrics) {
@@ -60,41 +60,53 @@ func OpenCodes(env *compose.Env, s *Stores, known *Cache) (codegen.Generator, *c
 		})
 		c.Metrics = grown(hash.Grown)
 		return hash, c, nil
+	case "snowflake":
+		snowflake := newSnowflake(env, s, c)
+		c.Metrics = func(m *telemetry.Metrics) { countSnowflake(m, snowflake) }
+		return snowflake, c, nil
+	case config.CodesPool:
+		pool, err := openPool(ctx, env, s, c)
+		return pool, c, err
 	}
-	if env.Config.Codes == "snowflake" {
-		return openSnowflake(env, s, c), c, nil
-	}
-	ranges := codegen.NewRange(codegen.RangeConfig{
-		Leaser: s.Leases, Permutation: codegen.NewPermutation(s.CodeKey), Length: env.Config.CodeLength, Log: env.Log,
-	})
-	c.Run("codes", ranges.Run)
+	ranges := newRange(env, s, c)
 	c.Metrics = func(m *telemetry.Metrics) {
-		m.Counter("curt_code_leases_waited_total", "Code leases that a create had to wait for.",
-			func() uint64 { return ranges.Stats().Inline })
-		m.Counter("curt_code_lease_failures_total", "Code leases that failed.",
-			func() uint64 { return ranges.Stats().Failures })
+		countLeases(m, func() uint64 { return ranges.Stats().Inline }, func() uint64 { return ranges.Stats().Failures })
 	}
 	return ranges, c, nil
 }
 
-func openSnowflake(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
-	config := codegen.SnowflakeConfig{Leases: s.Leases, Now: time.Now, Log: env.Log}
+// newRange returns a generator that a loop of the capability looks after.
+func newRange(env *compose.Env, s *Stores, c *compose.Capability) *codegen.Range {
+	ranges := codegen.NewRange(codegen.RangeConfig{
+		Leaser: s.Leases, Permutation: codegen.NewPermutation(s.CodeKey), Length: env.Config.CodeLength, Log: env.Log,
+	})
+	c.Run("codes", ranges.Run)
+	return ranges
+}
+
+// newSnowflake is as newRange.
+func newSnowflake(env *compose.Env, s *Stores, c *compose.Capability) *codegen.Snowflake {
+	cfg := codegen.SnowflakeConfig{Leases: s.Leases, Now: time.Now, Log: env.Log}
 	if env.Config.Snowflake == "permuted" {
-		config.Permutation = codegen.NewPermutation(s.CodeKey)
+		cfg.Permutation = codegen.NewPermutation(s.CodeKey)
 	}
-	snowflake := codegen.NewSnowflake(config)
+	snowflake := codegen.NewSnowflake(cfg)
 	c.Run("codes", snowflake.Run)
-	c.Metrics = func(m *telemetry.Metrics) {
-		m.Counter("curt_code_leases_waited_total", "Code leases that a create had to wait for.",
-			func() uint64 { return snowflake.Stats().Inline })
-		m.Counter("curt_code_lease_failures_total", "Code leases that failed.",
-			func() uint64 { return snowflake.Stats().Failures })
-		m.Gauge("curt_code_machine_id", "Machine id in the codes of CURT_CODES=snowflake; -1 until one is leased.",
-			func() float64 { return float64(snowflake.Stats().Machine) })
-		m.Counter("curt_code_clock_waits_total", "Waits for the clock: 4,096 codes in one millisecond, or a clock that went backwards by 10 ms or less.",
-			func() uint64 { return snowflake.Stats().Waits })
-		m.Counter("curt_code_clock_refusals_total", "Codes refused because the clock went backwards by more than 10 ms.",
-			func() uint64 { return snowflake.Stats().Refusals })
-	}
 	return snowflake
+}
+
+// countLeases registers how leases of codes do, or of keys.
+func countLeases(m *telemetry.Metrics, waited, failures func() uint64) {
+	m.Counter("curt_code_leases_waited_total", "Code leases that a create had to wait for.", waited)
+	m.Counter("curt_code_lease_failures_total", "Code leases that failed.", failures)
+}
+
+func countSnowflake(m *telemetry.Metrics, s *codegen.Snowflake) {
+	countLeases(m, func() uint64 { return s.Stats().Inline }, func() uint64 { return s.Stats().Failures })
+	m.Gauge("curt_code_machine_id", "Machine id in the codes of CURT_CODES=snowflake; -1 until one is leased.",
+		func() float64 { return float64(s.Stats().Machine) })
+	m.Counter("curt_code_clock_waits_total", "Waits for the clock: 4,096 codes in one millisecond, or a clock that went backwards by 10 ms or less.",
+		func() uint64 { return s.Stats().Waits })
+	m.Counter("curt_code_clock_refusals_total", "Codes refused because the clock went backwards by more than 10 ms.",
+		func() uint64 { return s.Stats().Refusals })
 }

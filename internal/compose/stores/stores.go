@@ -13,6 +13,7 @@ import (
 	"curt/internal/backend/postgres/replicas"
 	"curt/internal/backend/redis"
 	"curt/internal/codegen"
+	"curt/internal/codegen/keypool"
 	"curt/internal/compose"
 	"curt/internal/config"
 	"curt/internal/datafolder"
@@ -28,6 +29,7 @@ type Stores struct {
 	Feeds    Feeds          // of Links
 	Keyring  Keyring
 	Leases   codegen.Leaser
+	Keys     keypool.Store // nil = the store keeps none
 	Accounts Accounts
 	Senders  ClickSenders  // nil = no other server counts clicks
 	Redis    *redis.Client // nil = CURT_CACHE is unset
@@ -50,7 +52,7 @@ func Open(ctx context.Context, env *compose.Env, stored func(link.ID)) (*Stores,
 	c.Run("links", s.Links.Run)
 	// A server that only follows links goes on without a store that takes writes, as long as it
 	// hears what others change.
-	c.Need("links", env.Roles.Judges(), s.Links.Healthy)
+	c.Need("links", env.Roles.Writes(), s.Links.Healthy)
 	return s, c, nil
 }
 
@@ -66,7 +68,7 @@ func (s *Stores) open(ctx context.Context, c *compose.Capability) (err error) {
 	if s.CodeKey, err = s.Keyring.CodeKey(ctx); err != nil {
 		return err
 	}
-	if s.env.Shared() && s.env.Roles.API {
+	if s.env.Shared() && (s.env.Roles.API || s.env.Roles.Keys) {
 		if s.Leases, err = s.floor(ctx); err != nil {
 			return err
 		}

@@ -18,12 +18,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ (urlParse .Values.baseURL).hostname }}
 {{- end -}}
 
-{{- /* The roles of a fleet by name, each complete; none of a single server. As YAML. */ -}}
+{{- /* The roles of a fleet by name, each complete; none of a single server. As YAML. A server with only
+       the role keys has nothing to do, and does not start, unless codes come out of the pool. */ -}}
 {{- define "curt.roles" -}}
 {{- $roles := dict }}
 {{- if eq .Values.mode "fleet" }}
 {{- range $name, $role := .Values.roles }}
-{{- $_ := set $roles $name (mergeOverwrite (deepCopy $.Values.roleDefaults) $role) }}
+{{- $full := mergeOverwrite (deepCopy $.Values.roleDefaults) $role }}
+{{- $codes := get (merge dict $full.settings $.Values.settings) "CURT_CODES" }}
+{{- if or (ne ($full.role | default $name) "keys") (eq ($codes | toString) "pool") }}
+{{- $_ := set $roles $name $full }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- toYaml $roles }}

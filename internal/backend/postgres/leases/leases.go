@@ -159,7 +159,10 @@ const sqlNewestCounted = `SELECT place FROM (SELECT place, minted FROM links ORD
 
 // Statements are those that must find what they look for by an index, by name.
 func Statements() map[string]string {
-	return map[string]string{"newest counted": sqlNewestCounted}
+	return map[string]string{
+		"newest counted": sqlNewestCounted, "take keys": sqlTakeKeys, "release keys": sqlReleaseKeys, "abandon keys": sqlAbandonKeys,
+		"renew keys": sqlRenewKeys, "level of keys": sqlLevel,
+	}
 }
 
 // newestLooked is how many of the newest links a start compares with the leases.

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -44,10 +46,12 @@ const (
 
 // Statements are those that a request runs, by name, for whom their plans interest.
 func Statements() map[string]string {
-	return map[string]string{
+	all := keyStatements()
+	maps.Copy(all, map[string]string{
 		"lease": sqlLease, "leased": SQLLeased, "lease creates": SQLLeaseCreates, "day key": sqlDayKey, "insert day": sqlInsertDay,
 		"old day": sqlOldDay, "drop days": sqlDropDays, "last counted": sqlLastCounted, "setting": sqlSetting,
-	}
+	})
+	return all
 }
 
 // Lease implements codegen.Leaser.
@@ -151,7 +155,11 @@ func (s *Leases) begin(ctx context.Context, o Outlook) error {
 	if err != nil {
 		return err
 	}
-	s.tellOutlook(ctx, o, stored < o.state.Generation, unknown, skipped)
+	older := stored < o.state.Generation
+	s.tellOutlook(ctx, o, older, unknown, skipped)
+	if err := s.dropStale(ctx, o, older || len(skipped) > 0 || o.Lost != nil); err != nil {
+		return err
+	}
 	next := max(stored, o.state.Generation) + 1
 	switch err := s.storeGeneration(ctx, next); {
 	case errors.Is(err, link.ErrFull):
@@ -262,11 +270,19 @@ func (s *Leases) readNumber(ctx context.Context, query string, args ...any) (n i
 	return n, err
 }
 
+// codeCounters are those that the state file has.
+func codeCounters() []string {
+	all := []string{takenCounter}
+	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
+		all = append(all, codegen.Counter(codegen.DefaultPrefix, length))
+	}
+	return all
+}
+
 // allLeased returns the marks of the counters that codes come from.
 func (s *Leases) allLeased(ctx context.Context) (map[string]uint64, error) {
 	leases := map[string]uint64{}
-	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-		counter := codegen.Counter(codegen.DefaultPrefix, length)
+	for _, counter := range codeCounters() {
 		mark, err := s.Leased(ctx, counter)
 		if err != nil {
 			return nil, err
@@ -310,7 +326,7 @@ func (s *Leases) Checkpointed(ctx context.Context) error {
 // keepLease has the state file know of a lease before anybody uses it. A disk that fails ends
 // all writes, as when it fails under the log.
 func (s *Leases) keepLease(counter string, next uint64) error {
-	if s.state == nil || !isCodeCounter(counter) {
+	if s.state == nil || !slices.Contains(codeCounters(), counter) {
 		return nil
 	}
 	if err := s.state.Update(func(now *statefile.State) { now.Leases[counter] = next }); err != nil {
@@ -320,15 +336,6 @@ func (s *Leases) keepLease(counter string, next uint64) error {
 		return fmt.Errorf("store the lease of %s: %w: %w", counter, link.ErrUnavailable, err)
 	}
 	return nil
-}
-
-func isCodeCounter(counter string) bool {
-	for length := codegen.MinLength; length <= codegen.MaxLength; length++ {
-		if counter == codegen.Counter(codegen.DefaultPrefix, length) {
-			return true
-		}
-	}
-	return false
 }
 
 // SkipLeased moves the counters of codes past what was leased from the store whose state
