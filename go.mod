@@ -50,6 +50,8 @@ require (
 
 require github.com/phuslu/iploc v1.0.20260915
 
+require github.com/go-zookeeper/zk v1.0.4 // indirect
+
 require (
 	curt.example/client v0.0.0
 	github.com/ClickHouse/ch-go v0.74.0 // indirect
