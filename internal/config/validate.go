@@ -111,6 +111,7 @@ func (c Config) databases(p *problems) {
 		p.add("CURT_ACCOUNTS", c.Accounts, "same database as CURT_LINKS; unset it, or use another database")
 	}
 	c.events(p)
+	c.generation(p)
 	switch {
 	case c.Cache == "" && c.CacheWarm:
 		p.add("CURT_CACHE_WARM", c.CacheWarm, "requires CURT_CACHE; set that too, or unset this")
@@ -119,6 +120,23 @@ func (c Config) databases(p *problems) {
 		p.add("CURT_CACHE", c.Cache, "expected redis://host:port/0, or unset")
 	case c.Links == SQLite:
 		p.add("CURT_CACHE", c.Cache, "a shared cache requires a link store that several servers can share; set CURT_LINKS, or unset this")
+	}
+}
+
+// generation checks where ids come from, and where issued codes are known.
+func (c Config) generation(p *problems) {
+	switch {
+	case c.IDs == "", p.ambiguous("CURT_IDS", c.IDs):
+	case !strings.HasPrefix(c.IDs, "zookeeper://"):
+		p.add("CURT_IDS", c.IDs, "expected zookeeper://host:2181,host:2181/path, or unset for leases of the link store")
+	case c.Links == SQLite:
+		p.add("CURT_IDS", c.IDs, "leases of ZooKeeper require a link store that several servers can share; set CURT_LINKS, or unset this")
+	}
+	if c.CodeFilter == "redis" && c.Cache == "" {
+		p.add("CURT_CODE_FILTER", c.CodeFilter, "requires CURT_CACHE; set that too, or use memory")
+	}
+	if c.CodeFilterCodes < 1000 || c.CodeFilterCodes > 100_000_000_000 {
+		p.add("CURT_CODE_FILTER_CODES", c.CodeFilterCodes, "expected 1000 to 100000000000")
 	}
 }
 
@@ -389,8 +407,8 @@ func (c Config) choices(p *problems) {
 		{"CURT_WRITES", c.Writes, []string{"sync"}},
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake"}},
 		{"CURT_SNOWFLAKE", c.Snowflake, []string{"permuted", "plain"}},
+		{"CURT_CODE_FILTER", c.CodeFilter, []string{"memory", "redis"}},
 		{"CURT_ARCHIVE", c.Archive, nil},
-		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
 	} {
 		switch {

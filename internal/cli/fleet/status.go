@@ -107,7 +107,7 @@ func (c *Status) inspect(ctx context.Context, now time.Time) (all []part) {
 	for _, url := range c.LinksReplicas {
 		inspections = append(inspections, func(ctx context.Context) []part { return standby(ctx, url) })
 	}
-	inspections = append(inspections, c.redis, c.kafka, func(ctx context.Context) []part { return c.clickHouse(ctx, now) })
+	inspections = append(inspections, c.redis, c.zooKeeper, c.kafka, func(ctx context.Context) []part { return c.clickHouse(ctx, now) })
 	for _, address := range addressesOf(ctx, c.Servers) {
 		inspections = append(inspections, func(ctx context.Context) []part { return []part{server(ctx, address)} })
 	}

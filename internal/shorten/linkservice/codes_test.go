@@ -1,6 +1,7 @@
 package linkservice_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -37,7 +38,11 @@ func (k *knows) add(c link.Change) {
 	k.codes[c.Key.Code] = true
 }
 
-func (k *knows) holds(code link.Code) bool {
+// Query implements codegen.Issued.
+func (*knows) Query(_ context.Context, codes ...link.Code) []bool { return make([]bool, len(codes)) }
+
+// Contains implements codegen.Issued.
+func (k *knows) Contains(code link.Code) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.codes[code]
@@ -54,7 +59,7 @@ func likely(length int) map[string]func(*linkservice.Config) {
 		"hash": func(c *linkservice.Config) {
 			k := &knows{codes: map[link.Code]bool{}}
 			c.Announce = k.add
-			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, MayExist: k.holds, Random: rand.Reader})
+			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, Issued: k, Random: rand.Reader})
 		},
 		"hash that knows nothing": func(c *linkservice.Config) {
 			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, Random: rand.Reader})
