@@ -47,10 +47,13 @@ type rewound struct {
 	codegen.Leaser
 }
 
-func (r *rewound) to(marks map[string]uint64) {
+func (r *rewound) to(t *testing.T, marks map[string]uint64) {
+	t.Helper()
 	fresh := codegentest.NewLeaser()
 	for counter, mark := range marks {
-		_ = fresh.Skip(context.Background(), counter, mark) //nolint:usetesting // the model takes any
+		if err := fresh.Skip(t.Context(), counter, mark); err != nil {
+			t.Error(err)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +102,7 @@ func TestASourceThatGoesBackLeasesNothingTwice(t *testing.T) {
 					back := len(got)%100 == 0
 					mu.Unlock()
 					if back && i == 0 {
-						source.to(map[string]uint64{"codes-7": first / 2})
+						source.to(t, map[string]uint64{"codes-7": first / 2})
 					}
 				}
 			})
@@ -128,24 +131,24 @@ func TestTheHigherCounterCounts(t *testing.T) {
 		}
 	}
 	lease(0)
-	source.to(map[string]uint64{"codes-7": 1000})
+	source.to(t, map[string]uint64{"codes-7": 1000})
 	lease(1000)
-	source.to(nil)
+	source.to(t, nil)
 	lease(1010)
 	if l.Corrections() != 1 {
 		t.Errorf("the source was moved %d times, want once", l.Corrections())
 	}
-	store.to(nil)
+	store.to(t, nil)
 	lease(1020)
 	if mark, err := store.Leased(t.Context(), "codes-7"); err != nil || mark != 1030 {
 		t.Errorf("the store is at %d, %v; want 1030", mark, err)
 	}
-	source.to(nil)
+	source.to(t, nil)
 	lease(1030)
 	if err := l.Raise(t.Context(), "codes-7", 1000, 2000); !errors.Is(err, link.ErrConflict) {
 		t.Errorf("Raise from a mark of the past: %v, want ErrConflict", err)
 	}
-	source.to(nil)
+	source.to(t, nil)
 	if err := l.Raise(t.Context(), "codes-7", 1040, 2000); err != nil {
 		t.Errorf("Raise after the source went back: %v", err)
 	}

@@ -55,7 +55,8 @@ func TestServersShareTheFilterOfIssuedCodes(t *testing.T) {
 		within(t, "a refill", func() bool { return f.sum(t, "curt_code_filter_refills_total") >= n })
 	}
 	refilled(1) // of nothing
-	if per := create(4); per != 1 {
+	unanswered := f.sum(t, "curt_code_filter_unanswered_total")
+	if per := create(4); per != 1 && f.sum(t, "curt_code_filter_unanswered_total") == unanswered { // of a busy machine some are
 		t.Errorf("%.2f inserts a link with the filter, want 1", per)
 	}
 	f.redis.Do(t, "flushall")

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ func (h *hosts) Connected() {
 }
 
 func dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	c, err := net.DialTimeout(network, address, timeout)
+	c, err := (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), network, address) // the client has no context
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -271,11 +272,11 @@ func nextGuessed(codes []link.Code) float64 {
 // number reads a code as digits, in the order of their bytes.
 func number(code link.Code) (n uint64) {
 	const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
-	base62 := !slices.ContainsFunc([]byte(code), func(b byte) bool { return b == '-' || b == '_' })
+	base62 := !strings.ContainsAny(string(code), "-_")
 	for i := range len(code) {
 		switch c := code[i]; {
 		case !base62:
-			n = n*64 + uint64(slices.Index([]byte(digits), c))
+			n = n*64 + uint64(strings.IndexByte(digits, c))
 		case c <= '9':
 			n = n*62 + uint64(c-'0')
 		case c <= 'Z':

@@ -1,7 +1,6 @@
 package codes
 
 import (
-	"context"
 	"testing"
 
 	"curt/internal/codegen"
@@ -80,7 +79,7 @@ func TestPredictability(t *testing.T) {
 }
 
 func TestCountersAreLeases(t *testing.T) {
-	c, ctx := &counters{}, context.Background() //nolint:usetesting // the model takes any
+	c, ctx := &counters{}, t.Context()
 	if first, err := c.Lease(ctx, "a", 10); err != nil || first != 0 {
 		t.Errorf("%d, %v", first, err)
 	}

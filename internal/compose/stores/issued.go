@@ -80,6 +80,9 @@ func (f *filler) run(ctx context.Context) error {
 	return compose.Retry(ctx, f.log, slog.LevelWarn, "filling the filter of issued codes failed, retrying", "filling the filter of issued codes recovered",
 		func(ctx context.Context) (time.Duration, error) {
 			began := time.Now()
+			if !f.filter.Ready() {
+				return time.Second, compose.ErrSkipped
+			}
 			err := f.fill(ctx)
 			return max(fillEvery, fillShare*time.Since(began)), err
 		})
