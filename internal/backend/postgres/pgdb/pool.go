@@ -196,7 +196,7 @@ const countedLinks = 1_000_000
 
 const (
 	sqlEstimateLinks = `SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('links')`
-	sqlCountLinks    = `SELECT count(*) FROM (SELECT FROM links LIMIT $1) AS some`
+	sqlCountLinks    = `SELECT count(*) FROM (SELECT FROM links LIMIT $1) AS counted`
 )
 
 // CountLinks returns about how many links a database has: PostgreSQL's estimate, or where that is small
