@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -156,4 +157,37 @@ func countCreates(store link.Store, n *int) link.Store {
 		}
 		return true, nil
 	})
+}
+
+// lookedFor counts the look-ups of destinations before a create.
+type lookedFor struct {
+	*linktest.Memory
+	times int
+}
+
+func (l *lookedFor) FindSame(ctx context.Context, wanted link.Link, now time.Time) (link.Link, error) {
+	l.times++
+	return l.Memory.FindSame(ctx, wanted, now)
+}
+
+// A destination whose own code is free by the filter is not looked up before it is created. The create finds
+// links whose codes were generated in another way all the same, and a filter that forgot costs no second link.
+func TestAFreeCodeSavesTheLookup(t *testing.T) {
+	store := &lookedFor{Memory: linktest.NewMemory()}
+	over := func(c *linkservice.Config) { c.Store, c.Dedupe = store, true }
+	create := func(b bench, url string, found bool, looked int) {
+		t.Helper()
+		store.times = 0
+		if got := b.mustMake(t, admin(), to(url)); got.Found != found || store.times != looked {
+			t.Errorf("%s: found %t after %d look-ups, want %t after %d", url, got.Found, store.times, found, looked)
+		}
+	}
+	earlier := newBench(t, likely(7)["random"], over)
+	create(earlier, "http://example.com/earlier", false, 1)
+	b := newBench(t, likely(7)["hash"], over)
+	create(b, "http://example.com/new", false, 0)
+	create(b, "http://example.com/new", true, 1)
+	create(b, "http://example.com/earlier", true, 0)
+	forgot := newBench(t, likely(7)["hash"], over)
+	create(forgot, "http://example.com/new", true, 0)
 }
