@@ -10,7 +10,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -236,11 +235,12 @@ func (f *Filter) Put(ctx context.Context, codes []link.Code) error {
 		codes = codes[len(some):]
 		groups := f.groups(some)
 		err := f.part.Call(ctx, false, func(ctx context.Context, conn rueidis.Client) error {
-			var errs []error
 			for _, said := range f.put(ctx, conn, groups) {
-				errs = append(errs, said.Error())
+				if err := said.Error(); err != nil {
+					return err
+				}
 			}
-			return errors.Join(errs...)
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("add codes: %w", err)

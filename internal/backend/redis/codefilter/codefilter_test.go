@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -230,4 +231,31 @@ func TestRedisUnavailable(t *testing.T) {
 	if s := p.Stats(); s.Unanswered == 0 || s.Dropped != 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// The rights that docs/backends.md names are those that the filter needs; without them the log and the health say which are missing.
+func TestRights(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/backends.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "ACL SETUSER curt on >PASSWORD ")
+	usual, rest, _ := strings.Cut(rest, "\n")
+	_, rest, _ = strings.Cut(rest, "With `CURT_CODE_FILTER=redis` it also needs `")
+	more, _, _ := strings.Cut(rest, "`")
+	server := testkit.StartRedis(t)
+	server.Do(t, append([]string{"acl", "setuser", "curt", "on", ">secret"}, strings.Fields(usual+" "+more)...)...)
+	url := "redis://curt:secret@" + server.Address
+	p := join(t, url, 1000)
+	p.put(t, "one")
+	if !p.held(t, "one")[0] || p.conn.Refused() != nil {
+		t.Errorf("with the documented rights: %v", p.conn.Refused())
+	}
+	server.Do(t, "acl", "setuser", "curt", "-setbit")
+	until(t, "word about it", func() bool {
+		p.Add("two")
+		return strings.Contains(fmt.Sprint(p.conn.Refused()), "filter codes by a script")
+	})
+	server.Do(t, "acl", "setuser", "curt", "+setbit")
+	until(t, "codes added in spite of it", func() bool { return p.Query(t.Context(), "two")[0] })
 }
