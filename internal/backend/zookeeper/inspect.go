@@ -69,6 +69,9 @@ func Probe(ctx context.Context, cfg Config) (what string, err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	if _, err := l.Leased(ctx, "try"); err != nil {
+		if wrong := l.Healthy(); wrong != nil { // shorter
+			err = wrong
+		}
 		return "", err
 	}
 	state := Inspect(ctx, cfg)

@@ -100,13 +100,15 @@ func (l *Leases) Close() error {
 	return nil
 }
 
+var errNoSession = errors.New("no session of ZooKeeper")
+
 // Healthy returns nil while there is a session and ZooKeeper refuses nothing. It does no I/O.
 func (l *Leases) Healthy() error {
 	if why := l.refused.Load(); why != nil {
-		return fmt.Errorf("%w: ZooKeeper: %s", link.ErrUnavailable, *why)
+		return fmt.Errorf("ZooKeeper: %s", *why)
 	}
 	if l.conn.Load().State() != zk.StateHasSession {
-		return fmt.Errorf("%w: no session of ZooKeeper", link.ErrUnavailable)
+		return errNoSession
 	}
 	return nil
 }
