@@ -19,7 +19,7 @@ import (
 func layers() [][]string {
 	return [][]string{
 		{"cmd/curt", "internal/licenses/gather", "internal/backend/countries/pack"},
-		{"internal/cli/links", "internal/cli/fleet", "internal/cli/keys", "internal/cli/moderate", "internal/cli/movedata", "internal/cli/operate"},
+		{"internal/cli/codes", "internal/cli/links", "internal/cli/fleet", "internal/cli/keys", "internal/cli/moderate", "internal/cli/movedata", "internal/cli/operate"},
 		{"internal/cli"},
 		{"internal/doctor"},
 		{"internal/server"},
@@ -38,7 +38,7 @@ func layers() [][]string {
 			"internal/httpapi/apidocs", "internal/httpapi/articles", "internal/httpapi/decisions", "internal/httpapi/health", "internal/httpapi/jobs", "internal/httpapi/kernel", "internal/httpapi/keys", "internal/httpapi/links", "internal/httpapi/lists", "internal/httpapi/reviews", "internal/httpapi/statistics",
 			"internal/backend/sqlite", "internal/backend/sqlite/accounts", "internal/backend/sqlite/counts", "internal/backend/sqlite/leases", "internal/backend/sqlite/linklist", "internal/backend/sqlite/linkrow", "internal/backend/sqlite/reservations", "internal/backend/sqlite/searchindex",
 			"internal/backend/postgres", "internal/backend/postgres/accounts", "internal/backend/postgres/counts", "internal/backend/postgres/leases", "internal/backend/postgres/linkrow", "internal/backend/postgres/replicas", "internal/backend/postgres/reservations",
-			"internal/backend/limitrows", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/clickhouse/finalize", "internal/backend/clickhouse/reconcile", "internal/backend/clickhouse/statistics", "internal/backend/clickhouse/watermarks", "internal/backend/kafka", "internal/backend/mmdb", "internal/backend/countries",
+			"internal/backend/limitrows", "internal/backend/redis", "internal/backend/redis/codefilter", "internal/backend/zookeeper", "internal/backend/clickhouse", "internal/backend/clickhouse/finalize", "internal/backend/clickhouse/reconcile", "internal/backend/clickhouse/statistics", "internal/backend/clickhouse/watermarks", "internal/backend/kafka", "internal/backend/mmdb", "internal/backend/countries",
 		},
 		{"internal/transfer"},
 		{"internal/shorten/linkservice"},
@@ -60,6 +60,7 @@ func layers() [][]string {
 func beside() map[string][]string {
 	return map[string][]string{
 		"internal/cli":                           {"internal/config", "client"},
+		"internal/cli/codes":                     {"internal/config"},
 		"internal/cli/fleet":                     {"internal/config"},
 		"internal/cli/keys":                      {"internal/config", "client"},
 		"internal/cli/links":                     {"internal/config", "client"},
@@ -80,6 +81,7 @@ func beside() map[string][]string {
 		"internal/backend/sqlite":                {"internal/backend/sqlite/accounts", "internal/backend/sqlite/leases", "internal/backend/sqlite/linklist", "internal/backend/sqlite/linkrow", "internal/backend/sqlite/reservations"},
 		"internal/backend/sqlite/linklist":       {"internal/backend/sqlite/linkrow"},
 		"internal/backend/sqlite/snapshot":       {"internal/backend/sqlite/sqlitedb"},
+		"internal/backend/redis/codefilter":      {"internal/backend/redis"},
 		"internal/cache":                         {"internal/cache/issued"},
 		"internal/codegen":                       {"internal/link"},
 		"internal/doctor":                        {"internal/config"},
@@ -128,7 +130,7 @@ func never() map[string][]string {
 		"internal/redirect": hot,
 	}
 	for _, p := range []string{"internal/lane", "internal/lane/head", "internal/lane/proxyproto", "internal/lane/strict"} {
-		never[p] = slices.Concat(hot, []string{"internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/clickhouse", "internal/backend/kafka", "internal/httpapi"})
+		never[p] = slices.Concat(hot, []string{"internal/backend/sqlite", "internal/backend/postgres", "internal/backend/redis", "internal/backend/redis/codefilter", "internal/backend/zookeeper", "internal/backend/clickhouse", "internal/backend/kafka", "internal/httpapi"})
 	}
 	for _, p := range slices.Concat(layers()...) {
 		if strings.HasPrefix(p, "internal/backend/") {

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"curt/internal/cli"
+	"curt/internal/cli/codes"
 	"curt/internal/cli/fleet"
 	"curt/internal/cli/keys"
 	"curt/internal/cli/links"
@@ -47,6 +48,7 @@ type commands struct {
 	Export  movedata.Export  `cmd:"" help:"Export all links, or their statistics, as JSON Lines or CSV."`
 	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
 	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
+	Codes   codesTree        `cmd:"" help:"Compare the ways of generating codes."`
 	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
 	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
 	Version operate.Version  `cmd:"" help:"Print the version."`
@@ -55,6 +57,10 @@ type commands struct {
 
 	Doctor     operate.Doctor `cmd:"" help:"Diagnose an installation and suggest fixes."`
 	Completion cli.Completion `cmd:"" help:"Print a shell completion script."`
+}
+
+type codesTree struct {
+	Compare codes.Compare `cmd:"" help:"Measure codes per second, look-ups per create, memory and predictability of each value of CURT_CODES, for these settings and the number of links."`
 }
 
 type fleetTree struct {

@@ -32,6 +32,16 @@ type Need struct {
 	Workspace   link.WorkspaceID
 	Destination string
 	Attempt     int // 0 at first, +1 after each code that this link could not have
+
+	// Unseen says that FirstChecker.Unseen was true of this need a moment ago, so that Next need not ask again.
+	Unseen bool
+}
+
+// FirstChecker is a Generator whose first code for a need says whether the destination has a link.
+type FirstChecker interface {
+	// Unseen reports that no link is known to have the first code: a look-up of the destination would
+	// find nothing but links whose codes were generated in another way.
+	Unseen(ctx context.Context, need Need) bool
 }
 
 // Generator makes codes. It is safe for many goroutines.

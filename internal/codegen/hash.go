@@ -24,10 +24,7 @@ type HashConfig struct {
 
 	Length int // of the codes: MinLength to MaxLength
 
-	// MayExist reports whether the code of some link may be this one. It costs no I/O,
-	// may say yes for a code that is free, and may say no for one that is taken:
-	// the insert decides. Nil = nothing is known.
-	MayExist func(link.Code) bool
+	Issued Issued // nil = nothing is known
 
 	// Random is the source of codes once the salts are used up, as for NewRandom.
 	Random io.Reader
@@ -43,41 +40,72 @@ type HashConfig struct {
 // for that (dedupe). A deleted link keeps its code, so the link that
 // comes after it has another.
 //
-// Salts whose code Known holds are passed over, so that a destination that comes
+// Salts whose code [Issued] knows are passed over, so that a destination that comes
 // again costs no insert that must fail.
 type Hash struct {
 	k0, k1 uint64
 	length int
-	known  func(link.Code) bool
+	issued Issued
 	random *Random
 }
 
 // NewHash returns a Hash. It panics on a length out of bounds.
 func NewHash(c HashConfig) *Hash {
-	if c.MayExist == nil {
-		c.MayExist = func(link.Code) bool { return false }
+	if c.Issued == nil {
+		c.Issued = nothing{}
 	}
 	return &Hash{
 		k0: binary.LittleEndian.Uint64(c.Key[:]), k1: binary.LittleEndian.Uint64(c.Key[8:]),
-		length: c.Length, known: c.MayExist, random: NewRandom(c.Random, c.Length),
+		length: c.Length, issued: c.Issued, random: NewRandom(c.Random, c.Length).Avoid(c.Issued),
 	}
+}
+
+// Unseen implements FirstChecker: it asks Issued about the code of salt 0.
+func (h *Hash) Unseen(ctx context.Context, need Need) bool {
+	return !h.mayExist(ctx, h.code(need, 0))[0]
 }
 
 // Next returns the code of the first salt that is not known to be taken, after as
 // many others as there were attempts. Errors are those of Random.
 func (h *Hash) Next(ctx context.Context, need Need) (link.Code, error) {
+	first := h.code(need, 0)
+	if need.Attempt == 0 && (need.Unseen || !h.mayExist(ctx, first)[0]) {
+		return first, nil
+	}
+	codes := make([]link.Code, salts)
+	codes[0] = first
+	for salt := 1; salt < salts; salt++ {
+		codes[salt] = h.code(need, uint64(salt))
+	}
 	free := 0
-	for salt := range uint64(salts) {
-		code := h.code(need, salt)
-		if h.known(code) {
+	for salt, known := range h.mayExist(ctx, codes...) {
+		if known {
 			continue
 		}
 		if free == need.Attempt {
-			return code, nil
+			return codes[salt], nil
 		}
 		free++
 	}
 	return h.random.Next(ctx, need)
+}
+
+// mayExist asks other processes about those codes only that this one does not know.
+func (h *Hash) mayExist(ctx context.Context, codes ...link.Code) []bool {
+	known := make([]bool, len(codes))
+	var rest []link.Code
+	var at []int
+	for i, code := range codes {
+		if known[i] = h.issued.Contains(code); !known[i] {
+			rest, at = append(rest, code), append(at, i)
+		}
+	}
+	if len(rest) > 0 {
+		for i, held := range h.issued.Query(ctx, rest...) {
+			known[at[i]] = held
+		}
+	}
+	return known
 }
 
 // code returns the code of a salt. The digest is SipHash-2-4 with 128 bits, for the

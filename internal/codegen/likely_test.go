@@ -2,6 +2,7 @@ package codegen_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -19,9 +20,16 @@ import (
 	"curt/internal/testkit"
 )
 
-func newHash(length int, known func(link.Code) bool) *codegen.Hash {
-	return codegen.NewHash(codegen.HashConfig{Key: [16]byte(testKey[:]), Length: length, MayExist: known, Random: rand.Reader})
+func newHash(length int, known here) *codegen.Hash {
+	return codegen.NewHash(codegen.HashConfig{Key: [16]byte(testKey[:]), Length: length, Issued: known, Random: rand.Reader})
 }
+
+// here is a codegen.Issued that knows by itself; nil = nothing.
+type here func(link.Code) bool
+
+func (h here) Contains(code link.Code) bool { return h != nil && h(code) }
+
+func (here) Query(_ context.Context, codes ...link.Code) []bool { return make([]bool, len(codes)) }
 
 func TestRandom(t *testing.T) {
 	codegentest.RunLikely(t, func(length int) codegen.Generator { return codegen.NewRandom(rand.Reader, length) })

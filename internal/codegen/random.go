@@ -22,9 +22,13 @@ const growAfter = 5
 //
 // A crowded space makes codes longer, instead of failing: after five taken codes a
 // link's next one has a digit more, up to MaxLength.
+//
+// Codes that [Issued] knows are passed over, and count like those that were taken.
 type Random struct {
 	source io.Reader
 	length int
+	issued Issued
+	crowd  crowd
 	grown  atomic.Uint64
 }
 
@@ -32,16 +36,27 @@ type Random struct {
 // which must be safe for many goroutines. It panics on a length out of bounds.
 func NewRandom(source io.Reader, length int) *Random {
 	checkLength(length)
-	return &Random{source: source, length: length}
+	return &Random{source: source, length: length, issued: nothing{}}
+}
+
+// Avoid has Next pass over codes that issued knows, and returns r. It is called before the first Next.
+func (r *Random) Avoid(issued Issued) *Random {
+	r.issued = issued
+	return r
 }
 
 // Next draws a code. Of the need only Attempt matters. It wraps link.ErrUnavailable
 // when the source fails.
-func (r *Random) Next(_ context.Context, need Need) (link.Code, error) {
-	length := grow(r.length, need.Attempt)
-	if length > r.length {
+func (r *Random) Next(ctx context.Context, need Need) (link.Code, error) {
+	code, err := drawFree(ctx, r.issued, &r.crowd, need.Attempt, r.draw)
+	if len(code) > r.length {
 		r.grown.Add(1)
 	}
+	return code, err
+}
+
+func (r *Random) draw(attempt int) (link.Code, error) {
+	length := grow(r.length, attempt)
 	v, err := draw(r.source, Space(length))
 	if err != nil {
 		return "", fmt.Errorf("draw a code: %w: %w", link.ErrUnavailable, err)

@@ -26,24 +26,49 @@ var nouns string
 type Words struct {
 	source            io.Reader
 	adjectives, nouns []string
+	issued            Issued
+	crowd             crowd
 	grown             atomic.Uint64
 }
 
 // NewWords returns Words that draw from source, normally crypto/rand.Reader, which must be safe
 // for many goroutines.
 func NewWords(source io.Reader) *Words {
-	return &Words{source: source, adjectives: strings.Fields(adjectives), nouns: strings.Fields(nouns)}
+	return &Words{source: source, adjectives: strings.Fields(adjectives), nouns: strings.Fields(nouns), issued: nothing{}}
 }
 
-// Next draws a code. Of the need only Attempt matters. It wraps link.ErrUnavailable when the
-// source fails.
-func (w *Words) Next(_ context.Context, need Need) (link.Code, error) {
-	low, numbers, first := uint64(10), uint64(90), uint64(1) // first = choices of the second adjective
-	if need.Attempt >= growAfter {
+// Avoid has Next pass over codes that issued knows, and returns w. It is called before the first Next.
+func (w *Words) Avoid(issued Issued) *Words {
+	w.issued = issued
+	return w
+}
+
+// numbers of the first form: two digits.
+const numbers = 90
+
+// Space returns how many codes the first form has.
+func (w *Words) Space() uint64 { return uint64(len(w.adjectives)) * uint64(len(w.nouns)) * numbers }
+
+// Next draws a code that is not known to be taken. Of the need only Attempt matters. It wraps
+// link.ErrUnavailable when the source fails.
+func (w *Words) Next(ctx context.Context, need Need) (link.Code, error) {
+	grown := false
+	code, err := drawFree(ctx, w.issued, &w.crowd, need.Attempt, func(attempt int) (link.Code, error) {
+		grown = attempt >= growAfter
+		return w.draw(attempt)
+	})
+	if grown && err == nil {
 		w.grown.Add(1)
+	}
+	return code, err
+}
+
+func (w *Words) draw(attempt int) (link.Code, error) {
+	low, numbers, first := uint64(10), uint64(numbers), uint64(1) // first = choices of the second adjective
+	if attempt >= growAfter {
 		low, numbers = 1000, 9000
 	}
-	if need.Attempt >= 2*growAfter {
+	if attempt >= 2*growAfter {
 		first = uint64(len(w.adjectives))
 	}
 	a, n := uint64(len(w.adjectives)), uint64(len(w.nouns))

@@ -59,6 +59,17 @@ func (c *Capability) Close() error {
 	return errors.Join(errs...)
 }
 
+// Count adds metrics.
+func (c *Capability) Count(register func(*telemetry.Metrics)) {
+	before := c.Metrics
+	c.Metrics = func(m *telemetry.Metrics) {
+		if before != nil {
+			before(m)
+		}
+		register(m)
+	}
+}
+
 // Run adds a loop to the support stage.
 func (c *Capability) Run(name string, run func(context.Context) error) {
 	c.Loops = append(c.Loops, Loop{Name: name, Run: run})

@@ -99,6 +99,7 @@ func (c Config) databases(p *problems) {
 		p.add("CURT_ACCOUNTS", c.Accounts, "same database as CURT_LINKS; unset it, or use another database")
 	}
 	c.events(p)
+	c.generation(p)
 	switch {
 	case c.Cache == "" && c.CacheWarm:
 		p.add("CURT_CACHE_WARM", c.CacheWarm, "requires CURT_CACHE; set that too, or unset this")
@@ -130,6 +131,23 @@ func (c Config) statistics(p *problems) {
 		p.add(name, c.Analytics, "expected postgres://host/database, clickhouse://host:9000/database with CURT_EVENTS, or unset for statistics in the data folder")
 	case c.Links == SQLite:
 		p.add(name, c.Analytics, "a statistics database requires a link database; also set CURT_LINKS")
+	}
+}
+
+// generation checks where ids come from, and where issued codes are known.
+func (c Config) generation(p *problems) {
+	switch {
+	case c.IDs == "", p.ambiguous("CURT_IDS", c.IDs):
+	case !strings.HasPrefix(c.IDs, "zookeeper://"):
+		p.add("CURT_IDS", c.IDs, "expected zookeeper://host:2181,host:2181/path, or unset for leases of the link store")
+	case c.Links == SQLite:
+		p.add("CURT_IDS", c.IDs, "leases of ZooKeeper require a link store that several servers can share; set CURT_LINKS, or unset this")
+	}
+	if c.CodeFilter == "redis" && c.Cache == "" {
+		p.add("CURT_CODE_FILTER", c.CodeFilter, "requires CURT_CACHE; set that too, or use memory")
+	}
+	if c.CodeFilterCodes < 1000 || c.CodeFilterCodes > 100_000_000_000 {
+		p.add("CURT_CODE_FILTER_CODES", c.CodeFilterCodes, "expected 1000 to 100000000000")
 	}
 }
 
@@ -412,8 +430,8 @@ func (c Config) choices(p *problems) {
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake", CodesPool}},
 		{"CURT_SNOWFLAKE", c.Snowflake, []string{"permuted", "plain"}},
 		{"CURT_POOL_KEYS", c.PoolKeys, []string{"range", "snowflake"}},
+		{"CURT_CODE_FILTER", c.CodeFilter, []string{"memory", "redis"}},
 		{"CURT_ARCHIVE", c.Archive, nil},
-		{"CURT_IDS", c.IDs, nil},
 		{"CURT_SQLITE_SYNCHRONOUS", c.SQLiteSynchronous, []string{"FULL", "NORMAL"}},
 	} {
 		switch {

@@ -19,6 +19,7 @@ import (
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/postgres/replicas"
 	"curt/internal/backend/redis"
+	"curt/internal/backend/zookeeper"
 	"curt/internal/background"
 	"curt/internal/config"
 	"curt/internal/datafolder"
@@ -37,6 +38,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	r.read(ctx)
 	r.databases(ctx, cfg)
 	r.cache(ctx, cfg)
+	r.ids(ctx, cfg)
 	r.events(ctx, cfg)
 	held := r.folder(ctx, cfg)
 	r.listeners(ctx, cfg, held)
@@ -202,6 +204,19 @@ func (r *reader) cache(ctx context.Context, cfg config.Config) {
 		err = WrongCache(cfg, err)
 	}
 	r.add("CURT_CACHE="+config.Redact(cfg.Cache)+": "+what, err)
+}
+
+// ids asks ZooKeeper, which others may be using. Nothing is written.
+func (r *reader) ids(ctx context.Context, cfg config.Config) {
+	z := r.settings.ZooKeeper
+	if z == nil || r.told("CURT_IDS") {
+		return
+	}
+	what, err := zookeeper.Probe(ctx, *z)
+	if err != nil {
+		err = &config.Error{Setting: "CURT_IDS", Value: config.Redact(cfg.IDs), Want: OneLine(err).Error()}
+	}
+	r.add("CURT_IDS="+config.Redact(cfg.IDs)+": "+what, err)
 }
 
 // clickHouse probes the servers that have the statistics, also as replicas of each other. One of several that

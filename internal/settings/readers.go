@@ -17,6 +17,7 @@ import (
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/redis"
+	"curt/internal/backend/zookeeper"
 	"curt/internal/config"
 	"curt/internal/ratelimit"
 	"curt/internal/shorten/create"
@@ -145,6 +146,15 @@ func checkCache(cfg config.Config) error {
 // WrongCache makes a wrong setting of an error about CURT_CACHE.
 func WrongCache(cfg config.Config, err error) error {
 	return &config.Error{Setting: "CURT_CACHE", Value: config.Redact(cfg.Cache), Want: err.Error()}
+}
+
+// ZooKeeper reads CURT_IDS, which is set.
+func ZooKeeper(cfg config.Config) (zookeeper.Config, error) {
+	z, err := zookeeper.Parse(cfg.IDs)
+	if err != nil {
+		return z, &config.Error{Setting: "CURT_IDS", Value: config.Redact(cfg.IDs), Want: err.Error()}
+	}
+	return z, nil
 }
 
 // Kafka reads CURT_EVENTS, which is set.

@@ -24,6 +24,7 @@ import (
 	"curt/internal/backend/countries"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/mmdb"
+	"curt/internal/backend/zookeeper"
 	"curt/internal/background"
 	"curt/internal/clicks"
 	"curt/internal/config"
@@ -52,6 +53,8 @@ type Settings struct {
 	Velocity *signals.Rate    // of Signals
 	Sources  *listfile.Set    // nil = neither CURT_BRANDS nor CURT_SHORTENERS_FILE is set
 	Words    *blocklist.Words // nil = neither CURT_RESERVED_WORDS nor CURT_REFUSED_WORDS is set
+
+	ZooKeeper *zookeeper.Config // nil = CURT_IDS is unset
 }
 
 // Places find out where addresses are.
@@ -160,6 +163,11 @@ func (r *reader) values() {
 	if r.cfg.Events != "" {
 		k, err := Kafka(r.cfg)
 		r.settings.Kafka = &k
+		r.note("", err)
+	}
+	if r.cfg.IDs != "" {
+		z, err := ZooKeeper(r.cfg)
+		r.settings.ZooKeeper = &z
 		r.note("", err)
 	}
 	note(r, &r.settings.Plans)(plans(r.cfg))

@@ -20,6 +20,9 @@ type Redis struct {
 // StartRedis starts a server by itself, which ends with the test.
 func StartRedis(t testing.TB) *Redis { return startRedis(t, "redis", "alone") }
 
+// StartRedisBloom starts a server with RedisBloom, which ends with the test.
+func StartRedisBloom(t testing.TB) *Redis { return startRedis(t, "redis", "bloom") }
+
 // startRedis starts a server or a Sentinel in a folder that goes with it.
 func startRedis(t testing.TB, service, how string) *Redis {
 	t.Helper()

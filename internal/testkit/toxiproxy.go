@@ -63,6 +63,23 @@ func SpoilClickHouse(t testing.TB, server *ClickHouse) *SpoiledClickHouse {
 	return &SpoiledClickHouse{&ClickHouse{service: server.service, tcp: listen, http: server.http}, x}
 }
 
+// SpoiledZooKeeper is a ZooKeeper server behind Toxiproxy.
+type SpoiledZooKeeper struct {
+	*ZooKeeper
+	toxics
+}
+
+// SpoilZooKeeper puts Toxiproxy before a server; what it returns has the address of Toxiproxy.
+func SpoilZooKeeper(t testing.TB, server *ZooKeeper) *SpoiledZooKeeper {
+	t.Helper()
+	_, port, err := net.SplitHostPort(server.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, listen, _ := startToxics(t, port)
+	return &SpoiledZooKeeper{&ZooKeeper{Address: listen, service: server.service}, x}
+}
+
 // toxics are asked for at the API of a Toxiproxy that stands before one server.
 type toxics struct{ api string }
 

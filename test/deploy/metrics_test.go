@@ -211,15 +211,19 @@ func shown(t *testing.T) map[string]bool {
 	// Those with labels are there from the first call on.
 	plain := curttest.Start(t, curttest.Options{})
 	ask(t, plain.Addr, http.MethodGet, "/api/v1/links")
-	// Servers that share have more, also while Redis, Kafka, ClickHouse and standbys are away.
+	// Servers that share have more, also while Redis, ZooKeeper, Kafka, ClickHouse and standbys are away.
 	links := "CURT_LINKS=" + testkit.StartPostgres(t, testkit.PostgresConfig{}).Database(t)
 	sharing := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
-		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away", "CURT_CODES=pool",
+		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_LINKS_REPLICAS=postgres://127.0.0.1:1/away", "CURT_IDS=zookeeper://127.0.0.1:1/curt",
+		"CURT_CODES=pool",
+	}})
+	filtering := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
+		links, "CURT_CACHE=redis://127.0.0.1:1", "CURT_CODES=hash", "CURT_CODE_FILTER=redis",
 	}})
 	sending := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
 		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt,clickhouse://127.0.0.1:2/curt",
 	}})
-	for _, admin := range []string{plain.Admin, sharing.Admin, sending.Admin} {
+	for _, admin := range []string{plain.Admin, sharing.Admin, filtering.Admin, sending.Admin} {
 		for name := range metrics(t, admin) {
 			names[name] = true
 		}

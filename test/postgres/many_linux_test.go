@@ -116,13 +116,16 @@ func TestServersGiveNoCodeOutTwice(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
 	for _, strategy := range []string{"range", "snowflake", "pool"} {
-		t.Run(strategy, func(t *testing.T) { createThroughServers(t, "CURT_CODES="+strategy) })
+		t.Run(strategy, func(t *testing.T) { createThroughServers(t, func() {}, "CURT_CODES="+strategy) })
 	}
 }
 
-func createThroughServers(t *testing.T, strategy string) {
+// createThroughServers creates links through three servers, of which one is killed and started again after something else
+// happened, and returns that one.
+func createThroughServers(t *testing.T, meanwhile func(), env ...string) *curttest.Server {
+	t.Helper()
 	url := database(t)
-	nodes := begin(t, 3, url, strategy)
+	nodes := begin(t, 3, url, env...)
 	var crowds []*curttest.Creators
 	for i, n := range nodes {
 		crowds = append(crowds, n.Create(t, 4, fmt.Sprintf("https://example.com/%d", i)))
@@ -131,7 +134,8 @@ func createThroughServers(t *testing.T, strategy string) {
 		c.AwaitMade(t, 200)
 	}
 	nodes[2].Kill()
-	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: []string{"CURT_LINKS=" + url, strategy}})
+	meanwhile()
+	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: append([]string{"CURT_LINKS=" + url}, env...)})
 	crowds = append(crowds, again.Create(t, 4, "https://example.com/again"))
 	crowds[3].AwaitMade(t, 200)
 	codes := map[string]string{}
@@ -155,4 +159,5 @@ func createThroughServers(t *testing.T, strategy string) {
 		}
 	}
 	t.Logf("%d links over three servers", len(made))
+	return again
 }

@@ -81,6 +81,7 @@ type Client struct {
 	tally  *rueidis.Lua
 
 	conn   atomic.Pointer[rueidis.Client] // nil = not connected yet
+	tried  atomic.Pointer[trial]          // what else is tried; nil = nothing
 	counts counters
 }
 

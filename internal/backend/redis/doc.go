@@ -14,6 +14,7 @@
 //	curt:NAMESPACE:l:DOMAIN/CODE     a link, as entry.go writes it, for a day at the most
 //	curt:NAMESPACE:r:{OWNER}BUCKET   when a bucket is full again, until it is
 //	curt:NAMESPACE:r:KIND:BUCKET     the same of a Ledger; of kind creators, links by the minute
+//	curt:NAMESPACE:f:                the filter of issued codes, of package codefilter
 //	curt:NAMESPACE:bus               the channel; no key
 //
 // The namespace belongs to one link store, so that several installations may share a

@@ -22,17 +22,18 @@ const (
 	countLimits
 	tellChanges
 	hearChanges
+	filterCodes
 	useKeys // of any of these
 	useChannel
 )
 
 // what says in words what cannot be done without a right, and rule what ACL SETUSER calls it.
 func (r right) what() string {
-	return [...]string{"read links", "write links by a script", "count limits by a script", "publish changes", "subscribe to changes", "use keys that begin with curt:", "use channels that begin with curt:"}[r]
+	return [...]string{"read links", "write links by a script", "count limits by a script", "publish changes", "subscribe to changes", "filter codes by a script", "use keys that begin with curt:", "use channels that begin with curt:"}[r]
 }
 
 func (r right) rule(sharded bool) string {
-	rules := [...]string{"+get", "+eval +evalsha +getrange +set", "+eval +evalsha +time +get +set +del", "+publish", "+subscribe", "~curt:*", "&curt:*"}
+	rules := [...]string{"+get", "+eval +evalsha +getrange +set", "+eval +evalsha +time +get +set +del", "+publish", "+subscribe", "+eval +getbit +setbit +strlen +pexpire", "~curt:*", "&curt:*"}
 	if sharded {
 		rules[tellChanges], rules[hearChanges] = "+spublish", "+ssubscribe"
 	}
@@ -226,6 +227,7 @@ func (c *Client) try(ctx context.Context, conn rueidis.Client) (missing RightsEr
 	defer cancel()
 	for r, step := range []func(context.Context, rueidis.Client) error{
 		readLinks: c.tryRead, writeLinks: c.tryWrite, countLimits: c.tryLimits, tellChanges: c.tryTelling, hearChanges: c.tryHearing,
+		filterCodes: func(ctx context.Context, conn rueidis.Client) error { return tryPart(ctx, c, conn) },
 	} {
 		err := step(ctx, conn)
 		if err == nil {

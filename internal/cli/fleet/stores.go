@@ -12,6 +12,7 @@ import (
 	"curt/internal/backend/clickhouse/clickdb"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/redis"
+	"curt/internal/backend/zookeeper"
 	"curt/internal/clicks/ship"
 	"curt/internal/config"
 	"curt/internal/settings"
@@ -67,6 +68,29 @@ func (c *Status) redis(ctx context.Context) []part {
 		p.warn("no replica: Sentinel cannot fail over")
 	case kind != "":
 		p.Role += fmt.Sprintf(", replicas: %d", state.Replicas)
+	}
+	return []part{p}
+}
+
+func (c *Status) zooKeeper(ctx context.Context) []part {
+	if c.IDs == "" {
+		return nil
+	}
+	p := newPart("zookeeper", hostsOf(c.IDs), "ids")
+	at, err := settings.ZooKeeper(c.Config)
+	if err != nil {
+		p.fail(oneLine(err))
+		return []part{p}
+	}
+	state := zookeeper.Inspect(ctx, at)
+	if p.Version = state.Version; len(state.Modes) > 0 {
+		p.Role += ", " + strings.Join(state.Modes, ", ")
+	}
+	for _, address := range state.Unavailable {
+		p.warn(address + " does not serve")
+	}
+	if _, err := zookeeper.Probe(ctx, at); err != nil { // servers create links on until their ranges are used up
+		p.fail(oneLine(err))
 	}
 	return []part{p}
 }

@@ -18,8 +18,9 @@ import (
 type Cache struct {
 	*cache.Tiered
 
-	stores *Stores
-	issued *issued.Codes
+	stores  *Stores
+	issued  *issued.Codes // nil = CURT_CODE_FILTER=redis
+	changes *Changes
 }
 
 // soleFresh is how long a link in use is served without a look-up in a store that no other process
@@ -33,7 +34,10 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	mark := func(ctx context.Context, length int) (uint64, error) {
 		return s.Leases.Leased(ctx, codegen.Counter(codegen.DefaultPrefix, length))
 	}
-	c := &Cache{stores: s, issued: issued.New(s.Links, codegen.NewCounts(codegen.NewPermutation(s.CodeKey), mark))}
+	c := &Cache{stores: s, changes: changes}
+	if env.Config.CodeFilter != "redis" {
+		c.issued = issued.New(s.Links, codegen.NewCounts(codegen.NewPermutation(s.CodeKey), mark))
+	}
 	cfg := cache.Config{Bytes: uint64(env.Config.CacheSize), Issued: c.issued, Admit: redirect.NewLoopGuard(env.Hosts), Shared: env.Shared(), OnChanges: changes.heard, Log: env.Log}
 	if !cfg.Shared {
 		cfg.Fresh = soleFresh

@@ -15,6 +15,7 @@ type Changes struct {
 	listeners []func(keys ...link.Key)
 	updates   []func(keys ...link.Key) // without links at their first version
 	announce  func(link.Change)
+	created   func(link.Code) // called with the codes of new links that are in the change log; nil = nobody asks
 }
 
 // Listen has a listener called with the links that changed, here or elsewhere; no links = it is not
@@ -48,7 +49,12 @@ func (h *Changes) heard(changes []link.Change) {
 }
 
 // Announce tells the cache of a change made here, and other servers.
-func (h *Changes) Announce(c link.Change) { h.announce(c) }
+func (h *Changes) Announce(c link.Change) {
+	if h.created != nil && c.Version == 1 {
+		h.created(c.Key.Code)
+	}
+	h.announce(c)
+}
 
 // followEvery is how often the changes of other servers are read.
 const followEvery = time.Second

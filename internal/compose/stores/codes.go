@@ -33,22 +33,22 @@ func (s *Stores) floor(ctx context.Context) (codegen.Leaser, error) {
 }
 
 // OpenCodes returns the generator that CURT_CODES names. range and snowflake lease from the
-// stores, pool takes keys from them, hash looks up in the cache which codes exist.
+// stores, pool takes keys from them, the others pass over codes that the filter of issued codes knows.
 func OpenCodes(ctx context.Context, env *compose.Env, s *Stores, known *Cache) (codegen.Generator, *compose.Capability, error) {
 	c := &compose.Capability{Name: "codes"}
-	grown := func(count func() uint64) func(*telemetry.Metrics) {
-		return func(m *telemetry.Metrics) {
+	grown := func(count func() uint64) {
+		c.Count(func(m *telemetry.Metrics) {
 			m.Counter("curt_code_grown_total", "Codes longer than CURT_CODE_LENGTH because shorter ones were in use.", count)
-		}
+		})
 	}
 	switch env.Config.Codes {
 	case "random":
-		random := codegen.NewRandom(rand.Reader, env.Config.CodeLength)
-		c.Metrics = grown(random.Grown)
+		random := codegen.NewRandom(rand.Reader, env.Config.CodeLength).Avoid(openIssued(env, s, known, c))
+		grown(random.Grown)
 		return random, c, nil
 	case "words":
-		words := codegen.NewWords(rand.Reader)
-		c.Metrics = grown(words.Grown)
+		words := codegen.NewWords(rand.Reader).Avoid(openIssued(env, s, known, c))
+		grown(words.Grown)
 		return words, c, nil
 	case "hash":
 		key, err := s.Derive("curt codes by hash")
@@ -56,43 +56,57 @@ func OpenCodes(ctx context.Context, env *compose.Env, s *Stores, known *Cache) (
 			return nil, c, err
 		}
 		hash := codegen.NewHash(codegen.HashConfig{
-			Key: [16]byte(key), Length: env.Config.CodeLength, MayExist: known.issued.Holds, Random: rand.Reader,
+			Key: [16]byte(key), Length: env.Config.CodeLength, Issued: openIssued(env, s, known, c), Random: rand.Reader,
 		})
-		c.Metrics = grown(hash.Grown)
+		grown(hash.Grown)
 		return hash, c, nil
 	case "snowflake":
-		snowflake := newSnowflake(env, s, c)
-		c.Metrics = func(m *telemetry.Metrics) { countSnowflake(m, snowflake) }
+		snowflake, err := newSnowflake(env, s, c)
+		if err != nil {
+			return nil, c, err
+		}
+		c.Count(func(m *telemetry.Metrics) { countSnowflake(m, snowflake) })
 		return snowflake, c, nil
 	case config.CodesPool:
 		pool, err := openPool(ctx, env, s, c)
 		return pool, c, err
 	}
-	ranges := newRange(env, s, c)
-	c.Metrics = func(m *telemetry.Metrics) {
-		countLeases(m, func() uint64 { return ranges.Stats().Inline }, func() uint64 { return ranges.Stats().Failures })
+	ranges, err := newRange(env, s, c)
+	if err != nil {
+		return nil, c, err
 	}
+	c.Count(func(m *telemetry.Metrics) {
+		countLeases(m, func() uint64 { return ranges.Stats().Inline }, func() uint64 { return ranges.Stats().Failures })
+	})
 	return ranges, c, nil
 }
 
 // newRange returns a generator that a loop of the capability looks after.
-func newRange(env *compose.Env, s *Stores, c *compose.Capability) *codegen.Range {
+func newRange(env *compose.Env, s *Stores, c *compose.Capability) (*codegen.Range, error) {
+	ids, err := openIDs(env, s, c)
+	if err != nil {
+		return nil, err
+	}
 	ranges := codegen.NewRange(codegen.RangeConfig{
-		Leaser: s.Leases, Permutation: codegen.NewPermutation(s.CodeKey), Length: env.Config.CodeLength, Log: env.Log,
+		Leaser: ids, Permutation: codegen.NewPermutation(s.CodeKey), Length: env.Config.CodeLength, Log: env.Log,
 	})
 	c.Run("codes", ranges.Run)
-	return ranges
+	return ranges, nil
 }
 
 // newSnowflake is as newRange.
-func newSnowflake(env *compose.Env, s *Stores, c *compose.Capability) *codegen.Snowflake {
-	cfg := codegen.SnowflakeConfig{Leases: s.Leases, Now: time.Now, Log: env.Log}
+func newSnowflake(env *compose.Env, s *Stores, c *compose.Capability) (*codegen.Snowflake, error) {
+	ids, err := openIDs(env, s, c)
+	if err != nil {
+		return nil, err
+	}
+	cfg := codegen.SnowflakeConfig{Leases: ids, Now: time.Now, Log: env.Log}
 	if env.Config.Snowflake == "permuted" {
 		cfg.Permutation = codegen.NewPermutation(s.CodeKey)
 	}
 	snowflake := codegen.NewSnowflake(cfg)
 	c.Run("codes", snowflake.Run)
-	return snowflake
+	return snowflake, nil
 }
 
 // countLeases registers how leases of codes do, or of keys.

@@ -24,18 +24,22 @@ func OpenKeys(ctx context.Context, env *compose.Env, s *Stores) (*compose.Capabi
 		return c, err
 	}
 	pool := poolOf(env)
-	f := keypool.NewFiller(keypool.FillerConfig{Store: s.Keys, Pool: pool.name, Keys: pool.maker(env, s, c), Depth: env.Config.PoolSize, Log: env.Log})
+	keys, err := pool.maker(env, s, c)
+	if err != nil {
+		return c, err
+	}
+	f := keypool.NewFiller(keypool.FillerConfig{Store: s.Keys, Pool: pool.name, Keys: keys, Depth: env.Config.PoolSize, Log: env.Log})
 	if _, err := f.Step(ctx); err != nil {
 		env.Log.WarnContext(ctx, "filling the pool of keys failed, retrying", slog.Any("err", err))
 	}
 	c.Run("pool", f.Run)
-	c.Metrics = func(m *telemetry.Metrics) {
+	c.Count(func(m *telemetry.Metrics) {
 		m.Counter("curt_keys_generated_total", "Keys that this server put into the pool.", func() uint64 { return f.Stats().Generated })
 		m.Counter("curt_key_fill_failures_total", "Failed attempts of this server to fill the pool of keys.", func() uint64 { return f.Stats().Failures })
 		if !env.Roles.API { // else OpenCodes does
 			countLevel(m, f.Level)
 		}
-	}
+	})
 	return c, nil
 }
 
@@ -52,16 +56,16 @@ func (s *Stores) keepsKeys() error {
 type keyPool struct {
 	name  string
 	kind  link.CodeKind
-	maker func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator
+	maker func(env *compose.Env, s *Stores, c *compose.Capability) (codegen.Generator, error)
 }
 
 func poolOf(env *compose.Env) keyPool {
 	if env.Config.PoolKeys == "snowflake" {
-		return keyPool{"snowflake-" + env.Config.Snowflake, link.Chosen, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
+		return keyPool{"snowflake-" + env.Config.Snowflake, link.Chosen, func(env *compose.Env, s *Stores, c *compose.Capability) (codegen.Generator, error) {
 			return newSnowflake(env, s, c)
 		}}
 	}
-	return keyPool{codegen.Counter(codegen.DefaultPrefix, env.Config.CodeLength), link.Counted, func(env *compose.Env, s *Stores, c *compose.Capability) codegen.Generator {
+	return keyPool{codegen.Counter(codegen.DefaultPrefix, env.Config.CodeLength), link.Counted, func(env *compose.Env, s *Stores, c *compose.Capability) (codegen.Generator, error) {
 		return newRange(env, s, c)
 	}}
 }
@@ -89,11 +93,11 @@ func openPool(ctx context.Context, env *compose.Env, s *Stores, c *compose.Capab
 	}
 	c.Run("codes", p.Run)
 	c.Need("keys", false, p.Healthy)
-	c.Metrics = func(m *telemetry.Metrics) {
+	c.Count(func(m *telemetry.Metrics) {
 		countLeases(m, func() uint64 { return p.Stats().Inline }, func() uint64 { return p.Stats().Failures + p.Stats().Empty })
 		m.Gauge("curt_keys_in_memory", "Keys of CURT_CODES=pool in the memory of this server.", func() float64 { return float64(p.Stats().Keys) })
 		countLevel(m, p.Level)
-	}
+	})
 	return p, nil
 }
 

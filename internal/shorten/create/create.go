@@ -244,10 +244,16 @@ func (b *batch) assess(ctx context.Context) {
 	}
 }
 
-// find answers the rows that dedupe and find a link without a write.
+// find answers the rows that dedupe and find a link without a write. Where the first code says that the
+// destination has none, the look-up is saved: the write looks again, and decides.
 func (b *batch) find(ctx context.Context) {
+	first, _ := b.c.cfg.Codes.(codegen.FirstChecker)
 	for _, r := range b.waiting() {
 		if !r.dedupes() || r.link.Key.Code != "" {
+			continue
+		}
+		if first != nil && first.Unseen(ctx, r.need) {
+			r.need.Unseen = true
 			continue
 		}
 		// Where it cannot be asked, the write will ask again, and know better why.

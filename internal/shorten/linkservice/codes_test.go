@@ -1,12 +1,14 @@
 package linkservice_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	mathrand "math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -37,7 +39,11 @@ func (k *knows) add(c link.Change) {
 	k.codes[c.Key.Code] = true
 }
 
-func (k *knows) holds(code link.Code) bool {
+// Query implements codegen.Issued.
+func (*knows) Query(_ context.Context, codes ...link.Code) []bool { return make([]bool, len(codes)) }
+
+// Contains implements codegen.Issued.
+func (k *knows) Contains(code link.Code) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.codes[code]
@@ -54,7 +60,7 @@ func likely(length int) map[string]func(*linkservice.Config) {
 		"hash": func(c *linkservice.Config) {
 			k := &knows{codes: map[link.Code]bool{}}
 			c.Announce = k.add
-			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, MayExist: k.holds, Random: rand.Reader})
+			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, Issued: k, Random: rand.Reader})
 		},
 		"hash that knows nothing": func(c *linkservice.Config) {
 			c.Strategy, c.Codes = "hash", codegen.NewHash(codegen.HashConfig{Key: [16]byte{7}, Length: length, Random: rand.Reader})
@@ -151,4 +157,37 @@ func countCreates(store link.Store, n *int) link.Store {
 		}
 		return true, nil
 	})
+}
+
+// lookedFor counts the look-ups of destinations before a create.
+type lookedFor struct {
+	*linktest.Memory
+	times int
+}
+
+func (l *lookedFor) FindSame(ctx context.Context, wanted link.Link, now time.Time) (link.Link, error) {
+	l.times++
+	return l.Memory.FindSame(ctx, wanted, now)
+}
+
+// A destination whose own code is free by the filter is not looked up before it is created. The create finds
+// links whose codes were generated in another way all the same, and a filter that forgot costs no second link.
+func TestAFreeCodeSavesTheLookup(t *testing.T) {
+	store := &lookedFor{Memory: linktest.NewMemory()}
+	over := func(c *linkservice.Config) { c.Store, c.Dedupe = store, true }
+	create := func(b bench, url string, found bool, looked int) {
+		t.Helper()
+		store.times = 0
+		if got := b.mustMake(t, admin(), to(url)); got.Found != found || store.times != looked {
+			t.Errorf("%s: found %t after %d look-ups, want %t after %d", url, got.Found, store.times, found, looked)
+		}
+	}
+	earlier := newBench(t, likely(7)["random"], over)
+	create(earlier, "http://example.com/earlier", false, 1)
+	b := newBench(t, likely(7)["hash"], over)
+	create(b, "http://example.com/new", false, 0)
+	create(b, "http://example.com/new", true, 1)
+	create(b, "http://example.com/earlier", true, 0)
+	forgot := newBench(t, likely(7)["hash"], over)
+	create(forgot, "http://example.com/new", true, 0)
 }

@@ -190,3 +190,32 @@ const (
 	SettingCodeKey = "code_key"
 	HealthEvery    = time.Second
 )
+
+// countedLinks is how many links are counted one by one, where PostgreSQL has no estimate yet.
+const countedLinks = 1_000_000
+
+const (
+	sqlEstimateLinks = `SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('links')`
+	sqlCountLinks    = `SELECT count(*) FROM (SELECT FROM links LIMIT $1) AS counted`
+)
+
+// CountLinks returns about how many links a database has: PostgreSQL's estimate, or where that is small
+// their number. A database without tables has none.
+func CountLinks(ctx context.Context, url string) (n int64, err error) {
+	pool, err := NewPool(ctx, url, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	err = pool.QueryRow(ctx, sqlEstimateLinks).Scan(&n)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err == nil && n < countedLinks {
+		err = pool.QueryRow(ctx, sqlCountLinks, countedLinks).Scan(&n)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count links: %w", err)
+	}
+	return n, nil
+}

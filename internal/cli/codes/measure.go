@@ -1,0 +1,303 @@
+package codes
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"curt/internal/cache/issued"
+	"curt/internal/codegen"
+	"curt/internal/link"
+)
+
+// installation is what the strategies are compared for.
+type installation struct {
+	existing uint64 // links
+	length   int    // CURT_CODE_LENGTH
+	plain    bool   // CURT_SNOWFLAKE=plain
+	inUse    string // CURT_CODES
+	sample   int    // codes that are generated of each strategy, at least
+}
+
+// strategy is a value of CURT_CODES.
+type strategy struct {
+	name  string
+	open  func(in installation, issued codegen.Issued) codegen.Generator
+	space func(in installation) float64              // how many codes it chooses from, while few are taken
+	first func(in installation, code link.Code) bool // one of these, and not longer
+}
+
+// strategies are all that are compared, with keys that no installation has: codes of the right kind that give
+// nothing away.
+func strategies() []strategy {
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // never fails: crypto/rand ends the process instead
+	perm, ofLength := codegen.NewPermutation(key), func(in installation) float64 { return float64(codegen.Space(in.length)) }
+	hasLength := func(in installation, code link.Code) bool { return len(code) == in.length }
+	return []strategy{
+		{"range", func(in installation, _ codegen.Issued) codegen.Generator {
+			return codegen.NewRange(codegen.RangeConfig{Leaser: &counters{}, Permutation: perm, Length: in.length})
+		}, ofLength, hasLength},
+		{"random", func(in installation, i codegen.Issued) codegen.Generator {
+			return codegen.NewRandom(rand.Reader, in.length).Avoid(i)
+		}, ofLength, hasLength},
+		{"hash", func(in installation, i codegen.Issued) codegen.Generator {
+			return codegen.NewHash(codegen.HashConfig{Key: [16]byte(key[:]), Length: in.length, Issued: i, Random: rand.Reader})
+		}, ofLength, hasLength},
+		{"words", func(_ installation, i codegen.Issued) codegen.Generator {
+			return codegen.NewWords(rand.Reader).Avoid(i)
+		}, func(installation) float64 { return float64(codegen.NewWords(rand.Reader).Space()) }, func(_ installation, code link.Code) bool {
+			return len(code) > 2 && code[len(code)-3] == '-'
+		}},
+		{"snowflake", func(in installation, _ codegen.Issued) codegen.Generator {
+			c := codegen.SnowflakeConfig{Leases: &counters{}, Permutation: perm, Now: time.Now}
+			if in.plain {
+				c.Permutation = nil
+			}
+			return codegen.NewSnowflake(c)
+		}, func(installation) float64 { return math.Exp2(63) }, func(installation, link.Code) bool { return true }},
+	}
+}
+
+// counters are leases in memory: what a strategy costs in this process.
+type counters struct {
+	mu    sync.Mutex
+	marks map[string]uint64 // guarded by mu
+}
+
+// Lease implements codegen.Leaser.
+func (c *counters) Lease(_ context.Context, counter string, n uint64) (first uint64, err error) {
+	c.move(counter, func(mark uint64) uint64 { first = mark; return mark + n })
+	return first, nil
+}
+
+// Leased implements codegen.Leaser.
+func (c *counters) Leased(_ context.Context, counter string) (mark uint64, err error) {
+	c.move(counter, func(at uint64) uint64 { mark = at; return at })
+	return mark, nil
+}
+
+// Skip implements codegen.Leaser.
+func (c *counters) Skip(_ context.Context, counter string, n uint64) error {
+	c.move(counter, func(mark uint64) uint64 { return mark + n })
+	return nil
+}
+
+// Raise implements codegen.Leaser, for one process.
+func (c *counters) Raise(_ context.Context, counter string, _, to uint64) error {
+	c.move(counter, func(uint64) uint64 { return to })
+	return nil
+}
+
+func (c *counters) move(counter string, to func(uint64) uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.marks == nil {
+		c.marks = map[string]uint64{}
+	}
+	c.marks[counter] = to(c.marks[counter])
+}
+
+// measured is what one strategy does in this process.
+type measured struct {
+	Strategy   string  `json:"strategy"`
+	InUse      bool    `json:"in_use"`
+	Example    string  `json:"example"`
+	Length     int     `json:"length"` // of the longest code
+	Rate       float64 `json:"codes_per_second"`
+	Lookups    float64 `json:"lookups_per_create"` // inserts, and look-ups before them
+	Unfiltered float64 `json:"lookups_per_create_without_filter"`
+	PerCode    float64 `json:"bytes_per_code"`
+	Memory     float64 `json:"memory_bytes"` // of all codes that exist, in each server
+	Guesses    float64 `json:"guesses_per_link"`
+	NextGuess  float64 `json:"next_guessed"`      // the share of codes that follow from the two before
+	Order      float64 `json:"order_correlation"` // of codes with the time of their creation, 0 to 1
+}
+
+// measure generates codes of a strategy.
+func measure(ctx context.Context, s strategy, in installation) (m measured, err error) {
+	m = measured{Strategy: s.name, InUse: s.name == in.inUse, Guesses: s.space(in) / math.Max(1, float64(in.existing))}
+	codes, rate, err := generate(ctx, s.open(in, unknown{}), in.sample)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", s.name, err)
+	}
+	m.Rate, m.Example = rate, string(codes[0])
+	for _, code := range codes {
+		m.Length = max(m.Length, len(code))
+	}
+	m.NextGuess, m.Order = nextGuessed(codes), order(codes[:min(len(codes), 10_000)])
+	if s.open(in, unknown{}).Kind() == link.Chosen { // others follow from a counter
+		m.PerCode = bytesOf(codes)
+	}
+	m.Memory = m.PerCode * float64(in.existing)
+	fill := math.Min(1, float64(in.existing)/s.space(in))
+	if m.Lookups, err = lookups(ctx, s, in, fill, true); err == nil {
+		m.Unfiltered, err = lookups(ctx, s, in, fill, false)
+	}
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return m, nil
+}
+
+// measureFor is for how long codes are generated, at least.
+const measureFor = 200 * time.Millisecond
+
+// generate returns codes, and how many there were in a second.
+func generate(ctx context.Context, g codegen.Generator, sample int) (codes []link.Code, rate float64, err error) {
+	destinations := make([]string, 1024)
+	for i := range destinations {
+		destinations[i] = fmt.Sprintf("https://example.com/%d/a-path-of-the-usual-length?with=a&query=too", i)
+	}
+	codes = make([]link.Code, 0, sample)
+	n, began := 0, time.Now()
+	for ; n < sample || n%256 != 0 || time.Since(began) < measureFor; n++ {
+		code, err := g.Next(ctx, codegen.Need{Workspace: "default", Destination: destinations[n%len(destinations)]})
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(codes) < sample {
+			codes = append(codes, code)
+		}
+	}
+	return codes, float64(n) / time.Since(began).Seconds(), nil
+}
+
+// bytesOf returns the memory that the filter of a server takes for a code.
+func bytesOf(codes []link.Code) float64 {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	filter, before := issued.New(nil), heap()
+	for _, code := range codes {
+		filter.Created(code)
+	}
+	after := heap()
+	runtime.KeepAlive(codes)
+	return float64(after-min(before, after)) / float64(filter.Len())
+}
+
+// links are those of a store as full as that of the installation: of all codes that a strategy chooses from a share is
+// taken, always the same ones, and so are those of the links created here.
+type links struct {
+	seed    maphash.Seed
+	first   func(link.Code) bool // of the codes that a share of is taken
+	below   uint64               // codes whose hash, of 63 bits, lies below it are taken
+	created map[link.Code]bool
+}
+
+func newLinks(fill float64, first func(link.Code) bool) *links {
+	return &links{seed: maphash.MakeSeed(), first: first, below: uint64(fill * (1 << 63)), created: map[link.Code]bool{}}
+}
+
+// Contains implements codegen.Issued: a filter that knows all links.
+func (l *links) Contains(code link.Code) bool {
+	return l.created[code] || l.first(code) && maphash.String(l.seed, string(code))>>1 < l.below
+}
+
+// Query implements codegen.Issued.
+func (l *links) Query(_ context.Context, codes ...link.Code) []bool { return make([]bool, len(codes)) }
+
+// unknown is a codegen.Issued that knows nothing.
+type unknown struct{}
+
+// Contains implements codegen.Issued.
+func (unknown) Contains(link.Code) bool { return false }
+
+// Query implements codegen.Issued.
+func (unknown) Query(_ context.Context, codes ...link.Code) []bool { return make([]bool, len(codes)) }
+
+// mostTries is what the write path tries for one link.
+const mostTries = 20
+
+// lookups creates links with destinations of their own, and returns how often the link store is asked for one: the inserts, of
+// which all but the last fail, and the look-up of the destination where the strategy has one.
+func lookups(ctx context.Context, s strategy, in installation, fill float64, filtered bool) (perCreate float64, err error) {
+	store, asked := newLinks(fill, func(code link.Code) bool { return s.first(in, code) }), 0
+	var known codegen.Issued = unknown{}
+	if filtered {
+		known = store
+	}
+	g := s.open(in, known)
+	if g.Guarantee() == codegen.Unique {
+		store.below = 0 // the links that exist had other ids
+	}
+	first, _ := g.(codegen.FirstChecker)
+	creates := min(in.sample, 20_000)
+	for i := range creates {
+		need := codegen.Need{Workspace: "default", Destination: fmt.Sprintf("https://example.com/%d", i)}
+		if first != nil {
+			if need.Unseen = filtered && first.Unseen(ctx, need); !need.Unseen {
+				asked++
+			}
+		}
+		for ; need.Attempt < mostTries; need.Attempt++ {
+			code, err := g.Next(ctx, need)
+			if err != nil {
+				return 0, err
+			}
+			if asked++; !store.Contains(code) {
+				store.created[code] = true
+				break
+			}
+		}
+	}
+	return float64(asked) / float64(creates), nil
+}
+
+// nextGuessed returns the share of codes that somebody guesses who saw the two before and can count: the next one, or as far
+// from the last as that is from the one before.
+func nextGuessed(codes []link.Code) float64 {
+	right := 0
+	for i := 2; i < len(codes); i++ {
+		a, b, c := number(codes[i-2]), number(codes[i-1]), number(codes[i])
+		if c == b+1 || c == b+(b-a) {
+			right++
+		}
+	}
+	return float64(right) / float64(max(1, len(codes)-2))
+}
+
+// number reads a code as digits, in the order of their bytes.
+func number(code link.Code) (n uint64) {
+	const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+	base62 := !strings.ContainsAny(string(code), "-_")
+	for i := range len(code) {
+		switch c := code[i]; {
+		case !base62:
+			n = n*64 + uint64(strings.IndexByte(digits, c))
+		case c <= '9':
+			n = n*62 + uint64(c-'0')
+		case c <= 'Z':
+			n = n*62 + uint64(c-'A') + 10
+		default:
+			n = n*62 + uint64(c-'a') + 36
+		}
+	}
+	return n
+}
+
+// order returns the absolute rank correlation (Spearman) of codes with the order of their creation: 1 where they sort by time.
+func order(codes []link.Code) float64 {
+	at := make([]int, len(codes))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(codes[a], codes[b]) })
+	sum, n := 0.0, float64(len(codes))
+	for rank, i := range at {
+		sum += float64(rank-i) * float64(rank-i)
+	}
+	return math.Abs(1 - 6*sum/(n*(n*n-1)))
+}

@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"curt.example/client"
+	"curt/internal/testkit"
+	"curt/test/internal/curttest"
+)
+
+// counted returns a metric of a server.
+func counted(t *testing.T, s *curttest.Server, name string) float64 {
+	t.Helper()
+	v, found, err := s.Metric(t.Context(), name)
+	if err != nil || !found {
+		t.Fatalf("%s: found %t, %v", name, found, err)
+	}
+	return v
+}
+
+// TestServersLeaseInZooKeeper has three servers lease ids in a ZooKeeper that is killed meanwhile, and comes back without its
+// state: no code is issued twice, and no create fails.
+func TestServersLeaseInZooKeeper(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	for _, strategy := range []string{"range", "snowflake"} {
+		t.Run(strategy, func(t *testing.T) {
+			server := testkit.StartZooKeeper(t)
+			again := createThroughServers(t, func() {
+				server.Kill(t)
+				if err := os.RemoveAll(filepath.Join(server.Dir, "data")); err != nil {
+					t.Fatal(err)
+				}
+				server.Again(t)
+			}, "CURT_CODES="+strategy, "CURT_IDS="+server.URL("/curt"))
+			if up := counted(t, again, "curt_zookeeper_up"); up != 1 {
+				t.Errorf("curt_zookeeper_up is %v", up)
+			}
+			if behind := counted(t, again, "curt_id_leases_behind_total"); strategy == "range" && behind != 1 {
+				t.Errorf("ZooKeeper was moved %v times, want once", behind)
+			}
+		})
+	}
+}
+
+// Without ZooKeeper links are followed, also by a server that starts then. Creates go on with what was leased ahead; where
+// nothing was, they are refused until ZooKeeper is back.
+func TestWithoutZooKeeper(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	server := testkit.StartZooKeeper(t)
+	url, ids := database(t), "CURT_IDS="+server.URL("/curt")
+	one := begin(t, 1, url, ids)[0]
+	created, err := one.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/before"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill(t)
+	if _, err := one.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/ahead"}); err != nil {
+		t.Errorf("a create with an id that was leased ahead: %v", err)
+	}
+	two := begin(t, 1, url, ids)[0]
+	for _, n := range []node{one, two} {
+		if status, _ := n.answers(t, "/"+created.ShortCode); status != http.StatusFound {
+			t.Errorf("a link without ZooKeeper is %d", status)
+		}
+		if status, err := curttest.Probe(t.Context(), n.Admin, "/readyz"); err != nil || status != http.StatusOK {
+			t.Errorf("/readyz without ZooKeeper: %d, %v", status, err)
+		}
+		soon(t, "curt_zookeeper_up 0", func() bool { return counted(t, n.Server, "curt_zookeeper_up") == 0 })
+	}
+	if l, err := two.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/none"}); err == nil {
+		t.Errorf("a server without leases created %s", l.ShortCode)
+	}
+	server.Again(t)
+	soon(t, "creates with ZooKeeper again", func() bool {
+		_, err := two.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/after"})
+		return err == nil
+	})
+}
