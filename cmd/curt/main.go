@@ -46,6 +46,7 @@ type commands struct {
 	Export  movedata.Export  `cmd:"" help:"Export all links, or their statistics, as JSON Lines or CSV."`
 	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
 	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
+	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL while its server runs."`
 	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
 	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
 	Version operate.Version  `cmd:"" help:"Print the version."`

@@ -182,6 +182,13 @@ func (p *pending) note(id link.ID) {
 // link.ErrUnavailable. It does no I/O.
 func (s *Links) Healthy() error { return s.db.Healthy() }
 
+// Freeze refuses writes until Thaw, while the links are handed over to a database
+// (package handover). Those accepted before have their outcome when it returns.
+func (s *Links) Freeze(ctx context.Context) error { return s.db.Freeze(ctx) }
+
+// Thaw accepts writes again.
+func (s *Links) Thaw() { s.db.Thaw() }
+
 // Run brings the WAL into the file whenever it has grown to CheckpointMiB, until ctx ends; then
 // it returns nil.
 func (s *Links) Run(ctx context.Context) error { return s.db.Run(ctx) }
