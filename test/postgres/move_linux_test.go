@@ -154,11 +154,11 @@ func makeVariety(t *testing.T, n node) (v variety) {
 	v.limited = create(client.NewLink{LongURL: "https://example.com/limited", MaxClicks: 5})
 	v.idempotent, err = n.api.CreateOnce(t.Context(), "once", client.NewLink{LongURL: "https://example.com/once"})
 	must(err)
-	v.key, err = n.api.Keys.Create(t.Context(), client.NewKey{Name: "a key \x01", WorkspaceID: "acme", Scopes: []string{"links:read", "links:write"}})
+	v.key, err = n.api.Keys.Create(t.Context(), client.NewKey{Name: "ein Schlüssel", WorkspaceID: "acme", Scopes: []string{"links:read", "links:write"}})
 	must(err)
 	v.share, err = n.api.Share(t.Context(), v.alias.ShortCode, time.Hour)
 	must(err)
-	_, err = n.api.Lists.Add(t.Context(), "refused-words", "qwertz", "a reason")
+	_, err = n.api.Lists.Add(t.Context(), "refused_words", "qwertz", "a reason")
 	must(err)
 	_, err = n.api.Moderation.Decide(t.Context(), v.changed.ShortCode, "warn", "looks odd")
 	must(err)
@@ -175,6 +175,18 @@ func makeVariety(t *testing.T, n node) (v variety) {
 	must(err)
 	v.journal = page.Entries[0].Sequence
 	return v
+}
+
+// visit is answers for a visitor who counts as a human.
+func (n node) visit(t *testing.T, path string) (status int) {
+	t.Helper()
+	c := n.MustDial(t)
+	defer c.Close()
+	a, err := c.Do("GET", path, []string{"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Status
 }
 
 // check compares what a server of the fleet has with what was in the folder.
@@ -199,7 +211,7 @@ func (v *variety) check(t *testing.T, n node, clicksLeft int) {
 		if i == clicksLeft {
 			want = http.StatusGone
 		}
-		if status, _ := n.answers(t, "/"+v.limited.ShortCode); status != want {
+		if status := n.visit(t, "/"+v.limited.ShortCode); status != want {
 			t.Errorf("click %d of those left: %d, want %d", i+1, status, want)
 		}
 	}
@@ -217,7 +229,7 @@ func (v *variety) check(t *testing.T, n node, clicksLeft int) {
 	if bans, err := n.api.Moderation.Bans(t.Context(), "", "", 10); err != nil || len(bans.Bans) != 1 {
 		t.Errorf("bans: %+v, %v", bans, err)
 	}
-	if text, err := n.api.Lists.Export(t.Context(), "refused-words"); err != nil || !strings.Contains(string(text), "qwertz") {
+	if text, err := n.api.Lists.Export(t.Context(), "refused_words"); err != nil || !strings.Contains(string(text), "qwertz") {
 		t.Errorf("the list: %s, %v", text, err)
 	}
 	if page, err := n.api.Moderation.Journal(t.Context(), client.JournalQuery{}); err != nil || page.Entries[0].Sequence != v.journal {
@@ -238,7 +250,7 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 	known := old.MustCreate(t, 200)
 	v := makeVariety(t, old)
 	for range 2 {
-		if status, _ := old.answers(t, "/"+v.limited.ShortCode); status != http.StatusFound {
+		if status := old.visit(t, "/"+v.limited.ShortCode); status != http.StatusFound {
 			t.Fatalf("a limited link: %d", status)
 		}
 	}
