@@ -191,7 +191,7 @@ func TestAFolderWithoutServer(t *testing.T) {
 	if err := f.Switch(t.Context(), handover.Mark{To: "there"}); err != nil || !isMoved(t, folder) {
 		t.Errorf("switch: %v", err)
 	}
-	if f.Keep() == nil {
+	if f.TakeLock() == nil {
 		t.Error("the folder's lock is gone, and a server could start")
 	}
 	if err := m.Close(); err != nil {

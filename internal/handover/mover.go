@@ -20,7 +20,7 @@ var ErrBusy = errors.New("another curt move is using this folder")
 var ErrThawed = errors.New("the server writes links again")
 
 // errSilent is of a server of an earlier release.
-var errSilent = errors.New("the server of this folder does not answer: it must be of this release or a newer one")
+var errSilent = errors.New("the server of this folder does not respond; it must be of this release or a newer one")
 
 // answerWithin is how long a server may take to notice an ask, and to finish the writes under way.
 const answerWithin = 30 * time.Second
@@ -158,8 +158,8 @@ func (f *Frozen) Switch(ctx context.Context, to Mark) error {
 	return fmt.Errorf("switch: %w", ErrThawed)
 }
 
-// Keep returns the lock of a folder that has no server, for its caller to close; nil = it has one.
-func (f *Frozen) Keep() (lock io.Closer) {
+// TakeLock returns the lock of a folder that has no server, for its caller to close; nil = it has one.
+func (f *Frozen) TakeLock() (lock io.Closer) {
 	lock, f.lock = f.lock, nil
 	return lock
 }

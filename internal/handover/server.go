@@ -131,10 +131,10 @@ func (s *Server) move(ctx context.Context, token string, m Mark) error {
 		if there, readErr := Moved(s.Folder); readErr == nil && there == nil {
 			return err
 		}
-		s.Log.ErrorContext(ctx, "links may have been moved, none are written here any more", slog.Any("err", err))
+		s.Log.ErrorContext(ctx, "links may have been moved, writes stay refused", slog.Any("err", err))
 	}
 	s.moved = true
-	s.Log.InfoContext(ctx, "links were moved, only redirects go on here", slog.String("to", m.To))
+	s.Log.InfoContext(ctx, "links were moved, only redirects continue here", slog.String("to", m.To))
 	if err := s.answer(answer{Token: token, State: moved}); err != nil {
 		s.Log.WarnContext(ctx, "answering curt move failed", slog.Any("err", err)) // it reads the mark
 	}

@@ -101,7 +101,7 @@ func (b *back) links(ctx context.Context, l *sqlite.Links, page []link.Link) err
 
 // counts makes clicks.db.
 func (b *back) counts(ctx context.Context) (err error) {
-	if there, err := b.source.HasCounts(ctx); err != nil || !there || !b.Statistics {
+	if there, err := b.source.Counts().There(ctx); err != nil || !there || !b.Statistics {
 		return err
 	}
 	c, err := refill.NewCounts(ctx, b.half)
@@ -109,7 +109,7 @@ func (b *back) counts(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	err = b.source.EachTotals(ctx, func(rows []movein.Total) error {
+	err = b.source.Counts().EachTotals(ctx, func(rows []movein.Total) error {
 		all := make([]refill.Total, len(rows))
 		for i, r := range rows {
 			all[i] = refill.Total(r)
@@ -119,7 +119,7 @@ func (b *back) counts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.source.EachRollups(ctx, func(rows []movein.Rollup) error {
+	return b.source.Counts().EachRollups(ctx, func(rows []movein.Rollup) error {
 		all := make([]refill.Rollup, len(rows))
 		for i, r := range rows {
 			all[i] = refill.Rollup(r)

@@ -68,7 +68,7 @@ func (m *move) takeCounts(ctx context.Context) error {
 		return nil
 	}
 	m.state.Totals, m.state.Rollups = 0, 0
-	if err := m.target.NoCounts(ctx, &m.state); err != nil {
+	if err := m.target.Counts().Drop(ctx, &m.state); err != nil {
 		return err
 	}
 	half := m.countsCopy() + ".new"
@@ -101,7 +101,7 @@ func (m *move) storeCounts(ctx context.Context, c *moveout.Counts) error {
 			break
 		}
 		m.state.Totals = rows[len(rows)-1].N
-		if err := m.target.PutTotals(ctx, rows, &m.state); err != nil {
+		if err := m.target.Counts().PutTotals(ctx, rows, &m.state); err != nil {
 			return err
 		}
 		m.Progress("totals", m.state.Totals, 0)
@@ -115,7 +115,7 @@ func (m *move) storeCounts(ctx context.Context, c *moveout.Counts) error {
 			break
 		}
 		m.state.Rollups = rows[len(rows)-1].ID
-		if err := m.target.PutRollups(ctx, rows, &m.state); err != nil {
+		if err := m.target.Counts().PutRollups(ctx, rows, &m.state); err != nil {
 			return err
 		}
 		stored += int64(len(rows))
@@ -127,7 +127,7 @@ func (m *move) storeCounts(ctx context.Context, c *moveout.Counts) error {
 	}
 	m.state.Counted, m.state.Summed = true, summed
 	at := c.State.Position
-	return m.target.PutWriter(ctx, movein.Position{Generation: c.State.Generation, Segment: at.Segment, Offset: at.Offset}, &m.state)
+	return m.target.Counts().PutWriter(ctx, movein.Position{Generation: c.State.Generation, Segment: at.Segment, Offset: at.Offset}, &m.state)
 }
 
 // totals are a page of totals as the database has them.
@@ -160,7 +160,7 @@ func (m *move) compareCounts(ctx context.Context) (there coldcopy.Digest, err er
 	}
 	here, err := digestOf(c)
 	if err == nil {
-		there, err = m.target.DigestCounts(ctx, func(n int64) { m.Progress("comparing statistics", n, here.Rows) })
+		there, err = m.target.Counts().Digest(ctx, func(n int64) { m.Progress("comparing statistics", n, here.Rows) })
 	}
 	if err = errors.Join(err, c.Close()); err == nil && here != there {
 		err = fmt.Errorf("%d rows in the folder and %d in the database, or others: %w", here.Rows, there.Rows, coldcopy.ErrDiffers)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"curt/internal/backend/postgres/movein"
 	"curt/internal/backend/sqlite/moveout"
 	"curt/internal/background"
 	"curt/internal/clicks/clicklog"
@@ -38,7 +39,7 @@ func (m *move) finish(ctx context.Context, mark handover.Mark) error {
 			return fmt.Errorf("count the last clicks: %w", err)
 		}
 	}
-	if err := m.putAside(); err != nil {
+	if err := putAside(m.Data, &m.state); err != nil {
 		return fmt.Errorf("put the moved files aside: %w", err)
 	}
 	mark.Ended = true
@@ -88,7 +89,7 @@ func (m *move) alone(ctx context.Context, mark handover.Mark) error {
 
 // countRest counts what the click log has behind the copy of clicks.db.
 func (m *move) countRest(ctx context.Context) (err error) {
-	before, known := m.expected(ctx)
+	before, known := expected(ctx, m.Data, m.state.Summed)
 	if m.state.Begun {
 		known = false // some of it was counted by an earlier run
 	}
@@ -119,13 +120,13 @@ func (m *move) countRest(ctx context.Context) (err error) {
 
 // expected returns how many requests the folder's server has counted since the copy; known is false
 // when it was killed before it counted its last ones.
-func (m *move) expected(ctx context.Context) (requests int64, known bool) {
-	c, err := moveout.OpenCounts(ctx, filepath.Join(m.Data, "clicks.db"))
+func expected(ctx context.Context, data string, summed int64) (requests int64, known bool) {
+	c, err := moveout.OpenCounts(ctx, filepath.Join(data, "clicks.db"))
 	if err != nil {
 		return 0, false
 	}
 	defer c.Close() //nolint:errcheck // only read
-	r, err := clicklog.ReadDir(filepath.Join(m.Data, "clicks"), c.State.Position)
+	r, err := clicklog.ReadDir(filepath.Join(data, "clicks"), c.State.Position)
 	if err != nil {
 		return 0, false
 	}
@@ -134,7 +135,7 @@ func (m *move) expected(ctx context.Context) (requests int64, known bool) {
 		return 0, false
 	}
 	all, err := c.Requests()
-	return all - m.state.Summed, err == nil
+	return all - summed, err == nil
 }
 
 // fold counts the whole log.
@@ -194,22 +195,22 @@ func (s *summing) Apply(ctx context.Context, b rollup.Batch) error {
 
 // putAside moves the files that no server uses any more into a folder of their own, and names the
 // folder's server for the database, where its click log goes on.
-func (m *move) putAside() error {
-	if m.state.Counted {
-		if err := datafolder.Rename(m.Data, m.state.Name); err != nil {
+func putAside(data string, state *movein.State) error {
+	if state.Counted {
+		if err := datafolder.Rename(data, state.Name); err != nil {
 			return err
 		}
 	}
-	to := filepath.Join(m.Data, aside)
+	to := filepath.Join(data, aside)
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
 	patterns := []string{"curt.db*", "search.db*"}
-	if m.state.Counted {
+	if state.Counted {
 		patterns = append(patterns, "clicks.db*")
 	}
 	for _, pattern := range patterns {
-		names, err := filepath.Glob(filepath.Join(m.Data, pattern))
+		names, err := filepath.Glob(filepath.Join(data, pattern))
 		if err != nil {
 			return err
 		}
@@ -220,7 +221,7 @@ func (m *move) putAside() error {
 		}
 	}
 	for _, name := range []string{countsCopy, countsCopy + ".new"} {
-		if err := os.Remove(filepath.Join(m.Data, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(data, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (m *move) walk(ctx context.Context) error {
 func (m *move) again(ctx context.Context, why error) error {
 	m.Note("reading all links again: %v", why)
 	m.state.Walked, m.state.After, m.state.Changes, m.state.Creates = false, "", 0, 0
-	if err := m.target.Again(ctx, &m.state); err != nil {
+	if err := m.target.DropLinks(ctx, &m.state); err != nil {
 		return err
 	}
 	return m.walk(ctx)

@@ -178,7 +178,7 @@ func (m *move) handOver(ctx context.Context) (*handover.Mark, error) {
 		if !errors.Is(err, handover.ErrThawed) {
 			return mark, err
 		}
-		m.Note("the server did not wait, trying again: %v", err)
+		m.Note("the server did not wait, retrying: %v", err)
 	}
 	return nil, fmt.Errorf("the server was frozen %d times, and the last changes took longer each time: %w", attempts, handover.ErrThawed)
 }
@@ -196,7 +196,7 @@ func (m *move) tryToSwitch(ctx context.Context) (_ *handover.Mark, err error) {
 	if err := frozen.Switch(ctx, mark); err != nil {
 		return nil, errors.Join(err, frozen.Release())
 	}
-	m.lock = frozen.Keep()
+	m.lock = frozen.TakeLock()
 	m.state.Switched = true
 	if err := m.target.Save(ctx, &m.state); err != nil {
 		return nil, err // a later run does it

@@ -407,7 +407,7 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 	v := makeVariety(t, old)
 	creators := old.Create(t, 2, "https://example.com/made")
 	clickers := old.Click(t, curttest.ClickPlan{Clients: 1, Links: known, Pace: time.Millisecond})
-	creators.AwaitMade(t, 5000)
+	creators.AwaitMade(t, 2000)
 	url := database(t)
 	frozen := func() int { return strings.Count(old.Log(), "frozen for curt move") }
 	kills, inFreeze := 0, 0
@@ -436,7 +436,7 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 			inFreeze++
 		}
 		creators.AwaitMore(t, 1) // the server writes again
-		if kills == 30 {
+		if kills == 12 {
 			m := beginMove(t, data, url)
 			if !m.switched(t) {
 				t.Fatal("it ended before the switch")

@@ -182,13 +182,6 @@ func (p *pending) note(id link.ID) {
 // link.ErrUnavailable. It does no I/O.
 func (s *Links) Healthy() error { return s.db.Healthy() }
 
-// Freeze refuses writes until Thaw, while the links are handed over to a database
-// (package handover). Those accepted before have their outcome when it returns.
-func (s *Links) Freeze(ctx context.Context) error { return s.db.Freeze(ctx) }
-
-// Thaw accepts writes again.
-func (s *Links) Thaw() { s.db.Thaw() }
-
 // Run brings the WAL into the file whenever it has grown to CheckpointMiB, until ctx ends; then
 // it returns nil.
 func (s *Links) Run(ctx context.Context) error { return s.db.Run(ctx) }
@@ -204,3 +197,7 @@ func (s *Links) Close() error {
 
 // Accounts returns the accounts beside the links.
 func (s *Links) Accounts() accounts.Accounts { return accounts.New(s.accounts) }
+
+// FreezerOf returns what has links refuse writes while they are handed over to a database (package
+// handover).
+func FreezerOf(l *Links) sqlitedb.Freezer { return sqlitedb.FreezerOf(l.db) }

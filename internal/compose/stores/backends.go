@@ -141,7 +141,7 @@ func (s *Stores) openSQLite(ctx context.Context, c *compose.Capability) error {
 		return datafolder.Damaged(s.env.Config.Data, err)
 	}
 	c.OnClose(l.Close)
-	mover := &handover.Server{Folder: s.env.Config.Data, Store: l, Log: s.env.Log, Prepare: func(ctx context.Context) error {
+	mover := &handover.Server{Folder: s.env.Config.Data, Store: sqlite.FreezerOf(l), Log: s.env.Log, Prepare: func(ctx context.Context) error {
 		_, err := l.DayKey(ctx, time.Now().Add(24*time.Hour)) // clicks go on here, perhaps past midnight
 		return err
 	}}

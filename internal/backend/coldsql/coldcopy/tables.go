@@ -37,7 +37,7 @@ type table struct {
 // tables are those of accounts and moderation, and what else is given away once, in an order in
 // which each finds what it refers to.
 func tables() []table {
-	return []table{
+	return append([]table{
 		{name: "leases", key: 1, where: "counter <> 'generation'", columns: []column{{"counter", word}, {"next", number}}},
 		{name: "day_keys", key: 1, columns: []column{{"day", number}, {"key", octets}}},
 		{name: "workspaces", key: 1, columns: []column{{"name", word}, {"plan", word}}},
@@ -87,6 +87,12 @@ func tables() []table {
 				{"erased", flag},
 			},
 		},
+	}, others()...)
+}
+
+// others are those that nothing refers to.
+func others() []table {
+	return []table{
 		{name: "list_lines", key: 2, columns: []column{{"kind", word}, {"name", word}, {"sequence", number}}},
 		{name: "limits", key: 2, columns: []column{{"kind", word}, {"bucket", number}, {"full_at", number}, {"size", number}, {"changed", number}}},
 		{name: "creator_minutes", key: 2, columns: []column{{"creator", number}, {"minute", number}, {"links", number}}},
@@ -123,7 +129,7 @@ func cases() table {
 // here nor copied would be forgotten by a move: a test finds it.
 func Apart() map[string]string {
 	return map[string]string{
-		"links":            "moved by itself, with its change log",
+		"links":            "moved separately, with its change log",
 		"aliases":          "where links lie in curt.db",
 		"changes":          "of the folder; the database begins its own",
 		"creates":          "as changes",
@@ -131,7 +137,7 @@ func Apart() map[string]string {
 		"log_followers":    "positions in the logs of the folder",
 		"job_leases":       "the folder's server has none in a fleet",
 		"journal_progress": "of the folder's server; each server of a fleet has its own",
-		"settings":         "the key of codes is moved by itself",
+		"settings":         "the key of codes is moved separately",
 		"goose_db_version": "of the file",
 		"sqlite_sequence":  "of the file",
 	}

@@ -24,6 +24,12 @@ type Rollup struct {
 	Minutes, Dimensions, Visitors []byte // nil = NULL
 }
 
+// Counts are the statistics of a Target.
+type Counts struct{ t *Target }
+
+// Counts returns the statistics.
+func (t *Target) Counts() Counts { return Counts{t} }
+
 // digest stands for the row.
 func (r *Total) digest() coldcopy.Digest {
 	return coldcopy.OfRow("totals", append([]int64{r.N}, r.Counts[:]...), []byte(r.Domain), []byte(r.Code))
@@ -54,7 +60,7 @@ func rollupColumns() []string {
 
 // PutTotals stores a page of totals, with how far the move has come. COPY keeps their numbers, which
 // their roll-ups have in them.
-func (t *Target) PutTotals(ctx context.Context, totals []Total, s *State) error {
+func (c Counts) PutTotals(ctx context.Context, totals []Total, s *State) error {
 	rows := make([][]any, len(totals))
 	for i := range totals {
 		r := &totals[i]
@@ -63,11 +69,11 @@ func (t *Target) PutTotals(ctx context.Context, totals []Total, s *State) error 
 			rows[i] = append(rows[i], n)
 		}
 	}
-	return t.copy(ctx, "click_totals", totalColumns(), rows, s)
+	return c.copy(ctx, "click_totals", totalColumns(), rows, s)
 }
 
 // PutRollups stores a page of roll-ups.
-func (t *Target) PutRollups(ctx context.Context, rollups []Rollup, s *State) error {
+func (c Counts) PutRollups(ctx context.Context, rollups []Rollup, s *State) error {
 	rows := make([][]any, len(rollups))
 	for i := range rollups {
 		r := &rollups[i]
@@ -77,11 +83,11 @@ func (t *Target) PutRollups(ctx context.Context, rollups []Rollup, s *State) err
 		}
 		rows[i] = append(rows[i], r.Minutes, r.Dimensions, r.Visitors)
 	}
-	return t.copy(ctx, "click_rollups", rollupColumns(), rows, s)
+	return c.copy(ctx, "click_rollups", rollupColumns(), rows, s)
 }
 
-func (t *Target) copy(ctx context.Context, table string, columns []string, rows [][]any, s *State) error {
-	return t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+func (c Counts) copy(ctx context.Context, table string, columns []string, rows [][]any, s *State) error {
+	return c.t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows)); err != nil {
 			return fmt.Errorf("store %s: %w", table, err)
 		}
@@ -96,9 +102,9 @@ const (
 	ON CONFLICT (instance) DO UPDATE SET generation = excluded.generation, segment = excluded.segment, place = excluded.place, complete = 0, seen = now()`
 )
 
-// NoCounts forgets all that was counted: it is copied anew.
-func (t *Target) NoCounts(ctx context.Context, s *State) error {
-	return t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+// Drop forgets all that was counted: it is copied anew.
+func (c Counts) Drop(ctx context.Context, s *State) error {
+	return c.t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlDropCounts); err != nil {
 			return err
 		}
@@ -115,8 +121,8 @@ type Position struct {
 
 // PutWriter says how much of the folder's click log the counts have: from there on its clicks are
 // counted as those of any server.
-func (t *Target) PutWriter(ctx context.Context, at Position, s *State) error {
-	return t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+func (c Counts) PutWriter(ctx context.Context, at Position, s *State) error {
+	return c.t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlGoOn); err != nil {
 			return err
 		}
@@ -135,26 +141,26 @@ const (
 )
 
 // EachTotals calls f with all totals, by pages.
-func (t *Target) EachTotals(ctx context.Context, f func([]Total) error) error {
-	return walk(ctx, t.db, sqlTotalsAfter, func(row pgx.Row) (r Total, err error) {
-		c := &r.Counts
-		err = row.Scan(&r.N, &r.Domain, &r.Code, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6])
+func (c Counts) EachTotals(ctx context.Context, f func([]Total) error) error {
+	return walk(ctx, c.t.db, sqlTotalsAfter, func(row pgx.Row) (r Total, err error) {
+		n := &r.Counts
+		err = row.Scan(&r.N, &r.Domain, &r.Code, &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6])
 		return r, err
 	}, func(r *Total) int64 { return r.N }, f)
 }
 
 // EachRollups calls f with all roll-ups, by pages.
-func (t *Target) EachRollups(ctx context.Context, f func([]Rollup) error) error {
-	return walk(ctx, t.db, sqlRollupsAfter, func(row pgx.Row) (r Rollup, err error) {
-		c := &r.Counts
-		err = row.Scan(&r.ID, &c[0], &c[1], &c[2], &c[3], &c[4], &r.Minutes, &r.Dimensions, &r.Visitors)
+func (c Counts) EachRollups(ctx context.Context, f func([]Rollup) error) error {
+	return walk(ctx, c.t.db, sqlRollupsAfter, func(row pgx.Row) (r Rollup, err error) {
+		n := &r.Counts
+		err = row.Scan(&r.ID, &n[0], &n[1], &n[2], &n[3], &n[4], &r.Minutes, &r.Dimensions, &r.Visitors)
 		return r, err
 	}, func(r *Rollup) int64 { return r.ID }, f)
 }
 
-// DigestCounts reads all totals and roll-ups.
-func (t *Target) DigestCounts(ctx context.Context, told func(rows int64)) (sum coldcopy.Digest, err error) {
-	err = t.EachTotals(ctx, func(rows []Total) error {
+// Digest reads all totals and roll-ups.
+func (c Counts) Digest(ctx context.Context, told func(rows int64)) (sum coldcopy.Digest, err error) {
+	err = c.EachTotals(ctx, func(rows []Total) error {
 		sum.Add(DigestOf(rows, nil))
 		told(sum.Rows)
 		return nil
@@ -162,7 +168,7 @@ func (t *Target) DigestCounts(ctx context.Context, told func(rows int64)) (sum c
 	if err != nil {
 		return sum, err
 	}
-	err = t.EachRollups(ctx, func(rows []Rollup) error {
+	err = c.EachRollups(ctx, func(rows []Rollup) error {
 		sum.Add(DigestOf(nil, rows))
 		told(sum.Rows)
 		return nil
@@ -199,3 +205,11 @@ func walk[T any](ctx context.Context, db *pgdb.Database, query string, scan func
 
 // walkPage is how many rows are read together.
 const walkPage = 2000
+
+const sqlHasCounts = `SELECT to_regclass('click_totals') IS NOT NULL`
+
+// There reports whether clicks were ever counted here.
+func (c Counts) There(ctx context.Context) (there bool, err error) {
+	err = c.t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error { return q.QueryRow(ctx, sqlHasCounts).Scan(&there) })
+	return there, err
+}

@@ -255,8 +255,8 @@ func (t *Target) CountLinks(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Again forgets all links: they are read anew.
-func (t *Target) Again(ctx context.Context, s *State) error {
+// DropLinks forgets all links: they are read anew.
+func (t *Target) DropLinks(ctx context.Context, s *State) error {
 	return t.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, sqlDropAll)
 		return errors.Join(err, save(ctx, tx, s))

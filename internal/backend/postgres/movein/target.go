@@ -182,8 +182,7 @@ func (t *Target) Workspaces(ctx context.Context, keys []link.Key) (names []strin
 
 const (
 	// Others than this process, which calls itself otherwise.
-	sqlServers   = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'curt/%'`
-	sqlHasCounts = `SELECT to_regclass('click_totals') IS NOT NULL`
+	sqlServers = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'curt/%'`
 )
 
 // ErrServed means that servers use the database.
@@ -209,12 +208,6 @@ func (t *Target) Unused(ctx context.Context) (key [32]byte, err error) {
 	}
 	t.codes = codegen.NewPermutation(key)
 	return key, nil
-}
-
-// HasCounts reports whether clicks were ever counted here.
-func (t *Target) HasCounts(ctx context.Context) (there bool, err error) {
-	err = t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error { return q.QueryRow(ctx, sqlHasCounts).Scan(&there) })
-	return there, err
 }
 
 // named has the connections of a URL be called otherwise than those of servers.

@@ -100,7 +100,7 @@ const sqlRequests = `SELECT coalesce(sum(clicks + previews + fallbacks + refused
 // Requests is the sum of all that was counted, whatever became of it. What counts for a link counts
 // for its group too.
 func (c *Counts) Requests() (n int64, err error) {
-	err = c.View("add up", func(t *sqlitedb.Tx) error {
+	err = c.View("sum the counts of", func(t *sqlitedb.Tx) error {
 		n, _, err = t.Number(sqlRequests)
 		return err
 	})

@@ -171,23 +171,6 @@ func (s *Store) Write(ctx context.Context, rows int, apply func(t *Tx) error) er
 // Stop refuses all writes from now on.
 func (s *Store) Stop(cause error) { s.writer.stop(cause) }
 
-// ErrFrozen is why writes are refused between Freeze and Thaw.
-var ErrFrozen = errors.New("links are being moved to a database")
-
-// Freeze refuses writes from now on, as unavailable, until Thaw. Those that were accepted before
-// have their outcome when it returns nil. The check that refuses a write is the one for failures,
-// so that writes cost nothing more. A store that refuses writes already returns why.
-func (s *Store) Freeze(ctx context.Context) error {
-	err := s.writer.exclusive(ctx, s.writer.freeze)
-	if errors.Is(err, ErrFrozen) {
-		return nil
-	}
-	return err
-}
-
-// Thaw accepts writes again that Freeze refused.
-func (s *Store) Thaw() { s.writer.thaw() }
-
 // Healthy returns nil while writes are accepted, or frozen for a move, during which visitors are
 // served; and why not otherwise, wrapped in link.ErrUnavailable. It does no I/O.
 func (s *Store) Healthy() error {
