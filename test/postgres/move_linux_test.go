@@ -247,7 +247,7 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	old := embedded(t, data)
-	known := old.MustCreate(t, 200)
+	known := old.MustCreate(t, 40)
 	v := makeVariety(t, old)
 	for range 2 {
 		if status := old.visit(t, "/"+v.limited.ShortCode); status != http.StatusFound {
@@ -257,7 +257,7 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 	creators := old.Create(t, 2, "https://example.com/made")
 	churn := old.Churn(t, 1, "https://example.com")
 	clickers := old.Click(t, curttest.ClickPlan{Clients: 2, Links: known, Pace: time.Millisecond})
-	creators.AwaitMade(t, 500)
+	creators.AwaitMade(t, 200)
 
 	url := database(t)
 	m := beginMove(t, data, url)
@@ -269,7 +269,7 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 	creators.Stop()
 	churn.Stop()
 	only503(t, creators)
-	if len(creators.Made()) < 500 || len(churn.Deleted()) == 0 {
+	if len(creators.Made()) < 200 || len(churn.Deleted()) == 0 {
 		t.Error("too little was created and deleted: this shows nothing")
 	}
 	for _, wrong := range fleet.Follow(t, creators.Made(), 4) {
@@ -357,7 +357,7 @@ func TestADatabaseMovesBack(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	fleet := begin(t, 1, url, "CURT_ANALYTICS="+url)[0]
-	known := fleet.MustCreate(t, 100)
+	known := fleet.MustCreate(t, 30)
 	v := makeVariety(t, fleet)
 	clickers := fleet.Click(t, curttest.ClickPlan{Clients: 2, Links: known})
 	soon(t, "some clicks", func() bool { return fleet.Total(t, known) > 0 })
