@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -475,6 +474,6 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 		t.Errorf("%d clicks were counted, want %d", counted, clickers.Answered())
 	}
 	if got, want := len(fleet.AllLinks(t)), len(creators.Made())+len(known)+4; got != want {
-		t.Error(fmt.Sprintf("%d links, want %d", got, want))
+		t.Errorf("%d links, want %d", got, want)
 	}
 }
