@@ -15,7 +15,7 @@ import (
 
 // Limit is how long a server stays frozen for a mover that does not come to an end. A mover whose
 // last changes take longer fails, and the server goes on.
-const Limit = 10 * time.Second
+const Limit = 5 * time.Second
 
 const (
 	lookEvery = time.Second           // for an ask
