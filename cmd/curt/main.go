@@ -49,6 +49,7 @@ type commands struct {
 	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
 	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
 	Codes   codesTree        `cmd:"" help:"Compare the ways of generating codes."`
+	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL while its server runs."`
 	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
 	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
 	Version operate.Version  `cmd:"" help:"Print the version."`

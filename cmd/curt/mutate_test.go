@@ -63,7 +63,7 @@ func mutations(dir string) []mutation {
 		of("links", "dynamodb://table", ""),
 		of("accounts", "dynamodb://table", "sqlite"),
 		of("cache", "redis://x"), of("events", "kafka://x"), of("analytics", "clickhouse://x"), of("archive", "s3://b"), of("ids", "zookeeper://x"),
-		of("writes", "queued"), of("codes", "sequence", "pool"),
+		of("writes", "queued"), of("codes", "sequence", "sequence"),
 		of("sqlite_synchronous", "OFF"),
 	} {
 		all = append(all, ms...)

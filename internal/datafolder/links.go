@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"curt/internal/backend/sqlite"
 	"curt/internal/backend/sqlite/leases"
 	"curt/internal/backup"
 	"curt/internal/clicks/clicklog"
 	"curt/internal/config"
+	"curt/internal/handover"
 )
 
 // Startable returns why no server with these settings starts on a folder that is there.
@@ -31,10 +33,25 @@ func Startable(ctx context.Context, cfg config.Config) error {
 // CheckLinks refuses a folder that does not go with CURT_LINKS: one whose links were lost or are
 // in a database, and one that has links of its own beside a database.
 func CheckLinks(cfg config.Config) error {
-	if cfg.Links == config.SQLite {
+	moved, err := handover.Moved(cfg.Data)
+	switch {
+	case err != nil:
+		return err
+	case moved != nil && (cfg.Links == config.SQLite || !moved.Ended):
+		return Moved(cfg.Data, *moved)
+	case cfg.Links == config.SQLite:
 		return noLostLinks(cfg)
 	}
 	return noOwnLinks(cfg)
+}
+
+// Moved says where the links of a folder are, and what is to be done.
+func Moved(folder string, m handover.Mark) error {
+	want := "its links were moved to " + m.To + " on " + m.At.UTC().Format(time.DateOnly) + "; set CURT_LINKS to that database"
+	if !m.Ended {
+		want += ", after curt move has brought its last clicks there"
+	}
+	return &config.Error{Setting: "CURT_DATA", Value: folder, Want: want}
 }
 
 // noLostLinks refuses a folder whose links are in a database, and one that has clicks and no
@@ -182,6 +199,15 @@ func Used(folder string) bool {
 		}
 	}
 	return false
+}
+
+// Rename gives a folder whose links were moved the name under which its clicks are counted in the
+// database, for Instance.
+func Rename(folder, name string) error {
+	if err := os.WriteFile(filepath.Join(folder, instanceFile), []byte(name), 0o600); err != nil {
+		return fmt.Errorf("store the name of this instance: %w", err)
+	}
+	return nil
 }
 
 // Instance names this folder's server to others, for good: it is made at the first start.

@@ -40,6 +40,15 @@ func Lock(folder string) (io.Closer, error) {
 	return f, nil
 }
 
+// TryLock is Lock, where ok is false if another process has the folder.
+func TryLock(folder string) (lock io.Closer, ok bool, err error) {
+	lock, err = Lock(folder)
+	if errors.Is(err, errLocked) {
+		return nil, false, nil
+	}
+	return lock, err == nil, err
+}
+
 // unusable makes a wrong setting of an error about the data folder, unless the disk
 // is to blame.
 func unusable(folder string, err error) error {

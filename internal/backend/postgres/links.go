@@ -130,6 +130,9 @@ func (s *Links) open(ctx context.Context) (err error) {
 	if err := s.db.Connect(ctx, s.config.URL, s.config.Readers, s.config.Writers); err != nil {
 		return err
 	}
+	if err := s.db.AwaitMove(ctx); err != nil {
+		return err
+	}
 	if err := s.Accounts().Free(ctx); err != nil {
 		return fmt.Errorf("%w: %w", pgdb.ErrUnfit, err)
 	}

@@ -57,8 +57,8 @@ func (s *createLog) logCreates(t *sqlitedb.Tx) error {
 	return err
 }
 
-// rowsOf reads what logCreates wrote.
-func rowsOf(text []byte) (rows []int64, err error) {
+// RowsOf reads the rows of an entry of creates.
+func RowsOf(text []byte) (rows []int64, err error) {
 	for before := int64(0); len(text) > 0; {
 		difference, size := binary.Varint(text)
 		if size <= 0 {
@@ -127,7 +127,7 @@ func createdRows(t *sqlitedb.Tx, at *createsPosition, n int) (rows []int64, err 
 	err = t.Each(sqlCreates, func(row []driver.Value) error {
 		sc := sqlitedb.Scanner{Row: row}
 		seq := sc.Int()
-		of, err := rowsOf(sqlitedb.Next[[]byte](&sc))
+		of, err := RowsOf(sqlitedb.Next[[]byte](&sc))
 		if err != nil || sc.Bad {
 			return fmt.Errorf("transaction %d: %w", seq, sqlitedb.ErrCorrupt)
 		}

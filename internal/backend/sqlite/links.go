@@ -210,3 +210,7 @@ func (s *Links) Close() error {
 
 // Accounts returns the accounts beside the links.
 func (s *Links) Accounts() accounts.Accounts { return accounts.New(s.accounts) }
+
+// FreezerOf returns what has links refuse writes while they are handed over to a database (package
+// handover).
+func FreezerOf(l *Links) sqlitedb.Freezer { return sqlitedb.FreezerOf(l.db) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"curt/internal/auth"
 	"curt/internal/backend/coldsql"
@@ -19,6 +20,7 @@ import (
 	"curt/internal/config"
 	"curt/internal/datafolder"
 	"curt/internal/feed"
+	"curt/internal/handover"
 	"curt/internal/idempotency"
 	"curt/internal/job"
 	"curt/internal/joblease"
@@ -139,6 +141,11 @@ func (s *Stores) openSQLite(ctx context.Context, c *compose.Capability) error {
 		return datafolder.Damaged(s.env.Config.Data, err)
 	}
 	c.OnClose(l.Close)
+	mover := &handover.Server{Folder: s.env.Config.Data, Store: sqlite.FreezerOf(l), Log: s.env.Log, Prepare: func(ctx context.Context) error {
+		_, err := l.DayKey(ctx, time.Now().Add(24*time.Hour)) // clicks go on here, perhaps past midnight
+		return err
+	}}
+	c.Run("handover", mover.Run)
 	s.Links, s.Creates, s.Keyring, s.Leases, s.Keys, s.beside, s.Feeds = l, l, l, l, l.Keys(), l.Accounts().Accounts, l
 	s.Accounts = accountsOf(s.beside, l.Accounts().Journal())
 	return nil

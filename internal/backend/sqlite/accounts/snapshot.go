@@ -17,6 +17,9 @@ type StoredJournal struct{ db *snapshot.Snapshot }
 // JournalIn returns the journal of a snapshot of curt.db.
 func JournalIn(s *snapshot.Snapshot) StoredJournal { return StoredJournal{s} }
 
+// Tx is a transaction of curt.db as a coldsql.Tx.
+func Tx(t *sqlitedb.Tx) coldsql.Tx { return accountsTx{t, coldsql.SQLite()} }
+
 const sqlHoldsJournal = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'journal_progress'`
 
 // HasJournal reports whether a curt.db is of a release that has a journal.

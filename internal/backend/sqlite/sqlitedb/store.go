@@ -171,10 +171,10 @@ func (s *Store) Write(ctx context.Context, rows int, apply func(t *Tx) error) er
 // Stop refuses all writes from now on.
 func (s *Store) Stop(cause error) { s.writer.stop(cause) }
 
-// Healthy returns nil while writes are accepted, and why not otherwise, wrapped in
-// link.ErrUnavailable. It does no I/O.
+// Healthy returns nil while writes are accepted, or frozen for a move, during which visitors are
+// served; and why not otherwise, wrapped in link.ErrUnavailable. It does no I/O.
 func (s *Store) Healthy() error {
-	if err := s.writer.failure(); err != nil {
+	if err := s.writer.failure(); err != nil && !errors.Is(err, ErrFrozen) {
 		return fmt.Errorf("writes stopped: %w: %w", link.ErrUnavailable, err)
 	}
 	return nil
@@ -295,7 +295,7 @@ func (s *Store) Close() error {
 		}
 		s.checking.Lock()
 		defer s.checking.Unlock()
-		if s.writer.failure() == nil {
+		if err := s.writer.failure(); err == nil || errors.Is(err, ErrFrozen) {
 			errs = append(errs, s.empty())
 		}
 		errs = append(errs, s.check.Close(), s.writer.conn.Close(), s.handles.Close())

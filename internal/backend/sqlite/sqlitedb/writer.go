@@ -336,6 +336,29 @@ func (w *writer) stop(cause error) {
 	}
 }
 
+// freeze refuses writes until thaw, unless they are refused already. It is called while nobody
+// writes.
+func (w *writer) freeze() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken == nil {
+		w.broken = ErrFrozen
+	}
+	if w.broken == ErrFrozen { //nolint:errorlint // what is set here, not what wraps it
+		return nil
+	}
+	return w.broken
+}
+
+// thaw ends what freeze began.
+func (w *writer) thaw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken == ErrFrozen { //nolint:errorlint // as above
+		w.broken = nil
+	}
+}
+
 // setCause says why writes are refused while that is looked into.
 func (w *writer) setCause(err error) {
 	w.mu.Lock()

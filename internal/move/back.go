@@ -1,0 +1,170 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"curt/internal/backend/coldsql/coldcopy"
+	"curt/internal/backend/postgres/movein"
+	"curt/internal/backend/sqlite"
+	"curt/internal/backend/sqlite/moveout"
+	"curt/internal/backend/sqlite/refill"
+	"curt/internal/link"
+)
+
+// back is a move from a database to a folder under way.
+type back struct {
+	Config
+	result Result
+	half   string // the folder until it is complete
+	source *movein.Target
+}
+
+// Back moves what the database of Config.To has into Config.Data, a folder that must be empty or not
+// be there, and compares both. No server may use the database meanwhile: those that are connected
+// are an error. The folder gets its name when it is complete; an earlier one that was not is begun
+// anew.
+//
+// All codes are taken for chosen ones, as by an import; the counters of codes come too, so that
+// none is issued again.
+func Back(ctx context.Context, c Config) (_ Result, err error) {
+	b := &back{Config: c, half: filepath.Clean(c.Data) + ".partial"}
+	if err := b.empty(); err != nil {
+		return b.result, err
+	}
+	if b.source, err = movein.Open(ctx, c.To, c.Log); err != nil {
+		return b.result, err
+	}
+	defer func() { err = errors.Join(err, b.source.Close()) }()
+	key, err := b.source.Unused(ctx)
+	if err != nil {
+		return b.result, err
+	}
+	for _, step := range []func() error{
+		func() error { return b.accounts(ctx, key) },
+		func() error { return b.counts(ctx) },
+		func() error { return b.compare(ctx) },
+		func() error { return os.Rename(b.half, c.Data) },
+	} {
+		if err := step(); err != nil {
+			return b.result, err
+		}
+	}
+	return b.result, nil
+}
+
+// errNotEmpty is of a folder that has something.
+var errNotEmpty = errors.New("the data folder is not empty; use another one")
+
+func (b *back) empty() error {
+	entries, err := os.ReadDir(b.Data)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case len(entries) > 0:
+		return errNotEmpty
+	}
+	if err := os.RemoveAll(b.half); err != nil {
+		return err
+	}
+	return os.MkdirAll(b.half, 0o750)
+}
+
+// accounts makes curt.db.
+func (b *back) accounts(ctx context.Context, key [32]byte) (err error) {
+	l, err := refill.Links(ctx, b.half, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if b.result.Rows, err = coldcopy.Back(ctx, b.source.Cold(), l.Accounts().Database()); err != nil {
+		return err
+	}
+	return b.source.Each(ctx, func(page []link.Link) error { return b.links(ctx, l, page) })
+}
+
+func (b *back) links(ctx context.Context, l *sqlite.Links, page []link.Link) error {
+	results, err := l.Import(ctx, page)
+	for i := range results {
+		if err == nil && results[i].Err != nil {
+			err = fmt.Errorf("%s: %w", page[i].Key, results[i].Err)
+		}
+	}
+	b.result.Links += int64(len(page))
+	b.Progress("links", b.result.Links, 0)
+	return err
+}
+
+// counts makes clicks.db.
+func (b *back) counts(ctx context.Context) (err error) {
+	if there, err := b.source.Counts().There(ctx); err != nil || !there || !b.Statistics {
+		return err
+	}
+	c, err := refill.NewCounts(ctx, b.half)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	err = b.source.Counts().EachTotals(ctx, func(rows []movein.Total) error {
+		all := make([]refill.Total, len(rows))
+		for i, r := range rows {
+			all[i] = refill.Total(r)
+		}
+		return c.Totals(ctx, all)
+	})
+	if err != nil {
+		return err
+	}
+	return b.source.Counts().EachRollups(ctx, func(rows []movein.Rollup) error {
+		all := make([]refill.Rollup, len(rows))
+		for i, r := range rows {
+			all[i] = refill.Rollup(r)
+		}
+		return c.Rollups(ctx, all)
+	})
+}
+
+// compare reads both sides in whole.
+func (b *back) compare(ctx context.Context) (err error) {
+	here, err := moveout.Open(ctx, filepath.Join(b.half, "curt.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, here.Close()) }()
+	sum, err := coldcopy.New(here, b.source.Cold()).Verify(ctx)
+	if err != nil {
+		return err
+	}
+	var links, there coldcopy.Digest
+	var bad error
+	rows, err := here.EachLink(ctx, func(l *link.Link) { bad = errors.Join(bad, addChosen(&links, *l)) })
+	if err = errors.Join(err, bad, sound(rows.Damaged)); err != nil {
+		return err
+	}
+	err = b.source.Each(ctx, func(page []link.Link) error {
+		for i := range page {
+			if err := addChosen(&there, page[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && links != there {
+		err = fmt.Errorf("%d links in the folder and %d in the database, or others: %w", links.Rows, there.Rows, coldcopy.ErrDiffers)
+	}
+	sum.Add(there)
+	b.result.Digest = sum.String()
+	return err
+}
+
+// addChosen adds a link whatever made its code.
+func addChosen(sum *coldcopy.Digest, l link.Link) error {
+	l.CodeKind = link.Chosen
+	d, err := coldcopy.OfLink(&l)
+	sum.Add(d)
+	return err
+}
