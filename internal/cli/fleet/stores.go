@@ -10,8 +10,8 @@ import (
 
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/kafka"
-	"curt/internal/backend/postgres"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/redis"
 	"curt/internal/config"
@@ -44,7 +44,7 @@ func hostsOf(text string) string {
 
 // pooler returns no part if CURT_LINKS leads to PostgreSQL itself.
 func (c *Status) pooler(ctx context.Context) []part {
-	if c.Primary == "" && strings.Contains(hostsOf(c.Links), ",") {
+	if config.IsDynamoDB(c.Links) || c.Primary == "" && strings.Contains(hostsOf(c.Links), ",") {
 		return nil
 	}
 	p := newPart("pgbouncer", hostsOf(c.Links), "pooler")
@@ -65,6 +65,13 @@ func (c *Status) primary(ctx context.Context) []part {
 	at := c.Primary
 	if at == "" {
 		at = c.Links
+	}
+	if config.IsDynamoDB(at) {
+		p := newPart("dynamodb", hostsOf(at), "links")
+		if _, err := dynamodb.Probe(ctx, at); err != nil {
+			p.fail(oneLine(err))
+		}
+		return []part{p}
 	}
 	p := newPart("postgresql", hostsOf(at), "primary")
 	state, err := pgdb.InspectPrimary(ctx, at)
@@ -199,12 +206,15 @@ func (c *Status) clickHouse(ctx context.Context, now time.Time) (all []part) {
 
 // complete adds up to when statistics are complete, and returns the servers that hold them back.
 func (c *Status) complete(ctx context.Context, with clickhouse.Config, p *part, now time.Time) (silent []part, err error) {
-	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: c.Links})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, links.Close()) }()
-	with.Senders = links.Senders().All
+	err = settings.WithSenders(ctx, c.Config, func(senders settings.Senders) (err error) {
+		with.Senders = senders.All
+		silent, err = completeOf(ctx, with, p, now)
+		return err
+	})
+	return silent, err
+}
+
+func completeOf(ctx context.Context, with clickhouse.Config, p *part, now time.Time) (silent []part, err error) {
 	store, err := clickhouse.Open(ctx, with)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,186 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// Bounds of one call, whatever DynamoDB does.
+const (
+	CallTime  = 2 * time.Second
+	BatchTime = 10 * time.Second // of creates in bulk, and of walks
+)
+
+// The SDK sends a request again after a failure that may pass, throttling among them: after 50 ms,
+// then twice as long each time up to maxBackoff, at random between zero and that, as long as the time
+// of the call lasts. Its token bucket keeps many callers from doing so at once.
+const (
+	maxAttempts = 10
+	maxBackoff  = 400 * time.Millisecond
+)
+
+// maxConns bounds the connections to DynamoDB. Each carries one request at a time.
+const maxConns = 256
+
+// Usage is what a request cost, in units: of writes, and of reads.
+type Usage struct {
+	Operation     string
+	Table         string
+	Reads, Writes float64
+}
+
+// Config says how a client works; the zero value is usable.
+type Config struct {
+	// Meter is called with what each request cost. Nil = nobody asks, and DynamoDB is not asked.
+	Meter func(Usage)
+}
+
+// Client asks DynamoDB. It is safe for many goroutines.
+type Client struct {
+	Links, State string // tables
+
+	api    *dynamodb.Client
+	meter  func(Usage)
+	closed atomic.Bool
+}
+
+// Open returns a client of the tables of an address. Region and credentials that the address has not
+// are those of the SDK's default chain. Nothing is asked yet.
+func Open(ctx context.Context, at Address, c Config) (*Client, error) {
+	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxConns, maxConns, maxConns
+		})),
+		awsconfig.WithRetryer(func() aws.Retryer { return retryer() }),
+	}
+	if at.Region != "" {
+		options = append(options, awsconfig.WithRegion(at.Region))
+	}
+	loaded, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of AWS: %w", err)
+	}
+	if loaded.Region == "" {
+		return nil, fmt.Errorf("%w: no region; add ?region= to CURT_LINKS or set AWS_REGION", ErrUnfit)
+	}
+	api := dynamodb.NewFromConfig(loaded, func(o *dynamodb.Options) {
+		if at.Endpoint != "" {
+			o.BaseEndpoint = aws.String(at.Endpoint)
+		}
+		o.APIOptions = append(o.APIOptions, func(s *middleware.Stack) error {
+			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
+		})
+	})
+	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter}, nil
+}
+
+func retryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.MaxBackoff = maxAttempts, maxBackoff
+	})
+}
+
+// API returns the SDK's client, for tables.
+func (c *Client) API() *dynamodb.Client { return c.api }
+
+// Close refuses calls from now on.
+func (c *Client) Close() { c.closed.Store(true) }
+
+// attempts is what became of the attempts of a write.
+type attempts struct{ uncertain atomic.Bool }
+
+type attemptsKey struct{}
+
+// watch notes, below the SDK's retries, that an attempt ended without an answer: the write may have
+// happened, whatever a later attempt says.
+type watch struct{}
+
+func (watch) ID() string { return "curt attempts" }
+
+func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	out, metadata, err := next.HandleFinalize(ctx, in)
+	if a, ok := ctx.Value(attemptsKey{}).(*attempts); ok && err != nil && !notDone(err) {
+		a.uncertain.Store(true)
+	}
+	return out, metadata, err
+}
+
+// Read runs f, which only reads, within CallTime.
+func (c *Client) Read(ctx context.Context, f func(ctx context.Context) error) error {
+	return c.run(ctx, CallTime, false, f)
+}
+
+// ReadMany is Read for walks.
+func (c *Client) ReadMany(ctx context.Context, f func(ctx context.Context) error) error {
+	return c.run(ctx, BatchTime, false, f)
+}
+
+// Write runs f, which sends one write at the most that its caller must know the end of, within
+// CallTime. An error that is no sentinel of package link means "may have happened" or wraps the cause
+// of ctx. f is called again where it met another write on the same item.
+func (c *Client) Write(ctx context.Context, f func(ctx context.Context) error) error {
+	return c.run(ctx, CallTime, true, f)
+}
+
+// WriteMany is Write for many links.
+func (c *Client) WriteMany(ctx context.Context, f func(ctx context.Context) error) error {
+	return c.run(ctx, BatchTime, true, f)
+}
+
+func (c *Client) run(outer context.Context, limit time.Duration, write bool, f func(ctx context.Context) error) error {
+	if err := c.Ready(outer); err != nil {
+		return err
+	}
+	inner, cancel := context.WithTimeoutCause(outer, limit, errSlow)
+	defer cancel()
+	made := &attempts{}
+	inner = context.WithValue(inner, attemptsKey{}, made)
+	err := Retry(inner, func() error { return f(inner) })
+	return explain(outer, inner, err, write, made.uncertain.Load())
+}
+
+// Ready returns why no call can be made.
+func (c *Client) Ready(ctx context.Context) error {
+	if c.closed.Load() {
+		return ErrClosed
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// The pause before what met another write is sent again: at random, up to twice as long each time.
+const (
+	firstPause = 5 * time.Millisecond
+	mostPause  = 200 * time.Millisecond
+)
+
+// Retry calls f until it meets no other write on the same item.
+func Retry(ctx context.Context, f func() error) error {
+	for most := firstPause; ; most = min(2*most, mostPause) {
+		err := f()
+		if err == nil || !passing(err) {
+			return err
+		}
+		pause := time.NewTimer(time.Duration(1 + rand.Int64N(int64(most))))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
