@@ -68,6 +68,9 @@ func (s *creator) replace(ctx context.Context, l link.Link, e *link.Edit) (link.
 	if failed, refused := ddb.Conditions(err); refused {
 		return link.Link{}, overtaken(&l, failed[0].Item)
 	}
+	if err == nil && l.Status == link.Deleted {
+		s.log.Erase(ctx, l.Key, erase)
+	}
 	if err == nil {
 		s.log.Pended()
 	}

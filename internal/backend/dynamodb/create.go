@@ -52,13 +52,16 @@ func (s *creator) Create(ctx context.Context, l link.Link) (link.Link, error) {
 // create stores a valid link. from is the item of dedupe that is stored with it, if there is one: where
 // that is refused, the error is its condition's.
 func (s *creator) create(ctx context.Context, l link.Link, from claimed) (link.Link, error) {
-	l.Version, l.Spent = 1, 0
-	l = l.Normal()
 	send, err := s.prepare(&l, from)
 	if err != nil {
 		return link.Link{}, err
 	}
-	err = send(ctx)
+	return s.finish(ctx, l, send)
+}
+
+// finish sends a create that was prepared.
+func (s *creator) finish(ctx context.Context, l link.Link, send func(context.Context) error) (link.Link, error) {
+	err := send(ctx)
 	failed, refused := ddb.Conditions(err)
 	switch {
 	case refused && len(failed) == 1 && failed[0].At == 0:
@@ -72,9 +75,11 @@ func (s *creator) create(ctx context.Context, l link.Link, from claimed) (link.L
 	return l, nil
 }
 
-// prepare returns what stores a link: a generated code in one request without a transaction, and else
+// prepare makes of a link what is stored, and returns what stores it: a generated code in one request without a transaction, and else
 // a transaction of which the link is the first write.
 func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context) error, err error) {
+	l.Version, l.Spent = 1, 0
+	*l = l.Normal()
 	item, err := linkitem.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -179,21 +184,25 @@ func (s *creator) createApart(ctx context.Context, now time.Time, entries []link
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, parallel)
 	for i := range entries {
+		r, l := &results[i], entries[i].Link
+		if r.Err = l.Validate(); r.Err != nil {
+			continue
+		}
+		if entries[i].Dedupe {
+			r.Link, r.Found, r.Err = s.findOrCreate(ctx, l, now, made)
+			continue
+		}
+		var send func(context.Context) error
+		if send, r.Err = s.prepare(&l, claimed{}); r.Err != nil { // in order: entries of the change log are
+			continue
+		}
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			e, r := &entries[i], &results[i]
-			if r.Err = e.Link.Validate(); r.Err != nil {
-				return
-			}
-			if e.Dedupe {
-				r.Link, r.Found, r.Err = s.findOrCreate(ctx, e.Link, now, made)
-			} else {
-				r.Err = ddb.Retry(ctx, func() (err error) {
-					r.Link, err = s.create(ctx, e.Link, claimed{})
-					return err
-				})
-			}
+			r.Err = ddb.Retry(ctx, func() (err error) {
+				r.Link, err = s.finish(ctx, l, send)
+				return err
+			})
 		})
 	}
 	wg.Wait()

@@ -19,15 +19,15 @@ import (
 // is under way and the index shows all: Config.CreatesDelay ago. A create whose id is not of its time, as
 // of an import or of a retry after minutes, is in an index by its own time instead.
 const (
-	// onTime is how far an id may be from the clock.
-	onTime = 10 * time.Second
+	// An id may be as far from the clock as this part of Config.CreatesDelay.
+	onTime = 3
 	// creates are not looked for beyond this many items in one call.
 	mostCreatesLooked = 4000
 )
 
 // late puts a create into the index of late ones, if it is one.
 func (s *creator) late(item ddb.Item, l *link.Link, now time.Time) {
-	if l.CodeKind == link.Chosen || l.Status == link.Deleted || now.Sub(l.ID.Time()).Abs() <= onTime {
+	if l.CodeKind == link.Chosen || l.Status == link.Deleted || now.Sub(l.ID.Time()).Abs() <= s.delay/onTime {
 		return
 	}
 	item[linkitem.OfLate] = ddb.Text(linkitem.Shard(linkitem.ShardOf(l.Key, linkitem.Shards)))

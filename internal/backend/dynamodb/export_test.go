@@ -10,7 +10,6 @@ import (
 
 // Stopped is a writer that was stopped when all of its create was ready to be sent; commit sends it.
 func (s *Links) Stopped(l link.Link) (commit func(context.Context) error, err error) {
-	l.Version = 1
 	return s.prepare(&l, claimed{})
 }
 
@@ -21,6 +20,13 @@ func (s *Links) Client() *ddb.Client { return s.db }
 type Fed struct {
 	*Links
 	Patient func() // called before the head of creates is read
+	Created func() // called behind each create
+}
+
+func (f Fed) Create(ctx context.Context, l link.Link) (link.Link, error) {
+	l, err := f.Links.Create(ctx, l)
+	f.Created()
+	return l, err
 }
 
 func (f Fed) Followers() feed.Positions[link.Position] { return f.Links.Followers() }

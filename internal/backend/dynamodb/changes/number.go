@@ -232,16 +232,24 @@ func (l *Log) erase(ctx context.Context, batch []waiting) error {
 		if batch[i].entry.Kind != string(link.WasDeleted) {
 			continue
 		}
-		if batch[i].erase != "" {
-			if err := l.db.Delete(ctx, l.db.State, ddb.StateKey(batch[i].erase, nil)); err != nil {
-				return err
-			}
-		}
-		if err := l.deleteAll(ctx, oldOf(batch[i].entry.key())); err != nil {
+		if err := l.eraseOne(ctx, batch[i].entry.key(), batch[i].erase); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Erase removes at once what goes with a link that was deleted. What it cannot remove goes before the
+// deletion has a sequence.
+func (l *Log) Erase(ctx context.Context, k link.Key, twin string) { _ = l.eraseOne(ctx, k, twin) }
+
+func (l *Log) eraseOne(ctx context.Context, k link.Key, twin string) error {
+	if twin != "" {
+		if err := l.db.Delete(ctx, l.db.State, ddb.StateKey(twin, nil)); err != nil {
+			return err
+		}
+	}
+	return l.deleteAll(ctx, oldOf(k))
 }
 
 // deleteAll removes a partition.

@@ -14,6 +14,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -78,7 +79,9 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 	api := dynamodb.NewFromConfig(loaded, func(o *dynamodb.Options) {
 		if at.Endpoint != "" {
 			o.BaseEndpoint = aws.String(at.Endpoint)
+			o.DisableValidateResponseChecksum = true // DynamoDB Local's are of other bytes
 		}
+		o.Logger = logging.Nop{} // what matters is in errors
 		o.APIOptions = append(o.APIOptions, func(s *middleware.Stack) error {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
@@ -98,20 +101,41 @@ func (c *Client) API() *dynamodb.Client { return c.api }
 // Close refuses calls from now on.
 func (c *Client) Close() { c.closed.Store(true) }
 
-// attempts is what became of the attempts of a write.
-type attempts struct{ uncertain atomic.Bool }
+// attempts is what became of the attempts of a call.
+type attempts struct {
+	uncertain atomic.Bool           // one ended without an answer
+	refused   atomic.Pointer[error] // why the last one had no effect
+}
+
+// noTimeLeft is how shortly before the end of a call nothing is sent again: the answer would be lost,
+// and nobody would know any more that the request was refused.
+const noTimeLeft = 250 * time.Millisecond
 
 type attemptsKey struct{}
 
 // watch notes, below the SDK's retries, that an attempt ended without an answer: the write may have
-// happened, whatever a later attempt says.
+// happened, whatever a later attempt says. It makes no attempt when the time of the call is over soon.
 type watch struct{}
 
 func (watch) ID() string { return "curt attempts" }
 
 func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	a, ok := ctx.Value(attemptsKey{}).(*attempts)
+	if !ok {
+		return next.HandleFinalize(ctx, in)
+	}
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < noTimeLeft {
+		if before := a.refused.Load(); before != nil {
+			return middleware.FinalizeOutput{}, middleware.Metadata{}, *before
+		}
+	}
 	out, metadata, err := next.HandleFinalize(ctx, in)
-	if a, ok := ctx.Value(attemptsKey{}).(*attempts); ok && err != nil && !notDone(err) {
+	switch {
+	case err == nil:
+		a.refused.Store(nil)
+	case notDone(err):
+		a.refused.Store(&err)
+	default:
 		a.uncertain.Store(true)
 	}
 	return out, metadata, err

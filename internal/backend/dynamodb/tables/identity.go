@@ -2,12 +2,15 @@ package tables
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"curt/internal/backend/dynamodb/ddb"
 )
@@ -22,9 +25,19 @@ const attrTables = "tables"
 
 func identityKey() ddb.Item { return ddb.StateKey("identity", nil) }
 
+// identityOf stands for tables. DynamoDB Local gives them no ids, but times.
+func identityOf(all []*types.TableDescription) string {
+	sum := sha256.New()
+	for _, t := range all {
+		_, _ = fmt.Fprintf(sum, "%s %s %d\n", aws.ToString(t.TableId), aws.ToString(t.TableArn), aws.ToTime(t.CreationDateTime).UnixMilli()) // a hash takes all
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
 // Inspect returns the identity of the tables for good, or ddb.ErrUnfit for what no server can work
 // with: missing tables, others, and ErrRestored.
 func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity string, err error) {
+	var all []*types.TableDescription
 	for _, t := range All(at) {
 		is, err := describe(ctx, db.API(), t.Name)
 		switch {
@@ -36,8 +49,9 @@ func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity stri
 		if err := t.compare(is); err != nil {
 			return "", err
 		}
-		identity += aws.ToString(is.TableId)
+		all = append(all, is)
 	}
+	identity = identityOf(all)
 	stored, err := db.Get(ctx, at.State(), identityKey(), true)
 	if err != nil {
 		return "", fmt.Errorf("read the identity of the tables: %w", err)
@@ -54,13 +68,13 @@ func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity stri
 // Identify writes down which tables these are: those that are new, and with restored = true also those
 // that were restored, when all that their age matters to is done.
 func Identify(ctx context.Context, db *ddb.Client, at ddb.Address, restored bool) error {
-	identity := ""
+	var all []*types.TableDescription
 	for _, t := range All(at) {
 		is, err := describe(ctx, db.API(), t.Name)
 		if err != nil || is == nil {
 			return errors.Join(err, fmt.Errorf("table %s is missing", t.Name))
 		}
-		identity += aws.ToString(is.TableId)
+		all = append(all, is)
 	}
 	if !restored {
 		if err := fresh(ctx, db, at); err != nil {
@@ -68,7 +82,7 @@ func Identify(ctx context.Context, db *ddb.Client, at ddb.Address, restored bool
 		}
 	}
 	item := identityKey()
-	item[attrTables] = ddb.Text(identity)
+	item[attrTables] = ddb.Text(identityOf(all))
 	in := &dynamodb.PutItemInput{TableName: aws.String(at.State()), Item: item}
 	if !restored {
 		in.ConditionExpression = aws.String("attribute_not_exists(pk)")
