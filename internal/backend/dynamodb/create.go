@@ -84,13 +84,13 @@ func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	s.late(item, l, time.Now())
 	put := &types.Put{
 		TableName: &s.db.Links, Item: item, ConditionExpression: aws.String(notThere),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if l.CodeKind != link.Chosen && from.twin == "" {
 		return func(ctx context.Context) error {
+			s.late(item, l, time.Now())
 			return s.db.Put(ctx, &dynamodb.PutItemInput{
 				TableName: put.TableName, Item: item, ConditionExpression: put.ConditionExpression,
 				ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
@@ -102,7 +102,10 @@ func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context
 		writes = append(writes, s.standFor(l, from))
 	}
 	if l.CodeKind != link.Chosen {
-		return func(ctx context.Context) error { return s.db.Transact(ctx, writes) }, nil
+		return func(ctx context.Context) error {
+			s.late(item, l, time.Now())
+			return s.db.Transact(ctx, writes)
+		}, nil
 	}
 	pending, err := s.log.Pending(&link.Event{
 		Change: link.Change{Key: l.Key, Version: 1}, Kind: link.WasCreated, ID: l.ID, Workspace: l.Workspace, Principal: l.CreatedBy,

@@ -25,7 +25,7 @@ const (
 	mostCreatesLooked = 4000
 )
 
-// late puts a create into the index of late ones, if it is one.
+// late puts a create into the index of late ones, if it is one when it is sent.
 func (s *creator) late(item ddb.Item, l *link.Link, now time.Time) {
 	if l.CodeKind == link.Chosen || l.Status == link.Deleted || now.Sub(l.ID.Time()).Abs() <= s.delay/onTime {
 		return
