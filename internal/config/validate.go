@@ -129,7 +129,7 @@ func (c Config) databases(p *problems) {
 // besideDynamoDB checks what the store of links cannot keep.
 func (c Config) besideDynamoDB(p *problems) {
 	if c.Accounts == "" && (c.Does(RoleAPI) || c.Does(RoleWorker)) {
-		p.add("CURT_ACCOUNTS", c.Accounts, "DynamoDB keeps no accounts; set postgres://user@host/database beside CURT_LINKS=dynamodb://table")
+		p.add("CURT_ACCOUNTS", c.Accounts, "DynamoDB keeps no accounts; set it to postgres://user@host/database")
 	}
 }
 

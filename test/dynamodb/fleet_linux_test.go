@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), curttest.Binary(t), args...) //nolint:gosec // the binary under test
-	c.Env = append(os.Environ(), env...)
+	c.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), env...)
 	out, _ := c.CombinedOutput() // the code says it
 	return string(out), c.ProcessState.ExitCode()
 }
@@ -59,7 +60,7 @@ func TestServersOverDynamoDB(t *testing.T) {
 	aws := []string{"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true"}
 	for name, env := range map[string][]string{
 		"CURT_ACCOUNTS":    {links, "CURT_DATA=" + t.TempDir()},
-		"run curt migrate": {links, "CURT_DATA=" + t.TempDir(), "CURT_ROLE=redirect", "CURT_LISTEN=127.0.0.1:0"},
+		"run curt migrate": {links, "CURT_DATA=" + t.TempDir(), "CURT_ROLE=redirect", "CURT_LISTEN=127.0.0.1:0", "CURT_ANALYTICS=postgres://127.0.0.1:1/counts"},
 	} {
 		said, code := curt(t, append(env, aws...), "serve")
 		if code != 78 || strings.Count(said, "\n") != 1 || !strings.Contains(said, name) {

@@ -2,8 +2,8 @@ package dynamodb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -89,7 +89,7 @@ func (m *merge) fill(ctx context.Context) error {
 		}
 	}
 	wg.Wait()
-	return errors.Join(failed...)
+	return cmp.Or(failed...) // one says what all say
 }
 
 // read reads a shard until there is an item, or the end.

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/testkit"
 )
 
@@ -114,27 +113,23 @@ func (p *proxy) pass(r *http.Request, text []byte) (status int, header http.Head
 	return got.StatusCode, got.Header, body
 }
 
-// past is what indexes show: the links of one table as they were, until catchUp.
+// past is what indexes show: the links of one table as they were at the last catchUp.
 type past struct {
 	table string // a copy whose indexes are asked
 	of    string
-	db    *ddb.Client // of the copy
 
 	mu    sync.Mutex
-	items []map[string]any // images of writes; guarded by mu
+	news  []any // keys of links that were written since; guarded by mu
 	read  func(key map[string]any) map[string]any
 	write func(item map[string]any)
 }
 
-// note keeps the image of each link that a write changed.
+// note keeps the key of each link that a write changed.
 func (p *past) note(r request) {
-	for _, key := range p.keys(r) {
-		p.mu.Lock()
-		if item := p.read(map[string]any{"k": key}); item != nil {
-			p.items = append(p.items, item)
-		}
-		p.mu.Unlock()
-	}
+	keys := p.keys(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.news = append(p.news, keys...)
 }
 
 func (p *past) keys(r request) (keys []any) {
@@ -167,8 +162,16 @@ func (p *past) keys(r request) (keys []any) {
 func (p *past) catchUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, item := range p.items {
-		p.write(item)
+	seen := map[string]bool{}
+	for _, key := range p.news {
+		name, _ := json.Marshal(key)
+		if seen[string(name)] {
+			continue
+		}
+		seen[string(name)] = true
+		if item := p.read(map[string]any{"k": key}); item != nil {
+			p.write(item)
+		}
 	}
-	p.items = nil
+	p.news = nil
 }

@@ -90,7 +90,7 @@ func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err er
 			some, whole, failed := l.shard(ctx, shardName(shard))
 			mu.Lock()
 			defer mu.Unlock()
-			all, complete, err = append(all, some...), complete && whole, errors.Join(err, failed)
+			all, complete, err = append(all, some...), complete && whole, cmp.Or(err, failed) // one says what all say
 		})
 	}
 	wg.Wait()

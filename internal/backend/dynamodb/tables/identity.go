@@ -103,7 +103,7 @@ func fresh(ctx context.Context, db *ddb.Client, at ddb.Address) error {
 	}
 	some, err := db.API().Scan(ctx, &dynamodb.ScanInput{TableName: aws.String(at.Table), Limit: aws.Int32(1)})
 	if err != nil {
-		return fmt.Errorf("look for links: %w", err)
+		return fmt.Errorf("check for links: %w", err)
 	}
 	if some.Count > 0 {
 		return fmt.Errorf("%w: table %s has links, but %s is new; restore both to one time", ddb.ErrUnfit, at.Table, at.State())
