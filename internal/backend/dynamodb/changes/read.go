@@ -72,7 +72,7 @@ func (l *Log) oldValues(ctx context.Context, page []numbered, all []link.Event) 
 // Head implements link.Store.
 func (l *Log) Head(ctx context.Context) (link.Position, error) {
 	var head link.Sequence
-	err := l.db.Read(ctx, func(ctx context.Context) (err error) {
+	err := l.db.ReadMany(ctx, func(ctx context.Context) (err error) {
 		head, err = l.number(ctx)
 		return err
 	})
@@ -90,7 +90,7 @@ func (l *Log) after(ctx context.Context, at link.Position, n int, take func(ctx 
 		return "", fmt.Errorf("read changes: %w", err)
 	}
 	to := from
-	err = l.db.Read(ctx, func(ctx context.Context) error {
+	err = l.db.ReadMany(ctx, func(ctx context.Context) error {
 		head, err := l.head(ctx)
 		if err == nil && head < from+link.Sequence(n) { // the end is within reach
 			head, err = l.number(ctx)
