@@ -23,6 +23,8 @@ func throttles() []*answer {
 // throttling: what is throttled for a moment is done all the same, and what is throttled for long
 // is refused within the time of a call, and was not done.
 func throttling(t *testing.T, s *server) {
+	s.callTime = 0
+	defer func() { s.callTime = patience }()
 	p := startProxy(t, s.DynamoDB)
 	at := s.fresh(t)
 	at.Endpoint = p.URL

@@ -39,6 +39,8 @@ type Config struct {
 
 	Meter func(ddb.Usage) // called with what each request cost; nil = nobody asks
 
+	CallTime time.Duration // bounds a call, and five of it one for many links; default 2 s
+
 	// CreatesDelay is how old a create is before Creates shows it; default 30 s. It covers the lag of an
 	// index, the time of a request and the clocks of servers.
 	CreatesDelay time.Duration
@@ -59,8 +61,8 @@ type Config struct {
 // FindOrCreate is exact among its callers. A link that Create made, or that a change made equivalent,
 // is found once the index shows it.
 //
-// Every call ends within two seconds, CreateMany, FindOrCreate and walks within ten, whatever DynamoDB
-// does. A request that was throttled is sent again within that time, and is link.ErrUnavailable then.
+// Every call ends within Config.CallTime, two seconds, and CreateMany, FindOrCreate and walks within
+// ten, whatever DynamoDB does. A request that was throttled is sent again within that time, and is link.ErrUnavailable then.
 //
 // Run must be running for long use: else nobody numbers the change log for those who only read, or
 // looks after Healthy.
@@ -112,7 +114,7 @@ func OpenLinks(ctx context.Context, c Config) (*Links, error) {
 }
 
 func open(ctx context.Context, c Config) (*Links, error) {
-	db, err := ddb.Open(ctx, c.Address, ddb.Config{Meter: c.Meter})
+	db, err := ddb.Open(ctx, c.Address, ddb.Config{Meter: c.Meter, CallTime: c.CallTime})
 	if err != nil {
 		return nil, err
 	}

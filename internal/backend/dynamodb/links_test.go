@@ -31,12 +31,17 @@ type server struct {
 	made     atomic.Int64
 	tables   sync.Map // addresses by store
 	meter    func(ddb.Usage)
+	callTime time.Duration // of stores that are opened next
 }
+
+// patience is the time of a call where none is meant to fail: DynamoDB Local shares the machine with
+// all other tests.
+const patience = 20 * time.Second
 
 func startServer(t *testing.T) *server {
 	t.Helper()
 	d := testkit.StartDynamoDB(t, false)
-	return &server{DynamoDB: d, endpoint: d.Endpoint()}
+	return &server{DynamoDB: d, endpoint: d.Endpoint(), callTime: patience}
 }
 
 // fresh returns the address of new tables.
@@ -55,7 +60,7 @@ func (s *server) fresh(t testing.TB) ddb.Address {
 
 func (s *server) open(t testing.TB, at ddb.Address) *dynamodb.Links {
 	t.Helper()
-	l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: delay, Meter: s.meter})
+	l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: delay, Meter: s.meter, CallTime: s.callTime})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Bounds of one call, whatever DynamoDB does.
+// The bound of one call, whatever DynamoDB does; creates in bulk and walks have manyTimes as long.
 const (
-	CallTime  = 2 * time.Second
-	BatchTime = 10 * time.Second // of creates in bulk, and of walks
+	callTime  = 2 * time.Second
+	manyTimes = 5
 )
 
 // The SDK sends a request again after a failure that may pass, throttling among them: after 50 ms,
@@ -46,6 +47,8 @@ type Usage struct {
 type Config struct {
 	// Meter is called with what each request cost. Nil = nobody asks, and DynamoDB is not asked.
 	Meter func(Usage)
+	// CallTime bounds a call; default 2 s.
+	CallTime time.Duration
 }
 
 // Client asks DynamoDB. It is safe for many goroutines.
@@ -54,6 +57,7 @@ type Client struct {
 
 	api    *dynamodb.Client
 	meter  func(Usage)
+	time   time.Duration // of a call
 	closed atomic.Bool
 }
 
@@ -86,7 +90,7 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
 	})
-	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter}, nil
+	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter, time: cmp.Or(c.CallTime, callTime)}, nil
 }
 
 func retryer() aws.Retryer {
@@ -141,26 +145,26 @@ func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, ne
 	return out, metadata, err
 }
 
-// Read runs f, which only reads, within CallTime.
+// Read runs f, which only reads, within the time of a call.
 func (c *Client) Read(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, CallTime, false, f)
+	return c.run(ctx, c.time, false, f)
 }
 
 // ReadMany is Read for walks.
 func (c *Client) ReadMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, BatchTime, false, f)
+	return c.run(ctx, manyTimes*c.time, false, f)
 }
 
-// Write runs f, which sends one write at the most that its caller must know the end of, within
-// CallTime. An error that is no sentinel of package link means "may have happened" or wraps the cause
+// Write runs f, which sends one write at the most that its caller must know the end of, within the
+// time of a call. An error that is no sentinel of package link means "may have happened" or wraps the cause
 // of ctx. f is called again where it met another write on the same item.
 func (c *Client) Write(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, CallTime, true, f)
+	return c.run(ctx, c.time, true, f)
 }
 
 // WriteMany is Write for many links.
 func (c *Client) WriteMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, BatchTime, true, f)
+	return c.run(ctx, manyTimes*c.time, true, f)
 }
 
 func (c *Client) run(outer context.Context, limit time.Duration, write bool, f func(ctx context.Context) error) error {
