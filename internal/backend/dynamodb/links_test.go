@@ -32,6 +32,7 @@ type server struct {
 	tables   sync.Map // addresses by store
 	meter    func(ddb.Usage)
 	callTime time.Duration // of stores that are opened next
+	delay    time.Duration // of creates, in these
 }
 
 // patience is the time of a call where none is meant to fail: DynamoDB Local shares the machine with
@@ -41,7 +42,7 @@ const patience = 20 * time.Second
 func startServer(t *testing.T) *server {
 	t.Helper()
 	d := testkit.StartDynamoDB(t, false)
-	return &server{DynamoDB: d, endpoint: d.Endpoint(), callTime: patience}
+	return &server{DynamoDB: d, endpoint: d.Endpoint(), callTime: patience, delay: delay}
 }
 
 // fresh returns the address of new tables.
@@ -60,7 +61,7 @@ func (s *server) fresh(t testing.TB) ddb.Address {
 
 func (s *server) open(t testing.TB, at ddb.Address) *dynamodb.Links {
 	t.Helper()
-	l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: delay, Meter: s.meter, CallTime: s.callTime})
+	l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: s.delay, Meter: s.meter, CallTime: s.callTime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +130,9 @@ func TestSuites(t *testing.T) {
 }
 
 // fed waits before it reads the head of creates, so that what was created before lies before it.
-func fed(l *dynamodb.Links) dynamodb.Fed {
-	return dynamodb.Fed{Links: l, Patient: func() { <-time.After(delay) }, Created: func() {}}
+func (s *server) fed(l *dynamodb.Links) dynamodb.Fed {
+	wait := s.delay
+	return dynamodb.Fed{Links: l, Patient: func() { <-time.After(wait) }, Created: func() {}}
 }
 
 // stopped stops a create before it is sent.
@@ -148,10 +150,12 @@ func stopped(t testing.TB, s *dynamodb.Links, l link.Link) (commit func()) {
 }
 
 func feeds(t *testing.T, s *server) {
+	s.delay = 4 * delay // writers beside readers on a busy machine
+	defer func() { s.delay = delay }()
 	feedtest.Run(t, feedtest.Harness{
-		Open: func(t testing.TB, _ int64, _ link.LogBounds) feedtest.Store { return fed(s.open(t, s.fresh(t))) },
+		Open: func(t testing.TB, _ int64, _ link.LogBounds) feedtest.Store { return s.fed(s.open(t, s.fresh(t))) },
 		Again: func(t testing.TB, of feedtest.Store) feedtest.Store {
-			return fed(s.again(t, of.(dynamodb.Fed).Links))
+			return s.fed(s.again(t, of.(dynamodb.Fed).Links))
 		},
 		KeepsCreates: true, Foreign: "other/AAAA/AAAA",
 		Late: func(t testing.TB, of feedtest.Store) (commit func()) {
@@ -169,7 +173,7 @@ func feeds(t *testing.T, s *server) {
 // ended long ago, and their content would be removed before.
 func expires(t *testing.T, s *server) {
 	fed := func(l *dynamodb.Links) dynamodb.Fed {
-		f := fed(l)
+		f := s.fed(l)
 		f.Created = f.Patient
 		return f
 	}
