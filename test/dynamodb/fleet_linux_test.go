@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 // curt runs a command with settings and returns what it said.
 func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), curttest.Binary(t), args...) //nolint:gosec // the binary under test
+	c := exec.CommandContext(t.Context(), curttest.Binary(t), args...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), env...)
 	out, _ := c.CombinedOutput() // the code says it
 	return string(out), c.ProcessState.ExitCode()

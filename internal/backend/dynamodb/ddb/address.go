@@ -30,15 +30,15 @@ type Address struct {
 // State names the table of all that is not a link.
 func (a Address) State() string { return a.Table + stateSuffix }
 
-// tableName is what DynamoDB accepts, with room for the suffix.
-var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,240}$`)
+// isTable reports whether DynamoDB accepts a name, with room for the suffix.
+func isTable(name string) bool { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,240}$`).MatchString(name) }
 
 // ParseAddress reads a URL; the error says in one line what is wrong with it, and wraps
 // link.ErrInvalid.
 func ParseAddress(text string) (a Address, err error) {
 	u, err := url.Parse(text)
 	fail := func(want string) (Address, error) { return Address{}, fmt.Errorf("%w: %s", link.ErrInvalid, want) }
-	if err != nil || u.Scheme+"://" != Scheme || !tableName.MatchString(u.Host) || strings.Trim(u.Path, "/") != "" || u.User != nil || u.Fragment != "" {
+	if err != nil || u.Scheme+"://" != Scheme || !isTable(u.Host) || strings.Trim(u.Path, "/") != "" || u.User != nil || u.Fragment != "" {
 		return fail("expected dynamodb://TABLE?region=REGION, where TABLE has 3 to 240 characters of A-Z a-z 0-9 _ . -")
 	}
 	a = Address{Table: u.Host, Protection: true}
