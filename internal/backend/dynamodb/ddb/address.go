@@ -31,7 +31,9 @@ type Address struct {
 func (a Address) State() string { return a.Table + stateSuffix }
 
 // isTable reports whether DynamoDB accepts a name, with room for the suffix.
-func isTable(name string) bool { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,240}$`).MatchString(name) }
+func isTable(name string) bool {
+	return regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,240}$`).MatchString(name)
+}
 
 // ParseAddress reads a URL; the error says in one line what is wrong with it, and wraps
 // link.ErrInvalid.
