@@ -187,6 +187,45 @@ func requestsOfCreates(t *testing.T, s *server) {
 	}
 }
 
+// claims: the deletion of a link leaves the item of dedupe to the link that has it now, also when the
+// entry of the deletion is numbered later.
+func claims(t *testing.T, s *server) {
+	a := s.agedStore(t, t) // whose indexes show nothing
+	twin := func(n int, code link.Code) link.Link {
+		l := linktest.Chosen(n, code)
+		l.Destination = "https://example.com/twin"
+		return l
+	}
+	ask := func(n int, code link.Code, want link.Code) {
+		t.Helper()
+		if l, _, err := a.Links.FindOrCreate(t.Context(), twin(n, code), linktest.Epoch()); err != nil || l.Key.Code != want {
+			t.Errorf("%s: got %s, %v, want %s", code, l.Key, err, want)
+		}
+	}
+	remove := func(code link.Code) {
+		t.Helper()
+		l, err := a.Get(t.Context(), link.Key{Code: code})
+		if err == nil {
+			_, err = a.Replace(t.Context(), l.Tombstone(linktest.Epoch()), link.Edit{})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := a.Create(t.Context(), twin(1, "plain")); err != nil {
+		t.Fatal(err)
+	}
+	ask(2, "first", "first")
+	remove("plain") // which has no claim
+	ask(3, "again", "first")
+	remove("first")
+	ask(4, "second", "second")
+	if _, err := a.Head(t.Context()); err != nil { // numbers what is pending
+		t.Error(err)
+	}
+	ask(5, "third", "second")
+}
+
 // lateCommits stops writers when all of a write is ready, lets others write and readers read, and
 // sends it then: it comes behind what was read, and nothing is passed over.
 func lateCommits(t *testing.T, s *server) {

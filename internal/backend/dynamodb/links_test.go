@@ -104,7 +104,7 @@ func TestDynamoDB(t *testing.T) {
 		"throttling": throttling, "lost answers": lostAnswers, "unknown codes are asked twice": unknownCodes,
 		"requests of creates": requestsOfCreates, "late commits": lateCommits, "no tables": noTables, "restored tables": restoredTables,
 		"one creates with indexes of the past": oneCreates, "tables are those of the template": migrates, "senders": senders,
-		"a hot code is read once": hotCode, "units": units, "policies": policies,
+		"a hot code is read once": hotCode, "units": units, "policies": policies, "claims": claims,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"curt/internal/backend/dynamodb/ddb"
+	"curt/internal/backend/dynamodb/linkitem"
 	"curt/internal/link"
 )
 
@@ -245,7 +246,9 @@ func (l *Log) Erase(ctx context.Context, k link.Key, twin string) { _ = l.eraseO
 
 func (l *Log) eraseOne(ctx context.Context, k link.Key, twin string) error {
 	if twin != "" {
-		if err := l.db.Delete(ctx, l.db.State, ddb.StateKey(twin, nil)); err != nil {
+		// Another link may stand for the same answer by now.
+		own := ddb.Item{":h": ddb.Bytes(linkitem.Ordered(k))}
+		if err := l.db.DeleteIf(ctx, l.db.State, ddb.StateKey(twin, nil), "holder = :h", own); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func (c *Client) spent(operation string, write bool, all ...types.ConsumedCapaci
 	}
 }
 
-func values(one *types.ConsumedCapacity) []types.ConsumedCapacity {
+func consumed(one *types.ConsumedCapacity) []types.ConsumedCapacity {
 	if one == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (c *Client) Get(ctx context.Context, table string, key Item, consistent boo
 	if err != nil {
 		return nil, err
 	}
-	c.spent("GetItem", false, values(out.ConsumedCapacity)...)
+	c.spent("GetItem", false, consumed(out.ConsumedCapacity)...)
 	return out.Item, nil
 }
 
@@ -87,7 +87,7 @@ func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput) ([]Item, It
 	if err != nil {
 		return nil, nil, err
 	}
-	c.spent("Query", false, values(out.ConsumedCapacity)...)
+	c.spent("Query", false, consumed(out.ConsumedCapacity)...)
 	return out.Items, out.LastEvaluatedKey, nil
 }
 
@@ -96,7 +96,7 @@ func (c *Client) Put(ctx context.Context, in *dynamodb.PutItemInput) error {
 	in.ReturnConsumedCapacity = c.capacity()
 	out, err := c.api.PutItem(ctx, in)
 	if err == nil {
-		c.spent("PutItem", true, values(out.ConsumedCapacity)...)
+		c.spent("PutItem", true, consumed(out.ConsumedCapacity)...)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (c *Client) Update(ctx context.Context, in *dynamodb.UpdateItemInput) (Item
 	if err != nil {
 		return nil, err
 	}
-	c.spent("UpdateItem", true, values(out.ConsumedCapacity)...)
+	c.spent("UpdateItem", true, consumed(out.ConsumedCapacity)...)
 	return out.Attributes, nil
 }
 
@@ -120,7 +120,7 @@ func (c *Client) UpdateOnce(ctx context.Context, in *dynamodb.UpdateItemInput) (
 	if err != nil {
 		return nil, err
 	}
-	c.spent("UpdateItem", true, values(out.ConsumedCapacity)...)
+	c.spent("UpdateItem", true, consumed(out.ConsumedCapacity)...)
 	return out.Attributes, nil
 }
 
@@ -135,7 +135,21 @@ func (r onlyUndone) IsErrorRetryable(err error) bool {
 func (c *Client) Delete(ctx context.Context, table string, key Item) error {
 	out, err := c.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: key, ReturnConsumedCapacity: c.capacity()})
 	if err == nil {
-		c.spent("DeleteItem", true, values(out.ConsumedCapacity)...)
+		c.spent("DeleteItem", true, consumed(out.ConsumedCapacity)...)
+	}
+	return err
+}
+
+// DeleteIf removes an item where a condition holds.
+func (c *Client) DeleteIf(ctx context.Context, table string, key Item, condition string, values Item) error {
+	out, err := c.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &table, Key: key, ConditionExpression: &condition, ExpressionAttributeValues: values, ReturnConsumedCapacity: c.capacity(),
+	})
+	if _, refused := Conditions(err); refused {
+		return nil
+	}
+	if err == nil {
+		c.spent("DeleteItem", true, consumed(out.ConsumedCapacity)...)
 	}
 	return err
 }

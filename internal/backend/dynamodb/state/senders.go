@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/clicks/ship"
@@ -26,7 +25,7 @@ func NewSenders(db *ddb.Client) Senders { return Senders{db} }
 const (
 	senders       = "senders"
 	attrHost      = "host"
-	attrInstance  = "instance"
+	attrInstance  = "life" // "instance" is a reserved word of expressions
 	attrBegan     = "began"
 	attrForgotten = "forgotten"
 )
@@ -63,8 +62,7 @@ func (s Senders) Enlist(ctx context.Context, one ship.Sender) error {
 			item[attrHost], item[attrInstance], item[attrBegan] = ddb.Text(one.Host), ddb.Uint(one.Instance), ddb.Int(began)
 			in := &dynamodb.PutItemInput{TableName: &s.db.State, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")}
 			if stored != nil {
-				in.ConditionExpression = aws.String("#i = :i AND began = :b")
-				in.ExpressionAttributeNames = map[string]string{"#i": attrInstance}
+				in.ConditionExpression = aws.String("life = :i AND began = :b")
 				in.ExpressionAttributeValues = ddb.Item{":i": stored[attrInstance], ":b": stored[attrBegan]}
 			}
 			err = s.db.Put(ctx, in)
@@ -100,14 +98,7 @@ func (s Senders) All(ctx context.Context) (all []ship.Sender, err error) {
 // Dismiss removes a sender all of whose clicks are counted, unless its folder lives again.
 func (s Senders) Dismiss(ctx context.Context, one ship.Sender) error {
 	err := s.db.Write(ctx, func(ctx context.Context) error {
-		err := s.db.Transact(ctx, []types.TransactWriteItem{{Delete: &types.Delete{
-			TableName: &s.db.State, Key: senderKey(one.Folder), ConditionExpression: aws.String("#i = :i"),
-			ExpressionAttributeNames: map[string]string{"#i": attrInstance}, ExpressionAttributeValues: ddb.Item{":i": ddb.Uint(one.Instance)},
-		}}})
-		if _, refused := ddb.Conditions(err); refused {
-			return nil
-		}
-		return err
+		return s.db.DeleteIf(ctx, s.db.State, senderKey(one.Folder), "life = :i", ddb.Item{":i": ddb.Uint(one.Instance)})
 	})
 	if err != nil {
 		return fmt.Errorf("mark sender %s complete: %w", one.Folder, err)
