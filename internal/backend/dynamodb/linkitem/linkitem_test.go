@@ -17,8 +17,15 @@ import (
 // TestPlacesKeepTheirOrder: bytes sort as domains and codes do, and as times do before them.
 func TestPlacesKeepTheirOrder(t *testing.T) {
 	keys := []link.Key{
-		{Code: "-"}, {Code: "A"}, {Code: "AA"}, {Code: "a"}, {Domain: "a", Code: "z"}, {Domain: "a-b.example", Code: "a"},
-		{Domain: "a.example", Code: "a"}, {Domain: "a.example", Code: "a-"}, {Domain: "a.example:8080", Code: "0"},
+		{Code: "-"},
+		{Code: "A"},
+		{Code: "AA"},
+		{Code: "a"},
+		{Domain: "a", Code: "z"},
+		{Domain: "a-b.example", Code: "a"},
+		{Domain: "a.example", Code: "a"},
+		{Domain: "a.example", Code: "a-"},
+		{Domain: "a.example:8080", Code: "0"},
 	}
 	times := []int64{math.MinInt64, -1, 0, 1, 1 << 40, math.MaxInt64}
 	for _, a := range keys {

@@ -47,7 +47,7 @@ func (s *Leases) Begin(ctx context.Context) error {
 			_, _ = rand.Read(fresh) // never fails: crypto/rand ends the process instead
 			item := ddb.StateKey("code-key", nil)
 			item[attrValue] = ddb.Bytes(fresh)
-			if _, err := putNew(ctx, s.db, item); err != nil {
+			if err := putNew(ctx, s.db, item); err != nil {
 				return err
 			}
 			if stored, err = s.db.Get(ctx, s.db.State, key, true); err != nil {
@@ -164,7 +164,7 @@ func (s *Leases) DayKey(ctx context.Context, at time.Time) (key [16]byte, err er
 			var fresh [16]byte
 			_, _ = rand.Read(fresh[:]) // never fails
 			of[attrValue] = ddb.Bytes(fresh[:])
-			if _, err := putNew(ctx, s.db, of); err != nil {
+			if err := putNew(ctx, s.db, of); err != nil {
 				return err
 			}
 			if stored, err = s.db.Get(ctx, s.db.State, ddb.StateKey(days, ddb.Sortable(number)), true); err != nil {

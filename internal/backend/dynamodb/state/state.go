@@ -15,13 +15,13 @@ import (
 // attrValue holds what an item is for.
 const attrValue = "value"
 
-// putNew stores an item unless there is one, and reports whether it did.
-func putNew(ctx context.Context, db *ddb.Client, item ddb.Item) (bool, error) {
+// putNew stores an item unless there is one.
+func putNew(ctx context.Context, db *ddb.Client, item ddb.Item) error {
 	err := db.Put(ctx, &dynamodb.PutItemInput{TableName: &db.State, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")})
 	if _, refused := ddb.Conditions(err); refused {
-		return false, nil
+		return nil
 	}
-	return err == nil, err
+	return err
 }
 
 // partition returns all items of a partition whose sort keys lie below one; nil = all.

@@ -110,7 +110,7 @@ func Roles() []Role {
 		{Name: "ServerPolicy", About: "curt servers with the roles api and worker.", Links: write, Indexes: true, State: state},
 		{
 			Name: "MigratePolicy", About: "curt migrate, also with --restored.",
-			Links: append(tables[:len(tables):len(tables)], "Scan"), State: append(tables[:len(tables):len(tables)], "UpdateItem"),
+			Links: append(slices.Clip(tables), "Scan"), State: append(slices.Clip(tables), "UpdateItem"),
 		},
 	}
 }
