@@ -171,7 +171,7 @@ func shownAs(p string) string {
 	name := strings.TrimPrefix(p, "internal/")
 	folder, below, nested := strings.Cut(name, "/")
 	switch {
-	case folder == "backend" && slices.Contains([]string{"countries/pack", "coldsql", "coldsql/coldcopy", "coldsql/coldjobs", "coldsql/coldreviews", "sqlite/sqlitedb", "sqlite/snapshot", "postgres/pgdb", "clickhouse/clickdb"}, below):
+	case folder == "backend" && slices.Contains([]string{"countries/pack", "coldsql", "coldsql/coldcopy", "coldsql/coldjobs", "coldsql/coldreviews", "sqlite/sqlitedb", "sqlite/snapshot", "postgres/pgdb", "dynamodb/ddb", "clickhouse/clickdb"}, below):
 		return name // above or below the drivers
 	case nested && strings.HasPrefix(p, "internal/") && folder != "licenses":
 		return folder + "/*"

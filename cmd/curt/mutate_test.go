@@ -60,7 +60,7 @@ func mutations(dir string) []mutation {
 		of("blocklists", missing, dir), of("allowlists", missing, dir), of("reserved_words", missing, dir), of("refused_words", missing, dir),
 		of("cache_size", "12", "2TiB", "1e9"),
 		of("log_level", "loud", "INFO"),
-		of("links", "dynamodb://table", ""),
+		of("links", "mysql://table", ""),
 		of("accounts", "dynamodb://table", "sqlite"),
 		of("cache", "redis://x"), of("events", "kafka://x"), of("analytics", "clickhouse://x"), of("archive", "s3://b"), of("ids", "zookeeper://x"),
 		of("writes", "queued"), of("codes", "sequence", "sequence"),

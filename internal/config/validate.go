@@ -71,8 +71,10 @@ func (c Config) Validate() []error {
 func (c Config) databases(p *problems) {
 	switch {
 	case c.Links == SQLite, p.ambiguous("CURT_LINKS", c.Links):
+	case IsDynamoDB(c.Links):
+		c.besideDynamoDB(p)
 	case !IsPostgres(c.Links):
-		p.add("CURT_LINKS", c.Links, "expected sqlite or postgres://user@host/database")
+		p.add("CURT_LINKS", c.Links, "expected sqlite, postgres://user@host/database or dynamodb://table?region=region")
 	}
 	if c.LinksConns < 6 || c.LinksConns > 1000 {
 		p.add("CURT_LINKS_CONNECTIONS", c.LinksConns, "expected 6 to 1000")
@@ -83,6 +85,8 @@ func (c Config) databases(p *problems) {
 		case p.ambiguous("CURT_LINKS_REPLICAS", url):
 		case !IsPostgres(url) && url != "":
 			p.add("CURT_LINKS_REPLICAS", url, "expected postgres://user@host/database, one host each")
+		case IsDynamoDB(c.Links):
+			p.add("CURT_LINKS_REPLICAS", url, "DynamoDB has its own replicas; unset this")
 		case c.Links == SQLite:
 			p.add("CURT_LINKS_REPLICAS", url, "replicas require a link database; also set CURT_LINKS")
 		}
@@ -151,6 +155,13 @@ func (c Config) generation(p *problems) {
 	}
 }
 
+// besideDynamoDB checks what the store of links cannot keep.
+func (c Config) besideDynamoDB(p *problems) {
+	if c.Accounts == "" && (c.Does(RoleAPI) || c.Does(RoleWorker)) {
+		p.add("CURT_ACCOUNTS", c.Accounts, "DynamoDB keeps no accounts; set it to postgres://user@host/database")
+	}
+}
+
 // events checks the way of clicks through Kafka.
 func (c Config) events(p *problems) {
 	switch {
@@ -185,6 +196,9 @@ func IsClickHouse(url string) bool { return strings.HasPrefix(url, clickHouse) }
 func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
+
+// IsDynamoDB reports whether a setting names a table of DynamoDB.
+func IsDynamoDB(url string) bool { return strings.HasPrefix(url, "dynamodb://") }
 
 // addresses checks the listeners.
 func (c Config) addresses(p *problems) {

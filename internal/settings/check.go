@@ -15,6 +15,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/postgres/replicas"
@@ -96,6 +97,9 @@ func (r *reader) databases(ctx context.Context, cfg config.Config) {
 		if config.IsClickHouse(d.url) {
 			r.clickHouse(ctx, cfg)
 			continue
+		}
+		if config.IsDynamoDB(d.url) {
+			d.probe = dynamodb.Probe
 		}
 		shown := config.Redact(d.url)
 		what, err := d.probe(ctx, d.url)

@@ -14,6 +14,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/redis"
@@ -202,6 +203,23 @@ func WrongDatabase(setting, url string, err error) error {
 		return OneLine(err)
 	}
 	return &config.Error{Setting: setting, Value: config.Redact(url), Want: err.Error()}
+}
+
+// Tables returns the tables of DynamoDB that CURT_LINKS names.
+func Tables(cfg config.Config) (ddb.Address, error) {
+	at, err := ddb.ParseAddress(cfg.Links)
+	if err != nil {
+		return at, &config.Error{Setting: "CURT_LINKS", Value: config.Redact(cfg.Links), Want: err.Error()}
+	}
+	return at, nil
+}
+
+// WrongTables makes a wrong setting of an error that no retry helps with.
+func WrongTables(cfg config.Config, err error) error {
+	if !errors.Is(err, ddb.ErrUnfit) {
+		return OneLine(err)
+	}
+	return &config.Error{Setting: "CURT_LINKS", Value: config.Redact(cfg.Links), Want: err.Error()}
 }
 
 // OneLine returns err with a text of one line.

@@ -93,14 +93,14 @@ func Part(ctx context.Context, beside, apart Accounts, of []byte) error {
 			return err
 		}
 	}
-	if err := apart.belong(ctx, of); err != nil || parted != nil {
+	if err := apart.Belong(ctx, of); err != nil || parted != nil {
 		return err
 	}
 	return beside.addSetting(ctx, SettingApart, []byte("apart"))
 }
 
-// belong marks whose accounts these are.
-func (a Accounts) belong(ctx context.Context, of []byte) error {
+// Belong marks whose accounts these are, for good. ErrForeign when they are somebody else's.
+func (a Accounts) Belong(ctx context.Context, of []byte) error {
 	links, err := a.setting(ctx, settingCodeKey)
 	if err == nil && links != nil {
 		err = ErrForeign

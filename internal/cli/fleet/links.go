@@ -9,14 +9,25 @@ import (
 	"sync"
 	"time"
 
-	"curt/internal/backend/postgres"
+	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/clicks/ship"
+	"curt/internal/config"
+	"curt/internal/settings"
 )
 
 // links returns the parts of the link store: the pooler, the primary and its standbys. Where links cannot be
 // opened and no part says why, that is a problem of the one that CURT_LINKS leads to, the first.
 func (c *Status) links(ctx context.Context, senders func() ([]ship.Sender, error)) (all []part) {
+	if config.IsDynamoDB(c.Links) {
+		p := newPart("dynamodb", hostsOf(c.Links), "links")
+		if _, err := dynamodb.Probe(ctx, c.Links); err != nil {
+			p.fail(oneLine(err))
+		} else if _, err := senders(); err != nil {
+			p.fail("links cannot be opened: " + oneLine(err))
+		}
+		return []part{p}
+	}
 	var running sync.WaitGroup
 	standbys, states := make([]part, len(c.LinksReplicas)), make([]*pgdb.Replication, len(c.LinksReplicas))
 	for i, url := range c.LinksReplicas {
@@ -35,12 +46,11 @@ func (c *Status) links(ctx context.Context, senders func() ([]ship.Sender, error
 
 // senders opens the links and returns the servers that may hold clicks.
 func (c *Status) senders(ctx context.Context) (all []ship.Sender, err error) {
-	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: c.Links})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, links.Close()) }()
-	return links.Senders().All(ctx)
+	err = settings.WithSenders(ctx, c.Config, func(of settings.Senders) (err error) {
+		all, err = of.All(ctx)
+		return err
+	})
+	return all, err
 }
 
 // pooler returns no part if CURT_LINKS leads to PostgreSQL itself.

@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres"
 	"curt/internal/backend/postgres/pgdb"
@@ -24,7 +25,7 @@ type Migrate struct {
 
 	Partitions int           `placeholder:"N" help:"Partitions of a new topic: 12, the default, for some 50,000 clicks per second, 128 for ten times as many. Cannot be changed later."`
 	Retention  time.Duration `placeholder:"TIME" help:"Retention of a new topic, which bounds how long workers may be down. Default: 168h."`
-	Restored   bool          `help:"After a restore of the database of links: skip codes that may have been issued since. No server may run; one that knows of later codes does not start without it."`
+	Restored   bool          `help:"After a restore of the database or the tables of links: skip codes that may have been issued since, and have the change log of DynamoDB read again. No server may run; one that knows of later codes does not start without it."`
 }
 
 // Bounds of a topic. Kafka allows more partitions, which have no use here.
@@ -51,7 +52,7 @@ func (c *Migrate) Run(ctx context.Context, t cli.Terminal) error {
 	return nil
 }
 
-// migrate runs the contract migrations of PostgreSQL, and creates the topics of clicks, of its dead letters
+// migrate runs the contract migrations of PostgreSQL, creates the tables of DynamoDB, and the topics of clicks, of its dead letters
 // and of created links, and the tables of ClickHouse. It returns what it did also with an error.
 func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	for _, url := range []string{c.Links, c.Accounts} {
@@ -62,7 +63,7 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 			return nil, settings.OneLine(err)
 		}
 	}
-	if c.Restored {
+	if c.Restored && !config.IsDynamoDB(c.Links) {
 		line, err := c.skipRestored(ctx, time.Now())
 		if err != nil {
 			return nil, err
@@ -70,10 +71,17 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		done = append(done, line)
 	}
 	switch {
+	case config.IsDynamoDB(c.Links):
+		line, err := c.dynamoTables(ctx)
+		if done = append(done, line...); err != nil || c.Events == "" {
+			return done, err
+		}
 	case c.Events == "" && c.Restored:
 		return done, nil
 	case c.Events == "":
 		return []string{"nothing to do: CURT_EVENTS is unset, and servers migrate their databases themselves"}, nil
+	}
+	switch {
 	case c.Partitions < 0 || c.Partitions > maxPartitions:
 		return done, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
@@ -157,6 +165,19 @@ func (c *Migrate) openLeases(ctx context.Context) (leaseStore, error) {
 		return nil, settings.WrongDatabase("CURT_LINKS", c.Links, err)
 	}
 	return links, nil
+}
+
+// dynamoTables creates the tables of DynamoDB.
+func (c *Migrate) dynamoTables(ctx context.Context) ([]string, error) {
+	at, err := settings.Tables(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	done, err := dynamodb.Migrate(ctx, at, c.Restored)
+	if err != nil {
+		err = settings.WrongTables(c.Config, err)
+	}
+	return done, err
 }
 
 func migrated(topic string, created bool) string {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"curt/internal/backend/clickhouse/watermarks"
-	"curt/internal/backend/postgres"
 	"curt/internal/cli"
 	"curt/internal/config"
 	"curt/internal/settings"
@@ -31,7 +30,7 @@ type sender struct {
 // Run lists the servers that statistics wait for.
 func (c *ListSenders) Run(ctx context.Context, t cli.Terminal) error {
 	var all []watermarks.SenderProgress
-	err := withSenders(ctx, c.Config, func(senders postgres.Senders) error {
+	err := withSenders(ctx, c.Config, func(senders settings.Senders) error {
 		store, err := openStore(ctx, c.Config, 1, senders.All)
 		if err != nil {
 			return err
@@ -99,7 +98,7 @@ func (c *ForgetSender) Run(ctx context.Context, t cli.Terminal) error {
 		return err
 	}
 	found := false
-	err := withSenders(ctx, c.Config, func(senders postgres.Senders) (err error) {
+	err := withSenders(ctx, c.Config, func(senders settings.Senders) (err error) {
 		found, err = senders.Forget(ctx, c.Name)
 		return err
 	})
@@ -113,14 +112,10 @@ func (c *ForgetSender) Run(ctx context.Context, t cli.Terminal) error {
 	return nil
 }
 
-// withSenders calls f with the servers that PostgreSQL knows to send clicks.
-func withSenders(ctx context.Context, cfg config.Config, f func(postgres.Senders) error) error {
+// withSenders calls f with the servers that the store of links knows to send clicks.
+func withSenders(ctx context.Context, cfg config.Config, f func(settings.Senders) error) error {
 	if cfg.Events == "" || cfg.Links == config.SQLite {
 		return &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: "expected kafka://host:port/topic, and CURT_LINKS=postgres://host/database"}
 	}
-	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: cfg.Links})
-	if err != nil {
-		return settings.WrongDatabase("CURT_LINKS", cfg.Links, err)
-	}
-	return errors.Join(f(links.Senders()), links.Close())
+	return settings.WithSenders(ctx, cfg, f)
 }

@@ -11,6 +11,7 @@ import (
 	"curt/internal/backend/coldsql"
 	"curt/internal/backend/coldsql/coldjobs"
 	"curt/internal/backend/coldsql/coldreviews"
+	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/postgres"
 	pgaccounts "curt/internal/backend/postgres/accounts"
 	"curt/internal/backend/sqlite"
@@ -106,7 +107,12 @@ func (s *Stores) openAccounts(ctx context.Context, c *compose.Capability) error 
 		return settings.WrongDatabase("CURT_ACCOUNTS", s.env.Config.Accounts, err)
 	}
 	c.OnClose(a.Close)
-	if err := coldsql.Part(ctx, s.beside, a.Accounts.Accounts, of); err != nil {
+	if config.IsDynamoDB(s.env.Config.Links) { // no accounts are ever beside those links
+		err = a.Belong(ctx, of)
+	} else {
+		err = coldsql.Part(ctx, s.beside, a.Accounts.Accounts, of)
+	}
+	if err != nil {
 		return wrongAccounts(s.env.Config, err)
 	}
 	s.Accounts = accountsOf(a.Accounts.Accounts, a.Journal())
@@ -183,3 +189,32 @@ func (s *Stores) openPostgres(ctx context.Context, c *compose.Capability) error 
 	}
 	return nil
 }
+
+func (s *Stores) openDynamoDB(ctx context.Context, c *compose.Capability) error {
+	if err := datafolder.CheckLinks(s.env.Config); err != nil {
+		return err
+	}
+	if _, err := datafolder.Instance(s.env.Config.Data); err != nil { // which marks whose the folder is
+		return err
+	}
+	at, err := settings.Tables(s.env.Config)
+	if err != nil {
+		return err
+	}
+	l, err := dynamodb.OpenLinks(ctx, dynamodb.Config{Address: at, Stored: s.stored, ReadOnly: !s.env.Roles.Judges(), Log: s.env.Log})
+	if err != nil {
+		return settings.WrongTables(s.env.Config, err)
+	}
+	c.OnClose(l.Close)
+	s.Links, s.Creates, s.Keyring, s.Leases, s.Senders, s.Feeds = l, l, l, l, l.Senders(), tableFeeds{l}
+	return nil
+}
+
+// tableFeeds are the logs of a table. The positions of all followers are kept alike.
+type tableFeeds struct{ *dynamodb.Links }
+
+func (f tableFeeds) Followers() feed.Positions[link.Position] { return f.Links.Followers() }
+
+func (f tableFeeds) CreateFollowers() feed.Positions[link.Position] { return f.Links.Followers() }
+
+func (f tableFeeds) BothFollowers() feed.Positions[link.Position] { return f.Links.Followers() }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"curt/internal/backend/dynamodb"
 	"curt/internal/cache"
 	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/compose"
+	"curt/internal/config"
 	"curt/internal/link"
 	"curt/internal/redirect"
 	"curt/internal/telemetry"
@@ -44,6 +46,9 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	}
 	if len(env.Config.LinksReplicas) > 0 {
 		cfg.Lag = env.Config.LinksReplicaLag + time.Second // for the look-up in flight
+	}
+	if config.IsDynamoDB(env.Config.Links) {
+		cfg.Lag = dynamodb.MaxLag + time.Second
 	}
 	if env.Config.Lane == "on" {
 		cfg.Prepare = redirect.NewPreparer(env.HSTS())

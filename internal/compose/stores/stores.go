@@ -57,9 +57,12 @@ func Open(ctx context.Context, env *compose.Env, stored func(link.ID)) (*Stores,
 }
 
 func (s *Stores) open(ctx context.Context, c *compose.Capability) (err error) {
-	if s.env.Config.Links == config.SQLite {
+	switch {
+	case s.env.Config.Links == config.SQLite:
 		err = s.openSQLite(ctx, c)
-	} else {
+	case config.IsDynamoDB(s.env.Config.Links):
+		err = s.openDynamoDB(ctx, c)
+	default:
 		err = s.openPostgres(ctx, c)
 	}
 	if err != nil {

@@ -138,6 +138,9 @@ func Apart() map[string]string {
 		"job_leases":       "the folder's server has none in a fleet",
 		"journal_progress": "of the folder's server; each server of a fleet has its own",
 		"settings":         "the key of codes is moved separately",
+		"reservations":     "end after five minutes",
+		"unused_keys":      "the fleet generates its own, of ids that are leased later",
+		"used_keys":        "of the folder's server",
 		"goose_db_version": "of the file",
 		"sqlite_sequence":  "of the file",
 	}

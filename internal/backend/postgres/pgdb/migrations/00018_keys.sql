@@ -1,11 +1,8 @@
 -- +goose Up
 
--- After a restore of the database, next is raised in all rows of leases. Unused keys of a lower epoch may have been used
--- since the backup, and are not taken.
-INSERT INTO leases (counter, next) VALUES ('keys-epoch', 0);
-
 -- Keys that were generated ahead (CURT_CODES=pool), in batches: the codes, separated by spaces, and a checksum. Batches
--- are taken in their order.
+-- are taken in their order. A restore of the database raises the epoch, which is in leases: unused keys of a lower one may
+-- have been used since the backup, and are not taken.
 CREATE TABLE unused_keys (
     batch bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     epoch bigint  NOT NULL,

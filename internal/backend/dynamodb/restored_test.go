@@ -1,0 +1,98 @@
+package dynamodb_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"curt/internal/backend/dynamodb"
+	"curt/internal/backend/dynamodb/ddb"
+	"curt/internal/backend/dynamodb/tables"
+	"curt/internal/codegen"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+)
+
+// restore copies tables as they are into new ones, as a restore to a point in time does.
+func restore(t *testing.T, s *server, from ddb.Address) ddb.Address {
+	t.Helper()
+	to := from
+	to.Table += "-restored"
+	for i, table := range tables.All(from) {
+		into := tables.All(to)[i].Name
+		schema, _ := askLocal(t, s.Endpoint(), "DescribeTable", map[string]any{"TableName": table.Name})["Table"].(map[string]any)
+		create := map[string]any{
+			"TableName": into, "BillingMode": "PAY_PER_REQUEST", "KeySchema": schema["KeySchema"], "AttributeDefinitions": schema["AttributeDefinitions"],
+		}
+		var indexes []any
+		all, _ := schema["GlobalSecondaryIndexes"].([]any)
+		for _, x := range all {
+			index, _ := x.(map[string]any)
+			indexes = append(indexes, map[string]any{"IndexName": index["IndexName"], "KeySchema": index["KeySchema"], "Projection": index["Projection"]})
+		}
+		if len(indexes) > 0 {
+			create["GlobalSecondaryIndexes"] = indexes
+		}
+		askLocal(t, s.Endpoint(), "CreateTable", create)
+		items, _ := askLocal(t, s.Endpoint(), "Scan", map[string]any{"TableName": table.Name})["Items"].([]any)
+		for _, item := range items {
+			askLocal(t, s.Endpoint(), "PutItem", map[string]any{"TableName": into, "Item": item})
+		}
+	}
+	return to
+}
+
+// restoredTables: nobody starts on tables that were restored before ids were skipped, and then no
+// id is given away that was before, followers start over, and every chosen code is known.
+func restoredTables(t *testing.T, s *server) {
+	at := s.fresh(t)
+	before := s.open(t, at)
+	counter := codegen.Counter(codegen.DefaultPrefix, 7)
+	if _, err := before.Lease(t.Context(), counter, 10_000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.Create(t.Context(), linktest.Chosen(1, "chosen")); err != nil {
+		t.Fatal(err)
+	}
+	backup := restore(t, s, at)
+	given, err := before.Lease(t.Context(), counter, 10_000) // after the backup
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.Create(t.Context(), linktest.Chosen(2, "lost")); err != nil {
+		t.Fatal(err)
+	}
+	follower, err := before.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: backup}); !errors.Is(err, tables.ErrRestored) || !errors.Is(err, ddb.ErrUnfit) {
+		t.Errorf("a start on restored tables: %v", err)
+	}
+	if _, err := dynamodb.Migrate(t.Context(), backup, false); !errors.Is(err, tables.ErrRestored) {
+		t.Errorf("migrate without --restored: %v", err)
+	}
+	done, err := dynamodb.Migrate(t.Context(), backup, true)
+	if err != nil || !strings.Contains(strings.Join(done, "; "), "1 chosen codes") {
+		t.Fatalf("migrate --restored: %v, %v", done, err)
+	}
+	after := s.open(t, backup)
+	mark, err := after.Leased(t.Context(), counter)
+	if err != nil || mark < given+10_000+1_000_000 {
+		t.Errorf("ids from %d on are leased, %v; %d was given away", mark, err, given)
+	}
+	if _, err := after.Create(t.Context(), linktest.Chosen(3, "new")); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []link.Position{follower, "1"} {
+		if _, _, err := after.Changes(t.Context(), at, 10); !errors.Is(err, link.ErrConflict) {
+			t.Errorf("a follower at %s is told %v", at, err)
+		}
+	}
+	if done, err := dynamodb.Migrate(t.Context(), backup, true); err != nil || !strings.Contains(done[len(done)-1], "not restored since") {
+		t.Errorf("migrate --restored again: %v, %v", done, err)
+	}
+	if again, err := after.Leased(t.Context(), counter); err != nil || again != mark {
+		t.Errorf("ids were skipped twice: %d, %v", again, err)
+	}
+}
