@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"syscall"
 	"unicode/utf8"
@@ -175,7 +176,7 @@ func run(ctx context.Context, args []string, t cli.Terminal) int {
 	if err != nil {
 		return cli.Exit(t, cli.Misuse(err))
 	}
-	if serve, ok := command.Selected().Target.Addr().Interface().(*operate.Serve); ok {
+	if serve, ok := reflect.TypeAssert[*operate.Serve](command.Selected().Target.Addr()); ok {
 		// command.Run would hold the parser's tree of all commands, 3 MB, while the server runs.
 		return cli.Exit(t, serve.Run(ctx, t, cli.Version(version)))
 	}

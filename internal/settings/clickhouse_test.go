@@ -30,7 +30,7 @@ func TestReplicasAreChecked(t *testing.T) {
 	fed, first, second := open(0), open(1), open(2)
 	down, dead := "clickhouse://anna:s3cret@127.0.0.1:"+testkit.FreePort(t)+"/curt", "clickhouse://127.0.0.1:"+testkit.FreePort(t)+"/curt"
 	twin := strings.Replace(first, "127.0.0.1", "localhost", 1)
-	if _, err := net.LookupHost("localhost"); err != nil { //nolint:noctx // of this machine
+	if _, err := net.LookupHost("localhost"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -136,7 +136,7 @@ func (*lackingError) Unwrap() error { return analytics.ErrIncomplete }
 // alone returns an error unless the only server has all clicks. Before the first query it asks it.
 func (s *Store) alone(ctx context.Context) error {
 	if s.state.Load() == nil {
-		err := s.DB.Query(ctx, "state of the replica", func(ctx context.Context) error {
+		err := s.Query(ctx, "state of the replica", func(ctx context.Context) error {
 			r, err := s.Replica(ctx)
 			if err == nil {
 				s.state.CompareAndSwap(nil, &r)

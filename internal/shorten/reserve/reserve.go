@@ -65,7 +65,7 @@ func (a *Aliases) Check(ctx context.Context, now time.Time, who auth.Principal, 
 		return Availability{}, err
 	}
 	if err := a.cfg.Rules.CheckAlias(alias); err != nil {
-		return Availability{Err: err}, nil
+		return Availability{Err: err}, nil //nolint:nilerr // the answer says why the alias is invalid
 	}
 	k := link.Key{Domain: domain, Code: link.Code(alias)}
 	known, err := a.find(ctx, now, k, func(known *known) bool { return known.asked || refusal(known.Occupant, who.Workspace) == nil })

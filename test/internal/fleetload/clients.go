@@ -193,7 +193,7 @@ type answer struct {
 func (l *Clients) do(ctx context.Context, method string, addresses []string, n int, path, body string, header http.Header) (a answer, err error) {
 	for i := range 2 {
 		var r *http.Response
-		if r, err = l.send(ctx, method, addresses[(n+i)%len(addresses)]+path, body, header); err == nil {
+		if r, err = l.send(ctx, method, addresses[(n+i)%len(addresses)]+path, body, header); err == nil { //nolint:bodyclose // read closes it
 			a, err = read(r)
 			if err != nil || l.cfg.Again == nil || !l.cfg.Again(method, a.status) {
 				return a, err
