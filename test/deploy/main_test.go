@@ -17,8 +17,8 @@ const root = "../.."
 // Bounds of what is downloaded, in bytes. 40 and 45 MB were held until the clients of Redis,
 // Kafka and ClickHouse came, which bring 10 and 12 (docs/decisions/0027), 64 and 65 until that of DynamoDB.
 const (
-	maxBinary = 69_000_000
-	maxImage  = 70_000_000
+	maxBinary = 72_000_000
+	maxImage  = 73_000_000
 )
 
 // tool returns the path of a program of bin/tools, or one that is installed.
