@@ -286,7 +286,7 @@ func (c *linkCheck) dayKeys() {
 	for _, day := range days {
 		date := day.Format(time.DateOnly)
 		switch {
-		case day.After(today):
+		case day.After(today.AddDate(0, 0, 1)): // a move of the folder prepares that of tomorrow
 			c.fail("visitor keys", "set the clock, then restart the server", "the key of %s is in the future", date)
 			return
 		case day.Before(today) && c.held && day.Before(today.AddDate(0, 0, -1)):

@@ -9,6 +9,7 @@ import (
 
 	"curt/internal/backend/postgres"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/link"
 )
 
 // cutCodeKey has codes made by no other key than the whole one: with a part of it, those that
@@ -78,6 +79,7 @@ func written(t *testing.T, d *databases) {
 		}
 	}
 	l := newLink(1, "written")
+	l.CodeKind = link.Counted                                                                   // which is in no log: the rows above have taken its first places
 	l.Created, l.Updated = time.Unix(1_900_000_000, 0).UTC(), time.Unix(1_900_000_000, 0).UTC() // later than the log's own time
 	if _, err := s.Create(t.Context(), l); err != nil {
 		t.Fatal(err)

@@ -57,75 +57,16 @@ func tables() []table {
 				{"caller", word}, {"name", text}, {"request", octets}, {"id", id}, {"domain", word}, {"code", word}, {"minted", flag}, {"found", flag}, {"created", number},
 			},
 		},
-		{
-			name: "journal", key: 1,
-			columns: []column{
-				{"sequence", number},
-				{"at", number},
-				{"kind", word},
-				{"name", word},
-				{"link", optional},
-				{"action", word},
-				{"safety", number},
-				{"score", number},
-				{"actor", word},
-				{"reason", text},
-				{"reason_salt", octets},
-				{"reason_hash", octets},
-				{"evidence", text},
-				{"evidence_salt", octets},
-				{"evidence_hash", octets},
-				{"hash", octets},
-			},
-		},
+		journal(),
 		cases(),
 		{
 			name: "case_notes", key: 1, numbers: "n",
 			columns: []column{{"n", number}, {"case_id", id}, {"at", number}, {"category", number}, {"text", text}, {"contact", text}, {"erased", flag}},
 		},
 		{name: "case_networks", key: 3, columns: []column{{"case_id", id}, {"day", number}, {"digest", number}}},
-		{
-			name: "appeals", key: 1,
-			columns: []column{
-				{"id", id},
-				{"link", id},
-				{"domain", word},
-				{"code", word},
-				{"token", octets},
-				{"at", number},
-				{"made_by", word},
-				{"against", number},
-				{"reason", text},
-				{"erased", flag},
-				{"answered", number},
-				{"answered_by", word},
-				{"safety", number},
-				{"answer", text},
-				{"sequence", number},
-			},
-		},
+		appeals(),
 		{name: "followers", key: 1, columns: []column{{"name", word}, {"position", number}}},
-		{
-			name: "destinations", key: 1,
-			columns: []column{
-				{"id", id},
-				{"workspace", word},
-				{"digest", octets},
-				{"url", text},
-				{"created_by", word},
-				{"network", number},
-				{"score", number},
-				{"evidence", text},
-				{"refused", number},
-				{"first", number},
-				{"last", number},
-				{"decided", number},
-				{"everyone", flag},
-				{"decided_at", number},
-				{"sequence", number},
-				{"erased", flag},
-			},
-		},
+		destinations(),
 	}, others()...)
 }
 
@@ -196,6 +137,80 @@ func cases() table {
 		},
 		insert: `(id, link, domain, code, workspace, host, sources, score, opened, due, reports, by_category, first, last, closed, decided_by, decided, sequence)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ARRAY[$12, $13, $14, $15, $16]::bigint[], $17, $18, $19, $20, $21, $22)`,
+	}
+}
+
+// journal returns that of moderation.
+func journal() table {
+	return table{
+		name: "journal", key: 1,
+		columns: []column{
+			{"sequence", number},
+			{"at", number},
+			{"kind", word},
+			{"name", word},
+			{"link", optional},
+			{"action", word},
+			{"safety", number},
+			{"score", number},
+			{"actor", word},
+			{"reason", text},
+			{"reason_salt", octets},
+			{"reason_hash", octets},
+			{"evidence", text},
+			{"evidence_salt", octets},
+			{"evidence_hash", octets},
+			{"hash", octets},
+		},
+	}
+}
+
+// appeals returns those against decisions.
+func appeals() table {
+	return table{
+		name: "appeals", key: 1,
+		columns: []column{
+			{"id", id},
+			{"link", id},
+			{"domain", word},
+			{"code", word},
+			{"token", octets},
+			{"at", number},
+			{"made_by", word},
+			{"against", number},
+			{"reason", text},
+			{"erased", flag},
+			{"answered", number},
+			{"answered_by", word},
+			{"safety", number},
+			{"answer", text},
+			{"sequence", number},
+		},
+	}
+}
+
+// destinations returns those of refused creates.
+func destinations() table {
+	return table{
+		name: "destinations", key: 1,
+		columns: []column{
+			{"id", id},
+			{"workspace", word},
+			{"digest", octets},
+			{"url", text},
+			{"created_by", word},
+			{"network", number},
+			{"score", number},
+			{"evidence", text},
+			{"refused", number},
+			{"first", number},
+			{"last", number},
+			{"decided", number},
+			{"everyone", flag},
+			{"decided_at", number},
+			{"sequence", number},
+			{"erased", flag},
+		},
 	}
 }
 
