@@ -82,7 +82,7 @@ func TestServersHearOfLists(t *testing.T) {
 	soon(t, "a server that was asleep", func() bool { return refuses(second, "bingo-now") && !refuses(second, "cas1no") })
 	second.Kill()
 	text := ""
-	for i := range 3000 { // three transactions
+	for i := range 3000 { // twelve transactions
 		text += fmt.Sprintf("word-%d\n", i)
 	}
 	if done, err := first.api.Lists.Import(t.Context(), client.RefusedWords, text, "a test"); err != nil || done.Changed != 3000 {

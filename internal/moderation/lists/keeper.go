@@ -108,10 +108,14 @@ func (k *Keeper) Lines(ctx context.Context, kind moderation.Kind, after string, 
 	return k.cfg.Store.Lines(ctx, kind, after, n)
 }
 
+// changesAtOnce bounds what one transaction changes: two statements a line, while the end of the journal is
+// locked, which a busy database has to finish within the time of a write.
+const changesAtOnce = 250
+
 // Change puts lines into a list (ActionList) or removes them (ActionUnlist), and returns the
 // entries of those that changed something. They are in effect on this server when it returns, and
 // on others when they have read the journal. All values are parsed before anything is written;
-// more than moderation.MaxAppend are written in several steps, and a repeated call completes what
+// more than changesAtOnce are written in several steps, and a repeated call completes what
 // an error interrupted. Errors: InvalidError, those of the store.
 func (k *Keeper) Change(ctx context.Context, now time.Time, actor string, action moderation.Action, kind moderation.Kind, values []Line, reason string) ([]moderation.Entry, error) {
 	if err := moderation.CheckReason(reason); err != nil {
@@ -126,7 +130,7 @@ func (k *Keeper) Change(ctx context.Context, now time.Time, actor string, action
 		return nil, full
 	}
 	var all []moderation.Entry
-	for page := range slices.Chunk(entries, moderation.MaxAppend) {
+	for page := range slices.Chunk(entries, changesAtOnce) {
 		stored, err := k.cfg.Store.Change(ctx, page...)
 		if errors.Is(err, moderation.ErrListsFull) {
 			err = full
