@@ -381,11 +381,9 @@ func ending(events []link.Event) (keys []link.Key) {
 
 func mayEnd(e *link.Event) bool {
 	switch e.Kind {
-	case link.WasCreated:
-		return true
 	case "": // of an earlier release
 		return e.Key != link.Key{}
-	case link.WasUpdated:
+	case link.WasCreated, link.WasUpdated:
 		for i := range e.Fields {
 			if name := e.Fields[i].Name; name == "expires_at" || name == "status" || name == "" {
 				return true

@@ -69,7 +69,7 @@ type Event struct {
 	Principal string    // who did it: the id of a key, or another actor's name; "" = nobody known
 	At        time.Time // when it was appended, by the store's clock
 	Region    string    // where it was written; "" = there is one region
-	Fields    []Was     // of WasUpdated; none once the link is deleted
+	Fields    []Was     // of WasUpdated, and of WasCreated [CreatedFields] or none; none once the link is deleted
 	Keys      []Key     // of an appended entry
 }
 
@@ -83,6 +83,15 @@ type Was struct {
 type Edit struct {
 	Principal string
 	Fields    []Was // [Changed]; of a tombstone none are stored
+}
+
+// CreatedFields returns what an entry of WasCreated says of the link: whether it has an end. A store that says
+// nothing has readers look at the link.
+func CreatedFields(l *Link) []Was {
+	if l.Expires.IsZero() {
+		return []Was{{Name: "created_at"}}
+	}
+	return []Was{{Name: "created_at"}, {Name: "expires_at"}}
 }
 
 // Changed returns the fields that differ between two versions of a link, but for those that

@@ -14,6 +14,7 @@ import (
 
 	"curt/bench/internal/figures"
 	"curt/bench/internal/figures/api"
+	"curt/bench/internal/figures/codes"
 	"curt/bench/internal/figures/embedded"
 	"curt/bench/internal/figures/postgres"
 	"curt/bench/internal/figures/redis"
@@ -77,6 +78,14 @@ func apiCommand(ctx context.Context, args []string, out, progress io.Writer) err
 		return err
 	}
 	return measure(ctx, s, args, api.Figures(), out, progress)
+}
+
+func codesCommand(ctx context.Context, args []string, out, progress io.Writer) error {
+	s, err := parse("codes", 5, time.Second, 4*time.Second, args, progress)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, args, codes.Figures(), out, progress)
 }
 
 func bulksCommand(ctx context.Context, args []string, out, progress io.Writer) error {

@@ -1,5 +1,5 @@
 // Command curtbench takes the figures that curt promises. `curtbench figures`,
-// `curtbench api`, `curtbench bulks`, `curtbench expiry`, `curtbench soak`, `curtbench postgres` and `curtbench redis` are those that people run, by way of
+// `curtbench api`, `curtbench codes`, `curtbench bulks`, `curtbench expiry`, `curtbench soak`, `curtbench postgres` and `curtbench redis` are those that people run, by way of
 // scripts/bench, scripts/bench-api and so on; the other commands are the processes that they start: the baseline server and the click pipeline.
 package main
 
@@ -31,6 +31,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
 		"figures":   figuresCommand,
 		"api":       apiCommand,
+		"codes":     codesCommand,
 		"bulks":     bulksCommand,
 		"expiry":    expiryCommand,
 		"soak":      soakCommand,
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		"clickcost": clickCostCommand,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|bulks|expiry|soak|postgres|redis|bare|clickcost [flags]; -help shows the flags")
+		_, _ = fmt.Fprintln(progress, "usage: curtbench figures|api|codes|bulks|expiry|soak|postgres|redis|bare|clickcost [flags]; -help shows the flags")
 		return 2
 	}
 	if err := commands[args[0]](ctx, args[1:], out, progress); err != nil {

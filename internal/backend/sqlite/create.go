@@ -71,7 +71,7 @@ func (s *Links) createAlias(t *sqlitedb.Tx, workspace int64, l link.Link) (store
 		s.counted = append(s.counted, s.lastAlias)
 		return l, false, nil
 	}
-	return l, false, s.logWrite(t, &l, link.WasCreated, &link.Edit{Principal: l.CreatedBy})
+	return l, false, s.logWrite(t, &l, link.WasCreated, &link.Edit{Principal: l.CreatedBy, Fields: link.CreatedFields(&l)})
 }
 
 const (
@@ -82,18 +82,10 @@ const (
 
 // insertAlias inserts l behind the other aliases, unless its key or its id is taken.
 func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link) (inserted bool, err error) {
-	if n, ok := s.place(l.Key.Code); ok {
-		taken, err := t.One(sqlPlaceTaken, sqlitedb.Ignore, n)
-		if err == nil && taken {
-			_, _, taken, err = s.byKey(t, l.Key)
-		}
-		if err != nil || taken {
+	if !s.linkReader.config.NeverIssued(l.Key.Code) {
+		if taken, err := s.taken(t, l.Key); err != nil || taken {
 			return false, err
 		}
-	}
-	// A damaged entry may hide the key from the statement below.
-	if hidden, err := soundAliases(t, l.Key, s.log); err != nil || hidden {
-		return false, err
 	}
 	changed, last := int64(0), s.lastAlias
 	if last != 0 {
@@ -110,6 +102,21 @@ func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link) (inse
 	s.lastAlias = last + 1
 	_, err = t.Exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), s.lastAlias)
 	return true, err
+}
+
+// taken reports whether a link that the statement of insert does not see has the key: one at the place of a
+// counted code, or one whose alias a damaged entry hides.
+func (s *Links) taken(t *sqlitedb.Tx, k link.Key) (bool, error) {
+	if n, ok := s.place(k.Code); ok {
+		taken, err := t.One(sqlPlaceTaken, sqlitedb.Ignore, n)
+		if err == nil && taken {
+			_, _, taken, err = s.byKey(t, k)
+		}
+		if err != nil || taken {
+			return taken, err
+		}
+	}
+	return soundAliases(t, k, s.log)
 }
 
 // One statement decides a counted create: no row where neither the place, nor

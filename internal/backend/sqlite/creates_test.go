@@ -2,11 +2,16 @@ package sqlite_test
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
 	"path/filepath"
+	"reflect"
 	"testing"
+	"time"
 
 	"curt/internal/backend/sqlite"
 	"curt/internal/codegen"
+	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
 
@@ -60,6 +65,37 @@ func TestLinksCreatesOfAnOlderRelease(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A filter that denies a code saves look-ups and decides nothing: the insert does.
+func TestLinksCreateACodeThatWasNeverIssued(t *testing.T) {
+	s, err := sqlite.OpenLinks(t.Context(), sqlite.LinksConfig{
+		Path: filepath.Join(t.TempDir(), "curt.db"), NeverIssued: func(link.Code) bool { return true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for n, ends := range []time.Time{{}, linktest.Epoch().Add(time.Hour)} {
+		l := linktest.Counted(link.Code(fmt.Sprint("drawn-", n)), uint64(2*n), linktest.Epoch())
+		l.CodeKind, l.Expires = link.Chosen, ends
+		made, err := s.Create(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.Create(t.Context(), l); err != nil || again.ID != made.ID {
+			t.Errorf("the same create once more: %+v, %v", again, err)
+		}
+		other := linktest.Counted(l.Key.Code, uint64(2*n+1), linktest.Epoch())
+		other.CodeKind = link.Chosen
+		if _, err := s.Create(t.Context(), other); !errors.Is(err, link.ErrExists) {
+			t.Errorf("another create of the code: %v", err)
+		}
+		events, _, err := s.Events(t.Context(), link.Sequence(n).Position(), 2)
+		if err != nil || len(events) != 1 || !reflect.DeepEqual(events[0].Fields, link.CreatedFields(&made)) {
+			t.Errorf("events: %+v, %v", events, err)
 		}
 	}
 }

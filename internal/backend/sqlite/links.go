@@ -40,6 +40,11 @@ type LinksConfig struct {
 	// creator has gone home. It must not block. Nil = nobody listens.
 	Stored func(link.ID)
 
+	// NeverIssued reports whether no link ever had a code, as known from the links and not from their
+	// index by code: the index need not be checked for damage before such a code is entered. It must not block.
+	// Nil = nobody knows.
+	NeverIssued func(link.Code) bool
+
 	Tracer *telemetry.Tracer // of transactions; default none
 
 	Yielder background.Yielder // schedules all reads but those of single links; default none
@@ -53,6 +58,9 @@ type LinksConfig struct {
 
 func (c LinksConfig) withDefaults() LinksConfig {
 	c.Synchronous = cmp.Or(c.Synchronous, "FULL")
+	if c.NeverIssued == nil {
+		c.NeverIssued = func(link.Code) bool { return false }
+	}
 	c.WriterCacheKiB = cmp.Or(c.WriterCacheKiB, 2<<10)
 	c.ReaderCacheKiB = cmp.Or(c.ReaderCacheKiB, 1<<10)
 	c.Readers = cmp.Or(c.Readers, 4)

@@ -140,7 +140,7 @@ func (s *Stores) openSQLite(ctx context.Context, c *compose.Capability) error {
 	}
 	l, err := sqlite.OpenLinks(ctx, sqlite.LinksConfig{
 		Path:        filepath.Join(s.env.Config.Data, "curt.db"),
-		Synchronous: s.env.Config.SQLiteSynchronous, Stored: s.stored, Tracer: s.env.Traces.Tracer(), Yielder: s.env.Background,
+		Synchronous: s.env.Config.SQLiteSynchronous, Stored: s.stored, NeverIssued: s.neverIssued, Tracer: s.env.Traces.Tracer(), Yielder: s.env.Background,
 		Force: s.env.Force, Log: s.env.Log,
 	})
 	if err != nil {

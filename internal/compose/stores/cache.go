@@ -39,6 +39,7 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	c := &Cache{stores: s, changes: changes}
 	if env.Config.CodeFilter != "redis" {
 		c.issued = issued.New(s.Links, codegen.NewCounts(codegen.NewPermutation(s.CodeKey), mark))
+		s.issued.Store(c.issued)
 	}
 	cfg := cache.Config{Bytes: uint64(env.Config.CacheSize), Issued: c.issued, Admit: redirect.NewLoopGuard(env.Hosts), Shared: env.Shared(), OnChanges: changes.heard, Log: env.Log}
 	if !cfg.Shared {

@@ -8,10 +8,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"curt/internal/backend/coldsql"
 	"curt/internal/backend/postgres/replicas"
 	"curt/internal/backend/redis"
+	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/codegen/keypool"
 	"curt/internal/compose"
@@ -37,9 +39,10 @@ type Stores struct {
 
 	env      *compose.Env
 	stored   func(link.ID)
-	beside   coldsql.Accounts      // in the database of links
-	replicas func() replicas.Stats // nil = look-ups have no standbys
-	alone    []func() uint64       // how often limits were decided without Redis
+	issued   atomic.Pointer[issued.Codes] // nil = not yet, or never
+	beside   coldsql.Accounts             // in the database of links
+	replicas func() replicas.Stats        // nil = look-ups have no standbys
+	alone    []func() uint64              // how often limits were decided without Redis
 }
 
 // Open opens the stores that are set. stored is called with each new link once it is durable.
@@ -54,6 +57,12 @@ func Open(ctx context.Context, env *compose.Env, stored func(link.ID)) (*Stores,
 	// hears what others change.
 	c.Need("links", env.Roles.Writes(), s.Links.Healthy)
 	return s, c, nil
+}
+
+// neverIssued reports whether the links are known to have had no code ever.
+func (s *Stores) neverIssued(code link.Code) bool {
+	known := s.issued.Load()
+	return known != nil && known.Never(code)
 }
 
 func (s *Stores) open(ctx context.Context, c *compose.Capability) (err error) {
