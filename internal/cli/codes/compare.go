@@ -53,12 +53,12 @@ func (c *Compare) Run(ctx context.Context, t cli.Terminal) error {
 		}
 	}
 	in := installation{
-		existing: uint64(existing), length: c.CodeLength, plain: c.Snowflake == "plain", inUse: c.Codes, sample: c.Sample,
+		existing: uint64(existing), length: c.CodeLength, plain: c.Snowflake == "plain", inUse: c.Codes, poolKeys: c.PoolKeys, sample: c.Sample,
 	}
 	t.Note("%d links exist, CURT_CODE_LENGTH=%d, CURT_CODES=%s", in.existing, in.length, in.inUse)
 	table := cli.NewTable(t, c.Format, columns())
 	var all []measured
-	for _, s := range strategies() {
+	for _, s := range strategies(in) {
 		m, err := measure(ctx, s, in)
 		if err != nil {
 			return err

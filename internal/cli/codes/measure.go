@@ -3,108 +3,18 @@ package codes
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"hash/maphash"
 	"math"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"curt/internal/cache/issued"
 	"curt/internal/codegen"
 	"curt/internal/link"
 )
-
-// installation is what the strategies are compared for.
-type installation struct {
-	existing uint64 // links
-	length   int    // CURT_CODE_LENGTH
-	plain    bool   // CURT_SNOWFLAKE=plain
-	inUse    string // CURT_CODES
-	sample   int    // codes that are generated of each strategy, at least
-}
-
-// strategy is a value of CURT_CODES.
-type strategy struct {
-	name  string
-	open  func(in installation, issued codegen.Issued) codegen.Generator
-	space func(in installation) float64              // how many codes it chooses from, while few are taken
-	first func(in installation, code link.Code) bool // one of these, and not longer
-}
-
-// strategies are all that are compared, with keys that no installation has: codes of the right kind that give
-// nothing away.
-func strategies() []strategy {
-	var key [32]byte
-	_, _ = rand.Read(key[:]) // never fails: crypto/rand ends the process instead
-	perm, ofLength := codegen.NewPermutation(key), func(in installation) float64 { return float64(codegen.Space(in.length)) }
-	hasLength := func(in installation, code link.Code) bool { return len(code) == in.length }
-	return []strategy{
-		{"range", func(in installation, _ codegen.Issued) codegen.Generator {
-			return codegen.NewRange(codegen.RangeConfig{Leaser: &counters{}, Permutation: perm, Length: in.length})
-		}, ofLength, hasLength},
-		{"random", func(in installation, i codegen.Issued) codegen.Generator {
-			return codegen.NewRandom(rand.Reader, in.length).Avoid(i)
-		}, ofLength, hasLength},
-		{"hash", func(in installation, i codegen.Issued) codegen.Generator {
-			return codegen.NewHash(codegen.HashConfig{Key: [16]byte(key[:]), Length: in.length, Issued: i, Random: rand.Reader})
-		}, ofLength, hasLength},
-		{"words", func(_ installation, i codegen.Issued) codegen.Generator {
-			return codegen.NewWords(rand.Reader).Avoid(i)
-		}, func(installation) float64 { return float64(codegen.NewWords(rand.Reader).Space()) }, func(_ installation, code link.Code) bool {
-			return len(code) > 2 && code[len(code)-3] == '-'
-		}},
-		{"snowflake", func(in installation, _ codegen.Issued) codegen.Generator {
-			c := codegen.SnowflakeConfig{Leases: &counters{}, Permutation: perm, Now: time.Now}
-			if in.plain {
-				c.Permutation = nil
-			}
-			return codegen.NewSnowflake(c)
-		}, func(installation) float64 { return math.Exp2(63) }, func(installation, link.Code) bool { return true }},
-	}
-}
-
-// counters are leases in memory: what a strategy costs in this process.
-type counters struct {
-	mu    sync.Mutex
-	marks map[string]uint64 // guarded by mu
-}
-
-// Lease implements codegen.Leaser.
-func (c *counters) Lease(_ context.Context, counter string, n uint64) (first uint64, err error) {
-	c.move(counter, func(mark uint64) uint64 { first = mark; return mark + n })
-	return first, nil
-}
-
-// Leased implements codegen.Leaser.
-func (c *counters) Leased(_ context.Context, counter string) (mark uint64, err error) {
-	c.move(counter, func(at uint64) uint64 { mark = at; return at })
-	return mark, nil
-}
-
-// Skip implements codegen.Leaser.
-func (c *counters) Skip(_ context.Context, counter string, n uint64) error {
-	c.move(counter, func(mark uint64) uint64 { return mark + n })
-	return nil
-}
-
-// Raise implements codegen.Leaser, for one process.
-func (c *counters) Raise(_ context.Context, counter string, _, to uint64) error {
-	c.move(counter, func(uint64) uint64 { return to })
-	return nil
-}
-
-func (c *counters) move(counter string, to func(uint64) uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.marks == nil {
-		c.marks = map[string]uint64{}
-	}
-	c.marks[counter] = to(c.marks[counter])
-}
 
 // measured is what one strategy does in this process.
 type measured struct {
@@ -137,7 +47,7 @@ func measure(ctx context.Context, s strategy, in installation) (m measured, err 
 	if s.open(in, unknown{}).Kind() == link.Chosen { // others follow from a counter
 		m.PerCode = bytesOf(codes)
 	}
-	m.Memory = m.PerCode * float64(in.existing)
+	m.Memory = m.PerCode*float64(in.existing) + float64(s.held)*bytesHeld(codes)
 	fill := math.Min(1, float64(in.existing)/s.space(in))
 	if m.Lookups, err = lookups(ctx, s, in, fill, true); err == nil {
 		m.Unfiltered, err = lookups(ctx, s, in, fill, false)
@@ -186,6 +96,12 @@ func bytesOf(codes []link.Code) float64 {
 	after := heap()
 	runtime.KeepAlive(codes)
 	return float64(after-min(before, after)) / float64(filter.Len())
+}
+
+// bytesHeld returns the memory that a code takes before it is used.
+func bytesHeld(codes []link.Code) float64 {
+	const header = 16 // of a string: its address and its length
+	return float64(header + len(codes[0]))
 }
 
 // links are those of a store as full as that of the installation: of all codes that a strategy chooses from a share is

@@ -9,7 +9,7 @@ import (
 func measureAll(t *testing.T, in installation) map[string]measured {
 	t.Helper()
 	all := map[string]measured{}
-	for _, s := range strategies() {
+	for _, s := range strategies(in) {
 		m, err := measure(t.Context(), s, in)
 		if err != nil {
 			t.Fatal(err)
@@ -19,7 +19,7 @@ func measureAll(t *testing.T, in installation) map[string]measured {
 			t.Errorf("%s: %+v", m.Strategy, m)
 		}
 	}
-	if len(all) < 5 {
+	if len(all) != 6 {
 		t.Errorf("%d strategies", len(all))
 	}
 	return all
@@ -38,6 +38,7 @@ func TestHalfFull(t *testing.T) {
 	all := measureAll(t, installation{existing: codegen.Space(4) / 2, length: 4, inUse: "random", sample: 20_000})
 	for strategy, want := range map[string]struct{ filtered, blind [2]float64 }{
 		"range":     {[2]float64{1, 1}, [2]float64{1, 1}},
+		"pool":      {[2]float64{1, 1}, [2]float64{1, 1}},
 		"snowflake": {[2]float64{1, 1}, [2]float64{1, 1}},
 		"random":    {[2]float64{1, 1}, [2]float64{1.9, 2.1}},
 		"hash":      {[2]float64{1.4, 1.6}, [2]float64{2.9, 3.1}}, // a look-up where the URL's own code is taken, or always
@@ -57,6 +58,8 @@ func TestHalfFull(t *testing.T) {
 func TestMemory(t *testing.T) {
 	all := measureAll(t, installation{existing: 1_000_000, length: 7, inUse: "range", sample: 200_000})
 	within(t, "range bytes", all["range"].PerCode, 0, 0)
+	within(t, "pool bytes", all["pool"].PerCode, 0, 0)
+	within(t, "pool memory", all["pool"].Memory, 100e3, 500e3)
 	for _, strategy := range []string{"random", "hash", "words", "snowflake"} {
 		within(t, strategy+" bytes", all[strategy].PerCode, 4, 12)
 		within(t, strategy+" memory", all[strategy].Memory, 4e6, 12e6)
@@ -76,6 +79,8 @@ func TestPredictability(t *testing.T) {
 	plain := measureAll(t, in)["snowflake"]
 	within(t, "plain snowflake next guessed", plain.NextGuess, 0.5, 1)
 	within(t, "plain snowflake order", plain.Order, 0.999, 1)
+	in.poolKeys = "snowflake"
+	within(t, "order of a pool of plain snowflakes", measureAll(t, in)["pool"].Order, 0.999, 1)
 }
 
 func TestCountersAreLeases(t *testing.T) {
