@@ -17,6 +17,7 @@ import (
 
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/linkitem"
+	"curt/internal/background"
 	"curt/internal/link"
 )
 
@@ -301,7 +302,7 @@ func (l *Log) Run(ctx context.Context, failed func(error)) {
 		case <-l.poke:
 			wait = numberSoon // others are about to write, too
 		}
-		if !pause(ctx, wait) {
+		if !background.Sleep(ctx, wait) {
 			return
 		}
 		err := l.db.ReadMany(ctx, func(ctx context.Context) error {
@@ -311,16 +312,5 @@ func (l *Log) Run(ctx context.Context, failed func(error)) {
 		if err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
