@@ -105,7 +105,7 @@ func TestAThrottleByItselfIsExact(t *testing.T) {
 	}
 }
 
-// TestAFloodFreesNoLimitedBucket has many more buckets than there is room for.
+// TestAFloodFreesNoLimitedBucket has three times as many buckets as there is room for.
 func TestAFloodFreesNoLimitedBucket(t *testing.T) {
 	now := time.Now()
 	th := ratelimit.NewThrottle(ratelimit.Per(10, time.Hour), nil, now)
@@ -116,7 +116,7 @@ func TestAFloodFreesNoLimitedBucket(t *testing.T) {
 		for th.Take(bucket(i), now) == 0 {
 		}
 	}
-	for i := range 1_000_000 {
+	for i := range 400_000 {
 		th.Take(key.Sum(string(rune(i)), "flood"), now)
 	}
 	for i := range limited {

@@ -35,34 +35,30 @@ func (m *Memory) List(ctx context.Context, f link.Filter, p link.Page) (link.Sli
 	if err != nil {
 		return link.Slice{}, err
 	}
-	var found []link.Link
-	for _, l := range m.links {
-		if matches(l, f) {
-			found = append(found, copyOf(l))
-		}
-	}
-	order := byAge
+	order := func(a, b *link.Link) int { return byAge(*a, *b) }
 	if !f.Oldest {
-		order = func(a, b link.Link) int { return byAge(b, a) }
+		order = func(a, b *link.Link) int { return byAge(*b, *a) }
+	}
+	var found []*link.Link
+	for _, l := range m.links {
+		if matches(l, f) && (after == nil || order(&l, &link.Link{ID: after.ID, Key: after.Key}) > 0) {
+			found = append(found, &l)
+		}
 	}
 	slices.SortFunc(found, order)
-	if after != nil {
-		start, exact := slices.BinarySearchFunc(found, link.Link{ID: after.ID, Key: after.Key}, order)
-		if exact {
-			start++
-		}
-		found = found[start:]
+	page := make([]link.Link, min(len(found), p.Limit))
+	for i := range page {
+		page[i] = copyOf(*found[i])
 	}
 	if len(found) <= p.Limit {
-		return link.Slice{Links: found}, nil
+		return link.Slice{Links: page}, nil
 	}
-	found = found[:p.Limit]
-	last := found[p.Limit-1]
+	last := page[p.Limit-1]
 	next, err := json.Marshal(listCursor{Filter: f, ID: last.ID, Key: last.Key})
 	if err != nil {
 		return link.Slice{}, fmt.Errorf("list: %w", err)
 	}
-	return link.Slice{Links: found, Next: link.Cursor(next)}, nil
+	return link.Slice{Links: page, Next: link.Cursor(next)}, nil
 }
 
 func parseListCursor(c link.Cursor, f link.Filter) (*listCursor, error) {
