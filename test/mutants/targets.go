@@ -40,7 +40,10 @@ func linkTargets() []target {
 	return []target{
 		{
 			Name: "codegen", Dir: "internal/codegen", Mutants: 55,
-			Files:   []string{"base62.go", "codegen.go", "floor.go", "hash.go", "permutation.go", "random.go", "range.go", "skip.go"},
+			Files: []string{
+				"base62.go", "codegen.go", "confirmed.go", "floor.go", "hash.go", "issued.go", "permutation.go", "random.go", "range.go", "skip.go",
+				"snowflake.go", "words.go",
+			},
 			Outside: creates,
 		},
 		{

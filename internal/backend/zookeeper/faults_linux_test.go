@@ -147,6 +147,40 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
+// TestKilledMembers kills the members of an ensemble of three in turn, the leader among them: leases go on. With one of three they
+// are refused, and go on when a second is there. No id is leased twice.
+func TestKilledMembers(t *testing.T) {
+	testkit.Faults(t)
+	members := testkit.StartZooKeeperEnsemble(t)
+	url := "zookeeper://" + members[0].Address + "," + members[1].Address + "," + members[2].Address + "/curt"
+	var from []codegen.Leaser
+	for range 3 {
+		l := open(t, url)
+		from = append(from, l, l)
+	}
+	got, stop := keep(t, from...)
+	defer stop()
+	for i := range members {
+		got.more(t)
+		members[i].Kill(t)
+		got.more(t)
+		members[i].Again(t)
+	}
+	members[0].Kill(t)
+	members[2].Kill(t)
+	until(t, "a refusal without a majority", func() bool {
+		_, err := from[0].Lease(t.Context(), "codes-7", 1)
+		return errors.Is(err, link.ErrUnavailable)
+	})
+	members[2].Again(t)
+	got.more(t)
+	stop()
+	mark, err := from[0].Leased(t.Context(), "codes-7")
+	if n := got.overlaps(); n > 0 || err != nil || mark < got.all[len(got.all)-1][1] {
+		t.Errorf("%d of %d ranges overlap; mark %d, %v", n, got.len(), mark, err)
+	}
+}
+
 // TestRestoredServer puts the state of ZooKeeper back to an earlier one, and to none at all: the store's counter keeps ids
 // from being leased again. Without it they are, which is the control.
 func TestRestoredServer(t *testing.T) {
