@@ -160,6 +160,19 @@ func (l *l1) created(h uint64, k link.Key) {
 	l.outdate(s, h, k, 1)
 }
 
+// forget ends a cached "not found" of a link that the source does not have yet. A load in flight may have missed it.
+func (l *l1) forget(h uint64, k link.Key) {
+	s := l.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flights[k]; f != nil {
+		f.void = true
+	}
+	if e := l.peek(h, k); e != nil && e.Missing {
+		l.entries.Invalidate(h)
+	}
+}
+
 // outdate discards the entry below v and the answer below v of a load in flight; s.mu is held.
 func (l *l1) outdate(s *shard, h uint64, k link.Key, v link.Version) {
 	if f := s.flights[k]; f != nil {

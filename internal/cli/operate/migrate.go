@@ -73,9 +73,10 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	switch {
 	case config.IsDynamoDB(c.Links):
 		line, err := c.dynamoTables(ctx)
-		if done = append(done, line...); err != nil || c.Events == "" {
+		if done = append(done, line...); err != nil || c.Events == "" && !c.Queues() {
 			return done, err
 		}
+	case c.Events == "" && c.Queues():
 	case c.Events == "" && c.Restored:
 		return done, nil
 	case c.Events == "":
@@ -86,6 +87,20 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		return done, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
 		return done, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
+	}
+	if c.Queues() {
+		topic, err := settings.Queue(c.Config)
+		if err != nil {
+			return done, err
+		}
+		created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
+		if err != nil {
+			return done, settings.OneLine(err)
+		}
+		done = append(done, migrated(topic.Topic, created))
+	}
+	if c.Events == "" {
+		return done, nil
 	}
 	topic, err := settings.Kafka(c.Config)
 	if err != nil {

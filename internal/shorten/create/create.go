@@ -39,6 +39,8 @@ type Creator struct {
 	dedupe   link.Deduper // nil = the store is none
 	batcher  link.Batcher
 	reserver link.Reserver // nil = the store is none
+	queue    shorten.Queue
+	queues   bool // new links are put into queue
 	ids      *link.IDs
 	inflight *inflight
 	metrics  *metrics
@@ -56,6 +58,7 @@ type Config struct {
 	Dedupe   bool
 	Once     idempotency.Store // nil = requests with an idempotency key are refused
 	Random   io.Reader
+	Queue    shorten.Queue // nil = links are written before they are answered
 	Metrics  prometheus.Registerer
 
 	// Announce, Created and Stored are called, after the write is durable, with what it did.
@@ -73,6 +76,9 @@ func New(cfg Config) *Creator {
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
 	c.reserver, _ = cfg.Store.(link.Reserver)
+	if c.queue, c.queues = cfg.Queue, cfg.Queue != nil; !c.queues {
+		c.queue = shorten.Synchronous{}
+	}
 	return c
 }
 
@@ -160,7 +166,7 @@ func (c *Creator) create(ctx context.Context, now time.Time, cause shorten.Cause
 	if cause.IdempotencyKey != "" {
 		return c.createIdempotent(ctx, now, cause, rows, list)
 	}
-	b := &batch{c: c, now: now, at: now, who: cause.Principal, rows: rows}
+	b := &batch{c: c, now: now, at: now, who: cause.Principal, rows: rows, written: cause.Written}
 	verdict, err := b.admit(ctx)
 	if err != nil {
 		return nil, err
@@ -191,6 +197,7 @@ type batch struct {
 	who     auth.Principal
 	rows    []Row
 	list    bool     // the request is a list
+	written bool     // links are written before the answer
 	promise *promise // what is filed under the idempotency key; nil = there is none
 }
 
@@ -320,15 +327,52 @@ func (b *batch) code(ctx context.Context, rows []*Row) error {
 	return b.file(ctx)
 }
 
-// store writes rows that have their codes in one transaction. Of those whose code was taken the
-// code is given up.
+// store writes rows that have their codes in one transaction, those that may wait into the queue. Of those whose
+// code was taken the code is given up.
 func (b *batch) store(ctx context.Context, rows []*Row) error {
 	if err := b.record(ctx, rows); err != nil {
 		return err
 	}
+	rest, err := b.enqueue(ctx, rows)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return b.insert(ctx, rest)
+}
+
+// enqueue puts rows into the queue, and returns those that have to be written at once: an alias is told whether
+// it is free, dedupe whether there is such a link, and clicks of a link with a limit are counted in the store.
+func (b *batch) enqueue(ctx context.Context, rows []*Row) (rest []*Row, err error) {
+	if !b.c.queues || b.written {
+		return rows, nil
+	}
+	var queued []*Row
+	var links []link.Link
+	for _, r := range rows {
+		if r.Request.Alias.Some() || r.dedupes() || r.link.MaxClicks > 0 {
+			rest = append(rest, r)
+			continue
+		}
+		queued, links = append(queued, r), append(links, r.link.Link)
+	}
+	if len(queued) == 0 {
+		return rest, nil
+	}
+	results, err := retryUncertain(ctx, b.c.metrics.retries, links[0].Key, func() ([]link.Result, error) { return b.c.queue.Put(ctx, links) })
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range queued {
+		b.accept(ctx, r, &results[i])
+	}
+	return rest, nil
+}
+
+// insert writes rows in one transaction.
+func (b *batch) insert(ctx context.Context, rows []*Row) error {
 	if len(rows) == 1 {
 		r := rows[0]
-		result, err := retryUncertain(ctx, b.c.metrics.retries, r.link.Key, func() (link.Result, error) { return b.c.insert(ctx, b.now, r) })
+		result, err := retryUncertain(ctx, b.c.metrics.retries, r.link.Key, func() (link.Result, error) { return b.c.insertOne(ctx, b.now, r) })
 		if err == nil {
 			b.accept(ctx, r, &result)
 		}
@@ -437,9 +481,9 @@ func (c *Creator) resolveDedupe(who auth.Principal, req *shorten.Request) error 
 	return nil
 }
 
-// insert writes a single row, by the store's own calls, which may join it with those of other
+// insertOne writes a single row, by the store's own calls, which may join it with those of other
 // callers.
-func (c *Creator) insert(ctx context.Context, now time.Time, row *Row) (r link.Result, err error) {
+func (c *Creator) insertOne(ctx context.Context, now time.Time, row *Row) (r link.Result, err error) {
 	if row.dedupes() {
 		r.Link, r.Found, err = c.dedupe.FindOrCreate(ctx, row.link.Link, now)
 	} else {
@@ -499,6 +543,22 @@ func (c *Creator) onAliasTaken(ctx context.Context, now time.Time, l link.Link, 
 	return shorten.Result{Link: other, Found: true}, nil
 }
 
+// Await waits until a link is written that is pending here, and returns it as it is stored then. A link that is still pending when ctx
+// ends is returned as it was; one that was refused for good is link.ErrNotFound.
+func (c *Creator) Await(ctx context.Context, l *link.Link) (link.Link, error) {
+	if !l.IsPending() || c.queue.Await(ctx, l.Key) != nil {
+		return *l, nil
+	}
+	stored, err := c.cfg.Store.Get(ctx, l.Key)
+	switch {
+	case err != nil:
+		return *l, fmt.Errorf("get %s: %w", l.Key, err)
+	case stored.ID != l.ID || stored.Status == link.Deleted:
+		return *l, fmt.Errorf("get %s: it could not be written: %w", l.Key, link.ErrNotFound)
+	}
+	return stored, nil
+}
+
 // report announces what was made, and counts it.
 func (c *Creator) report(made shorten.Result) {
 	if made.Found {
@@ -509,7 +569,9 @@ func (c *Creator) report(made shorten.Result) {
 	if made.Link.Safety != link.Clean {
 		c.cfg.Judge.CountWarned()
 	}
-	c.publish(made.Link)
+	if !made.Link.IsPending() { // the queue tells caches of those
+		c.publish(made.Link)
+	}
 }
 
 // publish lets caches know a link that they may believe unknown.
