@@ -174,7 +174,7 @@ func (c Config) queue(p *problems) {
 	switch {
 	case c.WritesKafka == "", p.ambiguous("CURT_WRITES_KAFKA", c.WritesKafka):
 	case !strings.HasPrefix(c.WritesKafka, "kafka://"):
-		p.add("CURT_WRITES_KAFKA", c.WritesKafka, "expected kafka://host:port,host:port/topic, or unset for a topic beside CURT_EVENTS")
+		p.add("CURT_WRITES_KAFKA", c.WritesKafka, "expected kafka://host:port,host:port/topic, or unset for a topic of its own in the Kafka of CURT_EVENTS")
 	case !c.Queues():
 		p.add("CURT_WRITES_KAFKA", c.WritesKafka, "requires CURT_WRITES=queued; set that too, or unset this")
 	}

@@ -19,7 +19,7 @@ type Log interface {
 	// Append adds records, and returns where each is. nil means that they are durable, on more than one
 	// machine, and that a writer will read each at least once. After an error any of them may be there:
 	// link.ErrUnavailable says that none is, everything else leaves it open.
-	Append(ctx context.Context, records []Record) ([]Place, error)
+	Append(ctx context.Context, records []Record) ([]Location, error)
 
 	// Written returns up to where each partition was written: every record before it is in the link store or
 	// refused for good.
@@ -33,8 +33,8 @@ type Record struct {
 	At    time.Time
 }
 
-// Place is where a record is.
-type Place struct {
+// Location is where a record is.
+type Location struct {
 	Partition int32
 	Offset    int64
 }
@@ -55,9 +55,9 @@ type Config struct {
 	Log   Log
 	Store link.Store // where writers write; a link.Reserver is asked for reservations
 
-	// Accepted is called with each link once the log has it, Settled with its key once it is written or refused. Both may be nil.
+	// Accepted is called with each link once the log has it, Ended with its key once it is written or refused. Both may be nil.
 	Accepted func(ctx context.Context, l *link.Link)
-	Settled  func(k link.Key)
+	Ended    func(k link.Key)
 
 	MaxBytes int64 // 0 = MaxBytes
 	Logger   *slog.Logger
@@ -78,11 +78,11 @@ type Links struct {
 
 // entry is a pending link.
 type entry struct {
-	link  link.Link
-	place Place
-	since time.Time
-	bytes int64
-	done  chan struct{} // closed once the link is not pending any more
+	link     link.Link
+	location Location
+	since    time.Time
+	bytes    int64
+	done     chan struct{} // closed once the link is not pending any more
 }
 
 // New returns Links that nothing is pending of. Run follows the log.
@@ -93,8 +93,8 @@ func New(cfg Config) *Links {
 	if cfg.Accepted == nil {
 		cfg.Accepted = func(context.Context, *link.Link) {}
 	}
-	if cfg.Settled == nil {
-		cfg.Settled = func(link.Key) {}
+	if cfg.Ended == nil {
+		cfg.Ended = func(link.Key) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -146,14 +146,14 @@ func (p *Links) Put(ctx context.Context, links []link.Link) ([]link.Result, erro
 		p.refused.Add(uint64(len(put)))
 		return nil, ErrFull
 	}
-	places, err := p.cfg.Log.Append(ctx, records)
+	locations, err := p.cfg.Log.Append(ctx, records)
 	if err != nil {
 		p.release(size)
 		return nil, fmt.Errorf("queue a link: %w", err)
 	}
 	now := time.Now()
 	for n, i := range put {
-		p.accept(ctx, &links[i], places[n], now)
+		p.accept(ctx, &links[i], locations[n], now)
 		results[i].Link = links[i]
 	}
 	return results, nil
@@ -221,8 +221,8 @@ func (p *Links) release(n int64) {
 }
 
 // accept keeps a link that the log has. Its memory is reserved.
-func (p *Links) accept(ctx context.Context, l *link.Link, at Place, now time.Time) {
-	e := &entry{link: *l, place: at, since: now, bytes: sizeOf(l), done: make(chan struct{})}
+func (p *Links) accept(ctx context.Context, l *link.Link, at Location, now time.Time) {
+	e := &entry{link: *l, location: at, since: now, bytes: sizeOf(l), done: make(chan struct{})}
 	p.mu.Lock()
 	before := p.byKey[l.Key]
 	if before != nil { // two tries of one request at once: the later record is the one to wait for
@@ -305,24 +305,24 @@ func (p *Links) follow(ctx context.Context) error {
 		return err //nolint:wrapcheck // the log says what it did
 	}
 	for _, e := range p.take(written) {
-		p.cfg.Settled(e.link.Key)
+		p.cfg.Ended(e.link.Key)
 		close(e.done)
 	}
 	return nil
 }
 
 // take removes the links that were written.
-func (p *Links) take(written map[int32]int64) (settled []*entry) {
+func (p *Links) take(written map[int32]int64) (ended []*entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, e := range p.byKey {
-		if end, known := written[e.place.Partition]; known && e.place.Offset < end {
+		if end, known := written[e.location.Partition]; known && e.location.Offset < end {
 			delete(p.byKey, k)
 			p.bytes -= e.bytes
-			settled = append(settled, e)
+			ended = append(ended, e)
 		}
 	}
-	return settled
+	return ended
 }
 
 // Stats are figures of pending links.
@@ -352,9 +352,9 @@ type Source interface {
 	Get(ctx context.Context, k link.Key) (link.Link, error)
 }
 
-// Behind returns a Source that has pending links, too. A store that has the link decides; one that has not, or fails, is
+// Over returns a Source that has pending links, too. A store that has the link decides; one that has not, or fails, is
 // answered for.
-func (p *Links) Behind(store Source) Source { return source{store, p} }
+func (p *Links) Over(store Source) Source { return source{store, p} }
 
 type source struct {
 	store   Source

@@ -2,9 +2,11 @@ package writer
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -237,10 +239,21 @@ func (s *session) bury(ctx context.Context, now time.Time, batch []*item) error 
 // entomb takes the code of a link that can never be written, if it is known and no link has it. The tombstone is of a Chosen
 // code, because those are in the change log: caches that were told of the link hear that it is gone.
 func (s *session) entomb(ctx context.Context, now time.Time, it *item) error {
-	if errors.Is(it.dead, link.ErrExists) || it.link.ID.IsZero() || it.link.Key.Validate() != nil {
+	t := it.link.Tombstone(now)
+	if t.Key.Code == "" { // the record cannot be read, but its key
+		domain, code, _ := strings.Cut(string(it.record.Key), "/")
+		t.Key = link.Key{Domain: link.Domain(domain), Code: link.Code(code)}
+	}
+	if errors.Is(it.dead, link.ErrExists) || t.Key.Validate() != nil {
 		return nil
 	}
-	t := it.link.Tombstone(now)
+	if t.ID.IsZero() {
+		id, err := link.NewID(now, rand.Reader)
+		if err != nil {
+			return err //nolint:wrapcheck // says what it did
+		}
+		t.ID = id
+	}
 	t.Created, t.CodeKind = now, link.Chosen
 	if t.Workspace == "" {
 		t.Workspace = link.WorkspaceDefault

@@ -31,11 +31,6 @@ func (c Config) Queued() Config {
 	return c
 }
 
-// MigrateQueued creates the topic of c for links that are to be written, and that of its dead letters, unless they exist.
-func MigrateQueued(ctx context.Context, c Config, t Topic) (made bool, err error) {
-	return Migrate(ctx, c, t)
-}
-
 // ErrUnsafe says that the topic acknowledges what fewer than two brokers have.
 var ErrUnsafe = errors.New("fewer than two in-sync replicas are required")
 
@@ -139,7 +134,7 @@ func (q *QueuedLinks) drop(client *kgo.Client) {
 }
 
 // Append implements pending.Log: nil means that all in-sync replicas have the records.
-func (q *QueuedLinks) Append(ctx context.Context, records []pending.Record) ([]pending.Place, error) {
+func (q *QueuedLinks) Append(ctx context.Context, records []pending.Record) ([]pending.Location, error) {
 	client, err := q.open()
 	if err != nil {
 		return nil, err
@@ -150,15 +145,15 @@ func (q *QueuedLinks) Append(ctx context.Context, records []pending.Record) ([]p
 	}
 	within, cancel := context.WithTimeout(ctx, queuedBound)
 	defer cancel()
-	places := make([]pending.Place, len(records))
+	locations := make([]pending.Location, len(records))
 	results := client.ProduceSync(within, sent...)
 	for i := range sent {
-		places[i] = pending.Place{Partition: sent[i].Partition, Offset: sent[i].Offset}
+		locations[i] = pending.Location{Partition: sent[i].Partition, Offset: sent[i].Offset}
 	}
 	err = results.FirstErr()
 	switch {
 	case err == nil:
-		return places, nil
+		return locations, nil
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		q.drop(client)
 		return nil, fmt.Errorf("kafka: queue links in %s: %w: %w", q.cfg.Topic, link.ErrUnavailable, ErrNoTopic)

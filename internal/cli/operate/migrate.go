@@ -89,15 +89,10 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		return done, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
 	}
 	if c.Queues() {
-		topic, err := settings.Queue(c.Config)
-		if err != nil {
+		line, err := c.queue(ctx)
+		if done = append(done, line...); err != nil {
 			return done, err
 		}
-		created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
-		if err != nil {
-			return done, settings.OneLine(err)
-		}
-		done = append(done, migrated(topic.Topic, created))
 	}
 	if c.Events == "" {
 		return done, nil
@@ -120,6 +115,19 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	}
 	tables, err := c.tables(ctx)
 	return append(done, tables...), err
+}
+
+// queue creates the topic of links that are to be written, and that of their dead letters.
+func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
+	topic, err := settings.Queue(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
+	if err != nil {
+		return nil, settings.OneLine(err)
+	}
+	return []string{migrated(topic.Topic, created)}, nil
 }
 
 // tables brings those of each ClickHouse up to date. One that fails does not keep the others from theirs; the

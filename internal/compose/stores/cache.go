@@ -64,7 +64,7 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	}
 	source := cache.Source(s.Links)
 	if s.Pending != nil {
-		source = s.Pending.Behind(s.Links)
+		source = s.Pending.Over(s.Links)
 	}
 	capability := &compose.Capability{Name: "cache", Metrics: c.count}
 	var err error
@@ -72,7 +72,7 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 		return nil, capability, err
 	}
 	if s.Pending != nil {
-		s.accepted, s.settled = c.Accepted, c.Created
+		s.accepted, s.ended = c.Accepted, c.Created
 	}
 	changes.announce = func(change link.Change) { c.Announce(change) } // the cache tells other servers
 	capability.Run("cache", c.Run)

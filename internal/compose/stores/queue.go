@@ -48,11 +48,11 @@ func OpenPending(ctx context.Context, env *compose.Env, s *Stores) (*compose.Cap
 		return c, fmt.Errorf("read leased ids: %w", err)
 	}
 	c.Run("generated codes", s.Promised.Run)
-	s.accepted, s.settled = func(context.Context, *link.Link) {}, func(link.Key) {}
+	s.accepted, s.ended = func(context.Context, *link.Link) {}, func(link.Key) {}
 	s.Pending = pending.New(pending.Config{
 		Log: checked, Store: s.Links, Logger: env.Log,
 		Accepted: func(ctx context.Context, l *link.Link) { s.accepted(ctx, l) },
-		Settled:  func(k link.Key) { s.settled(k) },
+		Ended:    func(k link.Key) { s.ended(k) },
 	})
 	c.Run("pending links", s.Pending.Run)
 	c.Metrics = s.countPending
@@ -94,7 +94,7 @@ const (
 )
 
 // Append implements pending.Log.
-func (q *checkedLog) Append(ctx context.Context, records []pending.Record) ([]pending.Place, error) {
+func (q *checkedLog) Append(ctx context.Context, records []pending.Record) ([]pending.Location, error) {
 	if err := q.healthy(); err != nil {
 		return nil, fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 	}

@@ -39,8 +39,8 @@ type Stores struct {
 	CodeKey  [32]byte
 
 	env      *compose.Env
-	accepted func(context.Context, *link.Link) // set by OpenCache, as settled
-	settled  func(link.Key)
+	accepted func(context.Context, *link.Link) // set by OpenCache, as ended
+	ended    func(link.Key)
 	stored   func(link.ID)
 	beside   coldsql.Accounts      // in the database of links
 	replicas func() replicas.Stats // nil = look-ups have no standbys
