@@ -62,6 +62,7 @@ func (s *session) write(ctx context.Context) error {
 		if err := s.commit(ctx); err != nil {
 			return err
 		}
+		pause = max(0, tick-time.Since(now))
 	}
 	return nil
 }

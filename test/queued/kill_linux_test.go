@@ -169,7 +169,7 @@ func TestTheServerThatAcceptedRestarts(t *testing.T) {
 	t.Parallel()
 	p := build(t, 1, "sqlite")
 	data := t.TempDir()
-	api := p.start(t, "all", data, "CURT_WRITES_RATE=1")
+	api := p.start(t, "all", data, "CURT_WRITES_RATE=1", "CURT_UNKNOWN_LIMIT=off")
 	codes := map[string]string{}
 	for i := range 20 {
 		url := fmt.Sprintf("https://example.com/restart/%d", i)
@@ -180,7 +180,7 @@ func TestTheServerThatAcceptedRestarts(t *testing.T) {
 		codes[url] = a.Link.Code
 	}
 	api.Kill()
-	api = p.start(t, "all", data)
+	api = p.start(t, "all", data, "CURT_UNKNOWN_LIMIT=off")
 	for url, code := range codes {
 		soon(t, "the link is written", func() bool {
 			status, to, kept := visit(t, api, code)
