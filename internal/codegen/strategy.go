@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -140,9 +141,14 @@ func (p *Promised) milliseconds(code link.Code) (at int64, ok bool) {
 	if len(code) != SnowflakeLength {
 		return 0, false
 	}
-	id, ok := decode62(code)
+	high, ok := decode62(code[:MaxLength])
+	low := strings.IndexByte(alphabet, code[MaxLength])
 	size := uint64(1) << (millisecondBits + machineBits + sequenceBits)
-	if !ok || id >= size {
+	if !ok || low < 0 || high > size/62 { // 62^11 exceeds 64 bits
+		return 0, false
+	}
+	id := high*62 + uint64(low)
+	if id >= size {
 		return 0, false
 	}
 	if !p.cfg.Plain {

@@ -76,10 +76,9 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		if done = append(done, line...); err != nil || c.Events == "" && !c.Queues() {
 			return done, err
 		}
-	case c.Events == "" && c.Queues():
-	case c.Events == "" && c.Restored:
+	case c.Events == "" && c.Restored && !c.Queues():
 		return done, nil
-	case c.Events == "":
+	case c.Events == "" && !c.Queues():
 		return []string{"nothing to do: CURT_EVENTS is unset, and servers migrate their databases themselves"}, nil
 	}
 	switch {
@@ -88,14 +87,9 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
 		return done, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
 	}
-	if c.Queues() {
-		line, err := c.queue(ctx)
-		if done = append(done, line...); err != nil {
-			return done, err
-		}
-	}
-	if c.Events == "" {
-		return done, nil
+	line, err := c.queue(ctx)
+	if done = append(done, line...); err != nil || c.Events == "" {
+		return done, err
 	}
 	topic, err := settings.Kafka(c.Config)
 	if err != nil {
@@ -119,6 +113,9 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 
 // queue creates the topic of links that are to be written, and that of their dead letters.
 func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
+	if !c.Queues() {
+		return nil, nil
+	}
 	topic, err := settings.Queue(c.Config)
 	if err != nil {
 		return nil, err
