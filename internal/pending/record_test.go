@@ -3,6 +3,7 @@ package pending_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -82,10 +83,7 @@ func TestStrangeRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := func(name string, value any) string {
-		changed := map[string]any{}
-		for k, v := range fields {
-			changed[k] = v
-		}
+		changed := maps.Clone(fields)
 		changed[name] = value
 		b, err := json.Marshal(changed)
 		if err != nil {

@@ -89,7 +89,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		failing.Log(ctx, time.Now(), w.cfg.Logger, slog.LevelWarn, "writing pending links was interrupted, retrying", err)
 		background.Sleep(ctx, sessionPause)
 	}
-	return nil
+	return nil //nolint:nilerr // ctx ended
 }
 
 // join is one membership in the group.

@@ -29,7 +29,9 @@ func OpenPending(ctx context.Context, env *compose.Env, s *Stores) (*compose.Cap
 	log := kafka.NewQueuedLinks(*env.Queue)
 	c.OnClose(func() error { log.Close(); return nil })
 	checked := &checkedLog{QueuedLinks: log, at: *env.Queue, acceptLoss: env.Config.WritesLoss}
-	if err := checked.check(ctx); err != nil {
+	first, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	if err := checked.check(first); err != nil {
 		if checked.refuses(err) {
 			return c, &config.Error{Setting: "CURT_WRITES", Value: env.Config.Writes, Want: settings.OneLine(err).Error() + checked.advice(err)}
 		}
@@ -91,6 +93,8 @@ type checkState struct{ err error }
 const (
 	checkEvery = time.Minute
 	checkRetry = time.Second
+	// checkPatience is how long a start waits for Kafka.
+	checkPatience = 3 * time.Second
 )
 
 // Append implements pending.Log.

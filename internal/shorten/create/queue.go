@@ -39,7 +39,7 @@ func (b *batch) enqueue(ctx context.Context, rows []*Row) (rest []*Row, err erro
 // ends is returned as it was; one that was refused for good is link.ErrNotFound.
 func (c *Creator) Await(ctx context.Context, l *link.Link) (link.Link, error) {
 	if !l.IsPending() || c.queue.Await(ctx, l.Key) != nil {
-		return *l, nil
+		return *l, nil //nolint:nilerr // it is still pending, and will be written
 	}
 	stored, err := c.cfg.Store.Get(ctx, l.Key)
 	switch {
