@@ -13,6 +13,9 @@ import (
 	"curt/internal/writer"
 )
 
+// session is how long the partitions of a writer that was killed wait for another one: the least that Kafka allows.
+const session = 6 * time.Second
+
 // Open has queued links written, on a server with the role writer. What was decided about a link while it waited takes effect
 // before its offset is committed.
 func Open(env *compose.Env, s *stores.Stores, judges *judging.Judging) (*compose.Capability, error) {
@@ -21,7 +24,7 @@ func Open(env *compose.Env, s *stores.Stores, judges *judging.Judging) (*compose
 		return c, nil
 	}
 	w := writer.New(writer.Config{
-		Kafka: *env.Queue, Store: s.Links, Rate: env.Config.WritesRate, BeginWrite: judges.Moderator.BeginWrite, Logger: env.Log,
+		Kafka: *env.Queue, Session: session, Store: s.Links, Rate: env.Config.WritesRate, BeginWrite: judges.Moderator.BeginWrite, Logger: env.Log,
 		Recheck: func(ctx context.Context, now time.Time, l *link.Link) error {
 			if _, banned := judges.Moderator.BanOf(l); banned {
 				if _, err := judges.Moderator.Apply(ctx, now, l.Key); err != nil {
