@@ -139,7 +139,7 @@ func once(key string) map[string]string {
 
 // Result is what became of one link of CreateMany: a link, or the problem with it.
 type Result struct {
-	Status  int      `json:"status"` // 201, 200 for an existing link, or the problem's
+	Status  int      `json:"status"` // 201, 202 for a pending one, 200 for an existing one, or the problem's
 	Link    *Link    `json:"link"`
 	Problem *Problem `json:"problem"`
 }

@@ -58,7 +58,7 @@ type Link struct {
 	Status string `json:"status"`
 	// Set by moderation.
 	Safety string `json:"safety"`
-	// What visitors see now.
+	// What visitors see now; pending: the link was accepted and is not written yet, which takes as long as the queue of CURT_WRITES=queued.
 	State          string     `json:"state"`
 	RedirectStatus int        `json:"redirect_status"`
 	StartsAt       *time.Time `json:"starts_at"`
@@ -73,6 +73,6 @@ type Link struct {
 	Clicks    *uint64   `json:"clicks"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// Increases with each change; the ETag is this number in quotes.
+	// Increases with each change; the ETag is this number in quotes. 0 of a pending link, which has no ETag.
 	Version uint64 `json:"version"`
 }

@@ -56,6 +56,9 @@ type Config struct {
 	// Bus brings the changes of other processes before the change log is read again; nil =
 	// the log alone. Follow uses it.
 	Bus Bus
+	// Unwritten says that processes share links that the source does not have yet (Accepted). Then "not found" is shared
+	// by nobody.
+	Unwritten bool
 	// Issued tells codes that were never issued; nil = all are asked for.
 	Issued *issued.Codes
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
+	"curt/internal/cache/floors"
 	"curt/internal/link"
 )
 
@@ -36,7 +37,7 @@ type l1 struct {
 type shard struct {
 	mu      sync.Mutex
 	flights map[link.Key]*flight // guarded by mu
-	floors  floors               // guarded by mu
+	floors  floors.Floors        // guarded by mu
 }
 
 // flight is one load of one key; all look-ups of the key wait for it.
@@ -88,7 +89,7 @@ func (l *l1) claim(h uint64, k link.Key, have *Held) (e *Held, f *flight, lead b
 		return nil, f, false
 	}
 	now := l.clock.now()
-	f = &flight{done: make(chan struct{}), floor: s.floors.of(k, now)}
+	f = &flight{done: make(chan struct{}), floor: s.floors.Of(k, now)}
 	f.primary = f.floor > 0 || now < l.primaryUntil.Load()
 	s.flights[k] = f
 	return nil, f, true
@@ -147,7 +148,7 @@ func (l *l1) changed(h uint64, k link.Key, v link.Version) {
 	defer s.mu.Unlock()
 	if l.lag > 0 {
 		now := l.clock.now()
-		s.floors.raise(k, v, now, now+l.lag)
+		s.floors.Raise(k, v, now, now+l.lag)
 	}
 	l.outdate(s, h, k, v)
 }
@@ -158,6 +159,19 @@ func (l *l1) created(h uint64, k link.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.outdate(s, h, k, 1)
+}
+
+// forget ends a cached "not found" of a link that the source does not have yet. A load in flight may have missed it.
+func (l *l1) forget(h uint64, k link.Key) {
+	s := l.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flights[k]; f != nil {
+		f.void = true
+	}
+	if e := l.peek(h, k); e != nil && e.Missing {
+		l.entries.Invalidate(h)
+	}
 }
 
 // outdate discards the entry below v and the answer below v of a load in flight; s.mu is held.
@@ -213,56 +227,3 @@ type clock struct{ start time.Time }
 func (c clock) now() int64 { return int64(time.Since(c.start)) }
 
 func (c clock) at(now time.Time) int64 { return int64(now.Sub(c.start)) }
-
-// floors are the versions below which keys must not be answered, for as long as a
-// replica may still hold less. All floors last equally long, so they end in the
-// order in which they began, and raise itself clears away the old ones.
-type floors struct {
-	byKey map[link.Key]floor
-	order []expiring
-}
-
-type floor struct {
-	version link.Version
-	until   int64
-}
-
-type expiring struct {
-	key   link.Key
-	until int64
-}
-
-// raise sets the floor of k to at least v until the given time.
-func (f *floors) raise(k link.Key, v link.Version, now, until int64) {
-	f.clear(now)
-	if f.byKey == nil {
-		f.byKey = map[link.Key]floor{}
-	}
-	f.byKey[k] = floor{version: max(v, f.byKey[k].version), until: until}
-	f.order = append(f.order, expiring{k, until})
-}
-
-// of returns the floor of k; 0 = none.
-func (f *floors) of(k link.Key, now int64) link.Version {
-	if e, ok := f.byKey[k]; ok && now < e.until {
-		return e.version
-	}
-	return 0
-}
-
-// clear drops what ended before now.
-func (f *floors) clear(now int64) {
-	n := 0
-	for n < len(f.order) && f.order[n].until <= now {
-		// A key that was raised again since has a later end, and a later place.
-		if k := f.order[n].key; f.byKey[k].until <= now {
-			delete(f.byKey, k)
-		}
-		n++
-	}
-	if n == len(f.order) {
-		f.order = nil
-	} else {
-		f.order = f.order[n:]
-	}
-}

@@ -66,7 +66,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 	}
 	c.polls = polls{clock: clock, shared: cfg.Shared, wanted: make(chan struct{}, 1)}
 	c.changes = changes{l1: &c.l1, recent: &c.recent, issued: cfg.Issued, listen: cfg.OnChanges}
-	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, puts: make(chan offered, 1024)}
+	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, unwritten: cfg.Unwritten, puts: make(chan offered, 1024)}
 	c.loader = loader{
 		clock: clock, l1: &c.l1, l2: &c.l2, polls: &c.polls, source: source,
 		limit: cfg.LoadTimeout, missing: cfg.Missing, log: cfg.Log, due: make(chan *Held, 1024),
@@ -191,6 +191,17 @@ func (c *Tiered) Created(k link.Key) { c.l1.created(c.l1.hash.of(k.Domain, k.Cod
 // Warm has L2 take a link that was just created, so that its first visitor on any process
 // needs no read of the source. It does not wait; what finds no room, or is not new, is left out.
 func (c *Tiered) Warm(l link.Link) { c.l2.warm(l) }
+
+// Accepted has this process, and the others through L2, answer for a link that the source does not have yet: its version is 0.
+// [Tiered.Created] ends that here.
+func (c *Tiered) Accepted(ctx context.Context, l *link.Link) {
+	if c.issued != nil && l.CodeKind == link.Chosen {
+		c.issued.Created(l.Key.Code)
+	}
+	c.l2.share(ctx, l, c.loader.clock.now())
+	h := c.l1.hash.of(l.Key.Domain, l.Key.Code)
+	c.l1.forget(h, l.Key)
+}
 
 // Staleness returns how long ago the change log was last read to its end, or the bus said
 // that there is nothing to read. An instance whose store is shared is ready only while

@@ -78,7 +78,7 @@ type Config struct {
 	ReportQuarantine int    `default:"0" env:"CURT_REPORT_QUARANTINE" help:"Number of networks (IPv4 /24, IPv6 /48) that must report a link within one day (UTC) to quarantine it until a moderator decides. 0: reports alone have no effect."`
 	ReportRetention  Days   `default:"90d" env:"CURT_REPORT_RETENTION" help:"Retention of the texts of reports and appeals after the decision, such as 90d or 720h."`
 
-	Role            []string      `default:"all" env:"CURT_ROLE" help:"Roles of this server: all, or some of redirect (redirects), api (API, dashboard, pages), worker (background work) and keys (generates the keys of CURT_CODES=pool), separated by commas. Servers with only some roles require a CURT_LINKS that servers share."`
+	Role            []string      `default:"all" env:"CURT_ROLE" help:"Roles of this server: all, or some of redirect (redirects), api (API, dashboard, pages), worker (background work), keys (generates the keys of CURT_CODES=pool) and writer (writes the links of CURT_WRITES=queued), separated by commas. Servers with only some roles require a CURT_LINKS that servers share."`
 	Links           string        `default:"sqlite" env:"CURT_LINKS" help:"Link store: sqlite; postgres://user@host/database for PostgreSQL 15 or newer, with several hosts separated by commas; or dynamodb://table?region=region for Amazon DynamoDB, with curt migrate first, which takes &tags=name:value,… and &protection=off. Accounts are stored there too, unless CURT_ACCOUNTS is set; DynamoDB requires that."`
 	LinksConns      int           `name:"links-connections" default:"12" env:"CURT_LINKS_CONNECTIONS" help:"Maximum connections to the database of CURT_LINKS, 6 to 1000: a third for writes, the rest for reads. Each standby gets as many as the reads."`
 	LinksReplicas   []string      `name:"links-replicas" env:"CURT_LINKS_REPLICAS" help:"Standbys of CURT_LINKS for look-ups, separated by commas: postgres://user@host/database, one host each." empty:"none"`
@@ -90,7 +90,10 @@ type Config struct {
 	Analytics       string        `env:"CURT_ANALYTICS" help:"Statistics store: postgres://user@host/database, shared by several servers, or clickhouse://user:password@host:9000/database, fed by CURT_EVENTS; several clickhouse:// URLs, separated by commas, are replicas, in the same order on every server. Requires CURT_LINKS to be a database. Unset: DATA/clicks.db." empty:"none"`
 	Archive         string        `env:"CURT_ARCHIVE" help:"Archive of raw clicks. Unset: none." empty:"none"`
 	IDs             string        `name:"ids" env:"CURT_IDS" help:"Source of id leases for CURT_CODES=range and snowflake, and for the keys of pool: zookeeper://user:password@host:2181,host:2181/path, ZooKeeper 3.9, with digest authentication if a user is given. The link store confirms each lease. Unset: the link store." empty:"none"`
-	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: an acknowledged link is durable."`
+	Writes          string        `default:"sync" env:"CURT_WRITES" help:"sync: a create is answered when the link store has the link. queued: it is answered 202 when Kafka has it, and servers with the role writer write it at CURT_WRITES_RATE; creates with an alias, dedupe or max_clicks are written at once. The same on all servers."`
+	WritesKafka     string        `name:"writes-kafka" env:"CURT_WRITES_KAFKA" help:"Kafka topic of CURT_WRITES=queued, as in CURT_EVENTS; curt migrate creates it. Unset: TOPIC.links.queued in the Kafka of CURT_EVENTS." empty:"none"`
+	WritesRate      int           `name:"writes-rate" default:"200" env:"CURT_WRITES_RATE" help:"Links that all servers with the role writer together write per second, 1 to 100000. The same on all of them."`
+	WritesLoss      bool          `name:"writes-accept-loss" env:"CURT_WRITES_ACCEPT_LOSS" help:"Start with CURT_WRITES=queued although the topic acknowledges links that only one broker has: one failed disk may lose links that were answered 202."`
 	Codes           string        `default:"range" env:"CURT_CODES" help:"How codes are generated: range, random, hash of the destination, words such as brave-otter-42, snowflake: 11 characters of time, machine id and sequence, or pool: keys that servers with the role keys generated ahead."`
 	CodeFilter      string        `name:"code-filter" default:"memory" env:"CURT_CODE_FILTER" help:"Filter of issued codes, which saves CURT_CODES=random, hash and words inserts that must fail. memory: in each server, 5 to 10 bytes per code, read from the link store at every start; it also answers requests for unknown codes. redis: a Bloom filter in CURT_CACHE that servers share, without reading at the start; requests for unknown codes are answered by CURT_CACHE and the link store."`
 	CodeFilterCodes int64         `name:"code-filter-codes" default:"10000000" env:"CURT_CODE_FILTER_CODES" help:"Codes that CURT_CODE_FILTER=redis is made for, 1000 to 100000000000: 1.8 bytes each in Redis. At this number 0.1 % of free codes are taken for issued; another number is another, empty filter."`
@@ -101,6 +104,9 @@ type Config struct {
 	// SQLiteSynchronous exists for the tests that show what FULL is for.
 	SQLiteSynchronous string `name:"sqlite-synchronous" default:"FULL" env:"CURT_SQLITE_SYNCHRONOUS" hidden:""`
 }
+
+// WritesQueued is the value of CURT_WRITES that needs Kafka and the role writer.
+const WritesQueued = "queued"
 
 // CodesPool is the value of CURT_CODES that needs the role keys.
 const CodesPool = "pool"

@@ -13,6 +13,8 @@ func TestRoles(t *testing.T) {
 		role, links, counts, api string
 		codes                    string
 		events                   string
+		writes                   string // CURT_WRITES_KAFKA
+		queued                   bool
 		wrong                    string // the setting and what is said; "" = nothing
 	}{
 		"all alone":                {role: "all", links: "sqlite"},
@@ -59,12 +61,27 @@ func TestRoles(t *testing.T) {
 		"a pool alone":             {role: "all", links: "sqlite", codes: "pool"},
 		"a pool by name":           {role: "redirect,api,worker,keys", links: "sqlite", codes: "pool"},
 		"a pool without keys":      {role: "redirect,api,worker", links: "sqlite", codes: "pool", wrong: "CURT_CODES=pool needs the role keys"},
+		"a writer":                 {role: "writer", links: "postgres://db/curt", writes: "kafka://k/writes"},
+		"a writer beside clicks":   {role: "writer", links: "postgres://db/curt", events: "kafka://k", queued: true},
+		"a writer for nobody":      {role: "writer", links: "postgres://db/curt", wrong: "CURT_ROLE=writer: links are queued with CURT_WRITES=queued only"},
+		"a queue alone":            {role: "all", links: "sqlite", writes: "kafka://k/writes"},
+		"a queue of random codes":  {role: "all", links: "sqlite", writes: "kafka://k/writes", codes: "random", wrong: "use range, snowflake or pool"},
+		"a queue without a writer": {role: "redirect,api,worker", links: "sqlite", writes: "kafka://k/writes", wrong: "CURT_WRITES=queued needs the role writer"},
+		"a queue nowhere":          {role: "api", links: "postgres://db/curt", counts: "postgres://db/counts", queued: true, wrong: "links are queued in Kafka; also set CURT_WRITES_KAFKA"},
+		"redirects beside a queue": {role: "redirect", links: "postgres://db/curt", counts: "postgres://db/counts", queued: true},
+		"a queue of others":        {role: "all", links: "sqlite", writes: "nats://n", wrong: "expected kafka://"},
 		"a pool of others":         {role: "redirect,api,worker", links: "postgres://db/curt", codes: "pool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--role=" + tt.role, "--links=" + tt.links}
 			if tt.counts != "" {
 				args = append(args, "--analytics="+tt.counts)
+			}
+			if tt.writes != "" {
+				args = append(args, "--writes-kafka="+tt.writes)
+			}
+			if tt.queued || tt.writes != "" {
+				args = append(args, "--writes=queued")
 			}
 			if tt.codes != "" {
 				args = append(args, "--codes="+tt.codes)

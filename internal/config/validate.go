@@ -104,6 +104,7 @@ func (c Config) databases(p *problems) {
 	}
 	c.events(p)
 	c.generation(p)
+	c.queue(p)
 	switch {
 	case c.Cache == "" && c.CacheWarm:
 		p.add("CURT_CACHE_WARM", c.CacheWarm, "requires CURT_CACHE; set that too, or unset this")
@@ -157,8 +158,32 @@ func (c Config) generation(p *problems) {
 
 // besideDynamoDB checks what the store of links cannot keep.
 func (c Config) besideDynamoDB(p *problems) {
-	if c.Accounts == "" && (c.Does(RoleAPI) || c.Does(RoleWorker)) {
+	if c.Accounts == "" && (c.Does(RoleAPI) || c.Does(RoleWorker) || c.Queues() && c.Does(RoleWriter)) {
 		p.add("CURT_ACCOUNTS", c.Accounts, "DynamoDB keeps no accounts; set it to postgres://user@host/database")
+	}
+}
+
+// Queues reports whether links are written after their creates were answered.
+func (c Config) Queues() bool { return c.Writes == WritesQueued }
+
+// queue checks the way of links through Kafka.
+func (c Config) queue(p *problems) {
+	if c.WritesRate < 1 || c.WritesRate > 100_000 {
+		p.add("CURT_WRITES_RATE", c.WritesRate, "expected 1 to 100000")
+	}
+	switch {
+	case c.WritesKafka == "", p.ambiguous("CURT_WRITES_KAFKA", c.WritesKafka):
+	case !strings.HasPrefix(c.WritesKafka, "kafka://"):
+		p.add("CURT_WRITES_KAFKA", c.WritesKafka, "expected kafka://host:port,host:port/topic, or unset for a topic of its own in the Kafka of CURT_EVENTS")
+	case !c.Queues():
+		p.add("CURT_WRITES_KAFKA", c.WritesKafka, "requires CURT_WRITES=queued; set that too, or unset this")
+	}
+	switch {
+	case !c.Queues() || !c.Does(RoleAPI) && !c.Does(RoleWriter):
+	case c.WritesKafka == "" && c.Events == "":
+		p.add("CURT_WRITES", c.Writes, "links are queued in Kafka; also set CURT_WRITES_KAFKA=kafka://host:port/topic, or CURT_EVENTS")
+	case c.Codes == "random" || c.Codes == "hash" || c.Codes == "words":
+		p.add("CURT_WRITES", c.Writes, "CURT_CODES="+c.Codes+" learns from the link store whether a code is taken; use range, snowflake or pool")
 	}
 }
 
@@ -440,7 +465,7 @@ func (c Config) choices(p *problems) {
 		{"CURT_SHORTENERS", c.Shorteners, []string{"allow", "warn", "refuse"}},
 		{"CURT_PRIVATE_TARGETS", c.PrivateTargets, []string{"allow", "warn", "refuse"}},
 		{"CURT_LOG_LEVEL", c.LogLevel, []string{"debug", "info", "warn", "error"}},
-		{"CURT_WRITES", c.Writes, []string{"sync"}},
+		{"CURT_WRITES", c.Writes, []string{"sync", WritesQueued}},
 		{"CURT_CODES", c.Codes, []string{"range", "random", "hash", "words", "snowflake", CodesPool}},
 		{"CURT_SNOWFLAKE", c.Snowflake, []string{"permuted", "plain"}},
 		{"CURT_POOL_KEYS", c.PoolKeys, []string{"range", "snowflake"}},

@@ -28,7 +28,7 @@ func Routes() []Route {
 		scopes := append(op.Action.Scopes(), "", "")
 		r := Route{Method: op.Method, Path: op.Path, Scope: scopes[0], Instead: scopes[1], Anonymous: op.Anonymous, Open: op.Open, Owned: op.Owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
-			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success && n != http.StatusPartialContent {
+			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success && n != http.StatusPartialContent && n != http.StatusAccepted {
 				r.Success = n
 			}
 		}

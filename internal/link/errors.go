@@ -15,6 +15,8 @@ var (
 	ErrExists = errors.New("code already exists")
 	// ErrTooManyReservations: the workspace holds as many keys as it may. It wraps ErrConflict.
 	ErrTooManyReservations = fmt.Errorf("too many reservations: %w", ErrConflict)
+	// ErrPending: the link was accepted and is not written yet, so that it cannot be changed. It wraps ErrConflict.
+	ErrPending = fmt.Errorf("the link is not written yet: %w", ErrConflict)
 	// ErrConflict: the link changed since it was read, or the ID names another key.
 	ErrConflict = errors.New("link was changed concurrently")
 	// ErrInvalid: the argument can never be stored; a retry cannot help.

@@ -207,6 +207,9 @@ func (l Link) WithoutContent(now time.Time) Link { return l.remains(now) }
 // ContentRemoved reports whether l is what WithoutContent returned.
 func (l *Link) ContentRemoved() bool { return l.Status == Deleted && !l.Expires.IsZero() }
 
+// IsPending reports whether l was accepted and is not in the store yet: it has no version.
+func (l *Link) IsPending() bool { return l.Version == 0 && !l.ID.IsZero() }
+
 // Ended reports whether l is an active link that expired at or before a time: one of [Store].Expired.
 func (l *Link) Ended(by time.Time) bool {
 	return l.Status == Active && !l.Expires.IsZero() && !l.Expires.After(by)

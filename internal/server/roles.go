@@ -11,6 +11,7 @@ import (
 	"curt/internal/compose/judging"
 	"curt/internal/compose/pipeline"
 	"curt/internal/compose/stores"
+	"curt/internal/compose/writing"
 	"curt/internal/httpapi"
 	"curt/internal/lane"
 	"curt/internal/link"
@@ -21,23 +22,24 @@ import (
 // openRoles opens what the roles need, in the order in which capabilities stand on each other. A
 // capability that no role of this server needs is not opened, and its settings are not read.
 //
-//	             redirect  api  worker  keys
-//	stores          x       x     x      x
+//	             redirect  api  worker  keys  writer
+//	stores          x       x     x      x      x
 //	cache, clicks   x       x
 //	codes, search           x
 //	API, pages              x
-//	decisions               x     x
-//	reviews                 x     x
+//	decisions               x     x             x
+//	reviews                 x     x             x
 //	recheck, sweep                x
-//	Kafka           x       x     x             where CURT_EVENTS is set: to it, to it, from it
-//	keys                                 x      where CURT_CODES=pool
+//	Kafka           x       x     x                    where CURT_EVENTS is set: to it, to it, from it
+//	keys                                 x             where CURT_CODES=pool
+//	queue                   x                   x      where CURT_WRITES=queued: to it, from it
 func (s *Server) openRoles(ctx context.Context) error {
 	switch roles := s.env.Roles; {
 	case roles.API:
 		return s.openAPI(ctx)
 	case roles.Redirects:
 		return s.openRedirects(ctx)
-	case roles.Worker:
+	case roles.Worker || roles.Writer:
 		return s.openWorker(ctx)
 	default:
 		return s.openKeys(ctx)
@@ -59,6 +61,9 @@ func (s *Server) openAPI(ctx context.Context) error {
 	changes, finder := &stores.Changes{}, &finding.Finder{}
 	kept, err := s.openStores(ctx, finder.Stored)
 	if err != nil {
+		return err
+	}
+	if err = s.add(stores.OpenPending(ctx, s.env, kept)); err != nil {
 		return err
 	}
 	cache, c, err := stores.OpenCache(s.env, kept, changes)
@@ -99,7 +104,7 @@ func (s *Server) openRedirects(ctx context.Context) error {
 	if err = s.add(c, err); err != nil {
 		return err
 	}
-	if s.env.Roles.Worker {
+	if s.env.Roles.Judges() {
 		if _, err = s.openJudging(ctx, judging.Parts{Stores: kept, Changes: changes, Cache: cache}); err != nil {
 			return err
 		}
@@ -107,7 +112,7 @@ func (s *Server) openRedirects(ctx context.Context) error {
 	return s.openFrontend(ctx, frontend.Parts{Stores: kept, Cache: cache, Pipeline: clicks, Probes: s.probes})
 }
 
-// openWorker opens a server without a public socket.
+// openWorker opens a server that judges links, or writes them, without a public socket.
 func (s *Server) openWorker(ctx context.Context) error {
 	changes, finder := &stores.Changes{}, &finding.Finder{}
 	kept, err := s.openStores(ctx, finder.Stored)
@@ -115,9 +120,11 @@ func (s *Server) openWorker(ctx context.Context) error {
 		return err
 	}
 	_ = s.add(stores.FollowChanges(s.env, kept, changes), nil)
-	_, c, err := pipeline.Open(ctx, s.env, kept, changes, finder)
-	if err = s.add(c, err); err != nil {
-		return err
+	if s.env.Roles.Worker {
+		_, c, err := pipeline.Open(ctx, s.env, kept, changes, finder)
+		if err = s.add(c, err); err != nil {
+			return err
+		}
 	}
 	if _, err = s.openJudging(ctx, judging.Parts{Stores: kept, Changes: changes}); err != nil {
 		return err
@@ -137,9 +144,13 @@ func (s *Server) openKeys(ctx context.Context) error {
 	return nil
 }
 
+// openJudging opens what decides about links, and, with the role writer, what writes them.
 func (s *Server) openJudging(ctx context.Context, p judging.Parts) (*judging.Judging, error) {
 	judges, c, err := judging.Open(ctx, s.env, p)
-	return judges, s.add(c, err)
+	if err = s.add(c, err); err != nil {
+		return nil, err
+	}
+	return judges, s.add(writing.Open(s.env, p.Stores, judges))
 }
 
 // openFrontend opens what the sockets show, and puts it behind them. The public one is the lane's,

@@ -41,6 +41,7 @@ func Check(ctx context.Context, cfg config.Config) []Checked {
 	r.cache(ctx, cfg)
 	r.ids(ctx, cfg)
 	r.events(ctx, cfg)
+	r.queue(ctx, cfg)
 	held := r.folder(ctx, cfg)
 	r.listeners(ctx, cfg, held)
 	r.collector(ctx)
@@ -246,6 +247,26 @@ func (r *reader) clickHouse(ctx context.Context, cfg config.Config) {
 		default:
 			r.add(shown+found[i].Text, nil)
 		}
+	}
+}
+
+// queue asks Kafka for the topic of links that are to be written.
+func (r *reader) queue(ctx context.Context, cfg config.Config) {
+	q := r.settings.Queue
+	if q == nil || r.told("CURT_WRITES") || r.told("CURT_WRITES_KAFKA") || r.told("CURT_EVENTS") {
+		return
+	}
+	shown := "CURT_WRITES=" + cfg.Writes
+	err := q.Safe(ctx)
+	switch {
+	case errors.Is(err, kafka.ErrNoTopic):
+		r.doubt(aboutSettings, shown, "Kafka is available, but has no topic "+q.Topic+"; curt migrate creates it")
+	case errors.Is(err, kafka.ErrUnsafe) && cfg.WritesLoss:
+		r.doubt(aboutSettings, shown, OneLine(err).Error()+": a failed disk may lose links that were answered 202")
+	case err != nil:
+		r.add("", &config.Error{Setting: "CURT_WRITES", Value: cfg.Writes, Want: OneLine(err).Error()})
+	default:
+		r.add(fmt.Sprintf("%s: Kafka is available, topic %s keeps each link on two brokers at least", shown, q.Topic), nil)
 	}
 }
 

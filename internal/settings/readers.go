@@ -167,6 +167,19 @@ func Kafka(cfg config.Config) (kafka.Config, error) {
 	return c, nil
 }
 
+// Queue returns where links go that are to be written, by CURT_WRITES_KAFKA or beside the clicks.
+func Queue(cfg config.Config) (kafka.Config, error) {
+	if cfg.WritesKafka == "" {
+		c, err := Kafka(cfg)
+		return c.Queued(), err
+	}
+	c, err := kafka.Parse(cfg.WritesKafka)
+	if err != nil {
+		return c, &config.Error{Setting: "CURT_WRITES_KAFKA", Value: config.Redact(cfg.WritesKafka), Want: err.Error()}
+	}
+	return c, nil
+}
+
 // ClickHouses returns which servers of ClickHouse CURT_ANALYTICS names, which is valid.
 func ClickHouses(cfg config.Config, log *slog.Logger) (all []clickhouse.Config) {
 	keep, _ := cfg.Retentions()

@@ -47,6 +47,7 @@ type Settings struct {
 	Places   Places           // nil = CURT_GEOIP is unset and CURT_COUNTRIES is off
 	GeoIP    *mmdb.Database   // nil = CURT_GEOIP is unset; Places uses it
 	Kafka    *kafka.Config    // nil = CURT_EVENTS is unset
+	Queue    *kafka.Config    // of links that are to be written; nil = CURT_WRITES=sync, or the Kafka is unknown here
 	Lists    *blocklist.Lists // nil = neither CURT_BLOCKLISTS nor CURT_ALLOWLISTS is set
 	Policy   abuse.Policy     // decides by the findings of signals
 	Signals  []abuse.Signal   // all but Lists
@@ -73,18 +74,21 @@ func (s *Settings) Attribution() string {
 }
 
 // Roles are what a server does, by CURT_ROLE.
-type Roles struct{ Redirects, API, Worker, Keys bool }
+type Roles struct{ Redirects, API, Worker, Keys, Writer bool }
 
 // RolesOf reads CURT_ROLE.
 func RolesOf(cfg config.Config) Roles {
-	return Roles{cfg.Does(config.RoleRedirect), cfg.Does(config.RoleAPI), cfg.Does(config.RoleWorker), cfg.Does(config.RoleKeys) && cfg.Codes == config.CodesPool}
+	return Roles{
+		cfg.Does(config.RoleRedirect), cfg.Does(config.RoleAPI), cfg.Does(config.RoleWorker),
+		cfg.Does(config.RoleKeys) && cfg.Codes == config.CodesPool, cfg.Does(config.RoleWriter) && cfg.Queues(),
+	}
 }
 
 // Serves reports whether there is a public socket.
 func (r Roles) Serves() bool { return r.Redirects || r.API }
 
 // Judges reports whether links are created or judged.
-func (r Roles) Judges() bool { return r.API || r.Worker }
+func (r Roles) Judges() bool { return r.API || r.Worker || r.Writer }
 
 // Writes reports whether the link store is written to.
 func (r Roles) Writes() bool { return r.Judges() || r.Keys }
@@ -163,6 +167,11 @@ func (r *reader) values() {
 	if r.cfg.Events != "" {
 		k, err := Kafka(r.cfg)
 		r.settings.Kafka = &k
+		r.note("", err)
+	}
+	if r.cfg.Queues() && (r.cfg.WritesKafka != "" || r.cfg.Events != "") {
+		q, err := Queue(r.cfg)
+		r.settings.Queue = &q
 		r.note("", err)
 	}
 	if r.cfg.IDs != "" {

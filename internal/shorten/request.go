@@ -1,6 +1,7 @@
 package shorten
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"sync"
@@ -122,6 +123,9 @@ type Cause struct {
 	// IdempotencyKey names the request, which may then be sent again without creating a
 	// second link; "" = it has no name. At most idempotency.MaxKey bytes. Changes take none.
 	IdempotencyKey string
+
+	// Written has new links written before the answer, also where others wait in a queue: a job works in its own time.
+	Written bool
 }
 
 // Result is what became of a Request.
@@ -129,6 +133,35 @@ type Result struct {
 	Link  link.Link
 	Found bool // Link was there before: the request asked to dedupe
 }
+
+// Queue takes new links that a writer stores later; pending.Links is one.
+type Queue interface {
+	// Put accepts links, each under a generated code, and returns what became of each, in order. nil means that they are durable
+	// outside the store: those with version 0 are pending. link.ErrExists in a result: the code is taken. An
+	// error is for the whole call, which may be made again.
+	Put(ctx context.Context, links []link.Link) ([]link.Result, error)
+
+	// Find returns a link that was accepted here and is pending, with version 0. It is asked before the store, whose answer
+	// counts where it has the link: it may be written, and not pending any more, a moment later.
+	Find(k link.Key) (link.Link, bool)
+
+	// Await returns once a link is not pending here any more, or with the error of ctx.
+	Await(ctx context.Context, k link.Key) error
+}
+
+// Synchronous is the Queue of a service that writes every link before it answers. Put must not be called.
+type Synchronous struct{}
+
+// Put implements Queue.
+func (Synchronous) Put(context.Context, []link.Link) ([]link.Result, error) {
+	return nil, link.ErrUnavailable
+}
+
+// Find implements Queue.
+func (Synchronous) Find(link.Key) (link.Link, bool) { return link.Link{}, false }
+
+// Await implements Queue.
+func (Synchronous) Await(context.Context, link.Key) error { return nil }
 
 // Change asks to change a link. Absent fields stay as they are.
 type Change struct {

@@ -61,6 +61,10 @@ func (s serviceNames) ReadsLikeService(alias string) bool {
 type AliasPolicy struct {
 	Min, Max int    // characters; 0 = no further bound
 	Alphabet string // the characters of an alias; "" = all
+
+	// Generated reports whether a code was perhaps generated for a link that is not written yet. Nobody may choose it: its
+	// link is announced to its owner, and the store does not know it. nil = links are written before they are announced.
+	Generated func(code link.Code) bool
 }
 
 // NewRules returns the rules of a service at these hosts. Words and lists may be nil.
@@ -313,6 +317,9 @@ func (r *Rules) CheckAlias(alias string) error {
 	}
 	if r.lists.RefusesAlias(alias) {
 		return ErrRefused
+	}
+	if r.aliases.Generated != nil && r.aliases.Generated(link.Code(alias)) {
+		return ErrTaken
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (c *creating) Put(ctx context.Context, rows []exchange.Row, key string) ([]
 	if len(batch) == 0 {
 		return outcomes, nil
 	}
-	cause := shorten.Cause{Principal: who, IdempotencyKey: key}
+	cause := shorten.Cause{Principal: who, IdempotencyKey: key, Written: true}
 	if _, err := c.Links.CreateMany(ctx, c.Now(), cause, batch); err != nil {
 		if errors.Is(err, shorten.ErrKeyBusy) { // a paused server works on it
 			err = fmt.Errorf("%w: %w", link.ErrUnavailable, err)

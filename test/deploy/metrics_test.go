@@ -223,7 +223,8 @@ func shown(t *testing.T) map[string]bool {
 	sending := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{
 		links, "CURT_ROLE=redirect,worker", "CURT_EVENTS=kafka://127.0.0.1:1/clicks", "CURT_ANALYTICS=clickhouse://127.0.0.1:1/curt,clickhouse://127.0.0.1:2/curt",
 	}})
-	for _, admin := range []string{plain.Admin, sharing.Admin, filtering.Admin, sending.Admin} {
+	queueing := curttest.Start(t, curttest.Options{Env: []string{"CURT_WRITES=queued", "CURT_WRITES_KAFKA=kafka://127.0.0.1:1/writes"}})
+	for _, admin := range []string{plain.Admin, sharing.Admin, filtering.Admin, sending.Admin, queueing.Admin} {
 		for name := range metrics(t, admin) {
 			names[name] = true
 		}

@@ -135,7 +135,7 @@ func makesSense(e *cache.Entry) bool {
 	if strings.ContainsFunc(t.Destination+t.Fallback, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return false // it would be written into a head
 	}
-	return t.Version > 0 && t.Status >= link.Active && t.Status <= link.Deleted && t.Safety >= link.Clean && t.Safety <= link.Legal &&
+	return t.Status >= link.Active && t.Status <= link.Deleted && t.Safety >= link.Clean && t.Safety <= link.Legal &&
 		(t.Status == link.Deleted || (t.Redirect.Valid() && t.Destination != ""))
 }
 

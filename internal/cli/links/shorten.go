@@ -175,6 +175,9 @@ func (b *bulk) print(rows []row, results []client.Result) error {
 			if created.Safety == "warn" || created.Safety == "quarantined" {
 				b.t.Complain(fmt.Errorf("%s: visitors see a warning first, because the URL looks unsafe", r.name))
 			}
+			if created.State == "pending" {
+				b.t.Note("curt: %s: accepted, pending until it is written", r.name)
+			}
 		case r.err != nil:
 			b.failed++
 			b.t.Complain(fmt.Errorf("%s: %w", r.name, r.err))

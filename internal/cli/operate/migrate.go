@@ -73,12 +73,12 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	switch {
 	case config.IsDynamoDB(c.Links):
 		line, err := c.dynamoTables(ctx)
-		if done = append(done, line...); err != nil || c.Events == "" {
+		if done = append(done, line...); err != nil || c.Events == "" && !c.Queues() {
 			return done, err
 		}
-	case c.Events == "" && c.Restored:
+	case c.Events == "" && c.Restored && !c.Queues():
 		return done, nil
-	case c.Events == "":
+	case c.Events == "" && !c.Queues():
 		return []string{"nothing to do: CURT_EVENTS is unset, and servers migrate their databases themselves"}, nil
 	}
 	switch {
@@ -86,6 +86,10 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 		return done, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
 		return done, &config.Error{Setting: "--retention", Value: c.Retention.String(), Want: "expected 1h to 8760h"}
+	}
+	line, err := c.queue(ctx)
+	if done = append(done, line...); err != nil || c.Events == "" {
+		return done, err
 	}
 	topic, err := settings.Kafka(c.Config)
 	if err != nil {
@@ -105,6 +109,22 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	}
 	tables, err := c.tables(ctx)
 	return append(done, tables...), err
+}
+
+// queue creates the topic of links that are to be written, and that of their dead letters.
+func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
+	if !c.Queues() {
+		return nil, nil
+	}
+	topic, err := settings.Queue(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
+	if err != nil {
+		return nil, settings.OneLine(err)
+	}
+	return []string{migrated(topic.Topic, created)}, nil
 }
 
 // tables brings those of each ClickHouse up to date. One that fails does not keep the others from theirs; the

@@ -123,6 +123,9 @@ func newLinks(env *compose.Env, p Parts, j *Judging, limits ratelimit.Store) *li
 		Dedupe:   env.Config.Codes == "hash", // the same URL, the same code
 		Announce: p.Changes.Announce, Random: rand.Reader, Metrics: env.Metrics.Registerer(),
 	}
+	if p.Stores.Pending != nil { // a nil pointer must not become an interface
+		cfg.Queue, cfg.Aliases.Generated = p.Stores.Pending, p.Stores.Promised.Perhaps
+	}
 	if cfg.Held = env.Config.AliasReserved; cfg.Held == 0 {
 		cfg.Held = -1
 	}

@@ -31,6 +31,9 @@ type Cache struct {
 // the CPU time while they did.
 const soleFresh = time.Hour
 
+// pendingMissing is how long a code is believed unknown while links are written later.
+const pendingMissing = time.Second
+
 // OpenCache puts L1 in front of the links. Changes are announced to it from then on.
 func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.Capability, error) {
 	mark := func(ctx context.Context, length int) (uint64, error) {
@@ -57,10 +60,20 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	if s.Redis != nil { // a nil client must not become an interface
 		cfg.L2, cfg.Bus = s.Redis, s.Redis
 	}
+	if env.Config.Queues() { // a code that is unknown now may have a link that is on its way
+		cfg.Missing, cfg.Unwritten = pendingMissing, true
+	}
+	source := cache.Source(s.Links)
+	if s.Pending != nil {
+		source = s.Pending.Over(s.Links)
+	}
 	capability := &compose.Capability{Name: "cache", Metrics: c.count}
 	var err error
-	if c.Tiered, err = cache.New(cfg, s.Links); err != nil {
+	if c.Tiered, err = cache.New(cfg, source); err != nil {
 		return nil, capability, err
+	}
+	if s.Pending != nil {
+		s.accepted, s.ended = c.Accepted, c.Created
 	}
 	changes.announce = func(change link.Change) { c.Announce(change) } // the cache tells other servers
 	capability.Run("cache", c.Run)

@@ -21,6 +21,7 @@ import (
 	"curt/internal/datafolder"
 	"curt/internal/joblease"
 	"curt/internal/link"
+	"curt/internal/pending"
 	"curt/internal/telemetry"
 )
 
@@ -33,11 +34,15 @@ type Stores struct {
 	Leases   codegen.Leaser
 	Keys     keypool.Store // nil = the store keeps none
 	Accounts Accounts
-	Senders  ClickSenders  // nil = no other server counts clicks
-	Redis    *redis.Client // nil = CURT_CACHE is unset
+	Senders  ClickSenders      // nil = no other server counts clicks
+	Redis    *redis.Client     // nil = CURT_CACHE is unset
+	Pending  *pending.Links    // nil = CURT_WRITES=sync, or no links are created here
+	Promised *codegen.Promised // with Pending: which codes were perhaps generated
 	CodeKey  [32]byte
 
 	env      *compose.Env
+	accepted func(context.Context, *link.Link) // set by OpenCache, as ended
+	ended    func(link.Key)
 	stored   func(link.ID)
 	issued   atomic.Pointer[issued.Codes] // nil = not yet, or never
 	beside   coldsql.Accounts             // in the database of links

@@ -77,7 +77,7 @@ func enums() []enum {
 		{"JobState", "How far a job is.", words("uploading", "queued", "running", "done", "failed", "canceled")},
 		{"JournalAction", "The action of a journal entry.", words("decide", "ban", "lift", "answer", "erase", "list", "unlist")},
 		{"LinkOrder", "The order of a list of links.", words("-created_at", "created_at", "-clicks")},
-		{"LinkState", "What visitors of a link see now.", words("live", "not_yet", "expired", "exhausted", "disabled", "deleted", "warning", "blocked", "legal")},
+		{"LinkState", "What visitors of a link see now.", words("live", "not_yet", "expired", "exhausted", "disabled", "deleted", "warning", "blocked", "legal", "pending")},
 		{"LinkStateFilter", "The states that lists can contain: all except deleted.", words("live", "not_yet", "expired", "exhausted", "disabled", "warning", "blocked", "legal")},
 		{"LinkStatus", "The status that the owner of a link chose.", words("active", "disabled")},
 		{"ListName", "The lists that are configured in the settings.", words("blocklists", "allowlists", "reserved_words", "refused_words")},

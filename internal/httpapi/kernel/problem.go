@@ -105,6 +105,7 @@ func mappings() problemTable {
 		{shorten.ErrBanned, Kind{"banned", 403, "Link creation not allowed"}, "contact the operator of this service"},
 		{shorten.ErrBannedDestination, Kind{"destination-banned", 422, "Destination banned"}, "this service does not allow links to this destination"},
 		{shorten.ErrHarmful, Kind{"destination-harmful", 422, "Destination looks unsafe"}, "this service does not allow links to this URL"},
+		{link.ErrPending, Kind{"link-pending", 409, "Link not written yet"}, "the link was accepted and is not written yet; retry after the time in Retry-After"},
 		{shorten.ErrVersion, Kind{"precondition-failed", 412, "Precondition failed"}, "the link has changed: its version does not match If-Match"},
 		{auth.ErrUnauthenticated, Kind{"unauthenticated", 401, "API key required"}, "send a valid API key as 'Authorization: Bearer KEY'"},
 		{auth.ErrForbidden, Kind{"forbidden", 403, "Permission denied"}, "the key lacks the required scope"},
@@ -275,6 +276,9 @@ func (k *Kernel) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", retryAfter(err))
 	case http.StatusConflict:
+		if errors.Is(err, link.ErrPending) {
+			h.Set("Retry-After", "1")
+		}
 		if held, ok := errors.AsType[*link.HeldError](err); ok {
 			h.Set("Retry-After", strconv.Itoa(max(1, seconds(held.Reservation.Left))))
 		}

@@ -240,8 +240,11 @@ func (b *bulk) result(c *kernel.Call, row *create.Row, clicks []*uint64) (BulkRe
 		shown, clicks = b.Resource(&created.Link, c.Now, clicks[0]), clicks[1:]
 	}
 	status := http.StatusCreated
-	if created.Found {
+	switch {
+	case created.Found:
 		status = http.StatusOK
+	case created.Link.IsPending():
+		status = http.StatusAccepted
 	}
 	return BulkResult{Status: status, Link: &shown}, clicks
 }

@@ -91,7 +91,32 @@ func CreateAnswers(d kernel.Describer, schema *huma.Schema) map[string]*huma.Res
 	found := createdHeaders()
 	found[deduplicated] = kernel.Header("true.")
 	answers["200"] = &huma.Response{Description: "An existing link is returned because of dedupe.", Headers: found, Content: content}
+	accepted := createdHeaders()
+	delete(accepted, "ETag")
+	answers["202"] = &huma.Response{Description: "The link was accepted and is not written yet (CURT_WRITES=queued): its state is pending.", Headers: accepted, Content: content}
 	return answers
+}
+
+// preferParam lets a client wait until a link is written (RFC 7240).
+func preferParam() *huma.Param {
+	return &huma.Param{
+		Name: "Prefer", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "wait or wait=SECONDS: answer 201 once the link is written, or 202 after at most 10 s, on a server that queues links (CURT_WRITES=queued).",
+	}
+}
+
+// prefersWait reports whether a client asks to wait. Other preferences are none of ours.
+func prefersWait(h http.Header) bool {
+	for _, line := range h["Prefer"] {
+		for one := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(one, ";")
+			name, _, _ = strings.Cut(name, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "wait") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // etag is the entity tag of a link: its version.

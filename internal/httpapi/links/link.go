@@ -27,7 +27,7 @@ type Link struct {
 	CreatedBy    *string    `json:"created_by" doc:"The id of the key that created the link; null: created without a key."`
 	Status       string     `json:"status" enum:"active,disabled" doc:"Set by the owner."`
 	Safety       string     `json:"safety" enum:"clean,warn,quarantined,blocked,legal" doc:"Set by moderation."`
-	State        string     `json:"state" enum:"live,not_yet,expired,exhausted,disabled,deleted,warning,blocked,legal" doc:"What visitors see now."`
+	State        string     `json:"state" enum:"live,not_yet,expired,exhausted,disabled,deleted,warning,blocked,legal,pending" doc:"What visitors see now; pending: the link was accepted and is not written yet, which takes as long as the queue of CURT_WRITES=queued."`
 	Redirect     int        `json:"redirect_status" enum:"301,302,307,308"`
 	StartsAt     *time.Time `json:"starts_at"`
 	ExpiresAt    *time.Time `json:"expires_at"`
@@ -40,7 +40,7 @@ type Link struct {
 	Clicks       *uint64    `json:"clicks" doc:"Number of redirects; null while the statistics are unavailable."`
 	CreatedAt    time.Time  `json:"created_at"`
 	UpdatedAt    time.Time  `json:"updated_at"`
-	Version      uint64     `json:"version" doc:"Increases with each change; the ETag is this number in quotes."`
+	Version      uint64     `json:"version" doc:"Increases with each change; the ETag is this number in quotes. 0 of a pending link, which has no ETag."`
 }
 
 // LinkFields are the members that a create sets and a change may change. Defaults are
@@ -75,12 +75,22 @@ func (ls *Links) Resource(l *link.Link, now time.Time, clicks *uint64) Link {
 		ID: l.ID.String(), Domain: ls.Host(l.Key.Domain), ShortCode: string(l.Key.Code), ShortURL: ls.ShortURL(l.Key),
 		LongURL: l.Destination, DisplayURL: weburl.Display(l.Destination),
 		Title: kernel.Optional(&l.Title), Tags: l.Tags, WorkspaceID: string(l.Workspace), CreatedBy: kernel.Optional(&l.CreatedBy),
-		Status: statusName(l.Status), Safety: l.Safety.String(), State: l.Target().At(now).String(),
+		Status: statusName(l.Status), Safety: l.Safety.String(), State: stateName(l, now),
 		Redirect: int(l.Redirect), StartsAt: kernel.Instant(&l.Starts), ExpiresAt: kernel.Instant(&l.Expires),
 		MaxClicks: kernel.Optional(&l.MaxClicks), ClicksLeft: clicksLeft(l), FallbackURL: kernel.Optional(&l.Fallback),
 		ForwardQuery: l.ForwardQuery, NoIndex: l.NoIndex, Cacheable: l.Cacheable, Clicks: clicks,
 		CreatedAt: l.Created, UpdatedAt: l.Updated, Version: uint64(l.Version),
 	}
+}
+
+// statePending is the state of a link that is not written yet.
+const statePending = "pending"
+
+func stateName(l *link.Link, now time.Time) string {
+	if l.IsPending() {
+		return statePending
+	}
+	return l.Target().At(now).String()
 }
 
 func clicksLeft(l *link.Link) *uint64 {

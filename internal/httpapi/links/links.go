@@ -7,8 +7,10 @@
 package links
 
 import (
+	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -88,7 +90,7 @@ func (ls *Links) linkOperations(d kernel.Describer) []*kernel.Operation {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: Path, OperationID: "create-link", Summary: "Create a link",
 				MaxBodyBytes: MaxBody, RequestBody: d.Body(LinkCreate{}, "application/json"),
-				Parameters: []*huma.Param{OnceParam()}, Responses: CreateAnswers(d, d.Schema(Link{})),
+				Parameters: []*huma.Param{OnceParam(), preferParam()}, Responses: CreateAnswers(d, d.Schema(Link{})),
 			},
 			Action: auth.CreateLink, Anonymous: true, Affords: ls.Afford, Serve: ls.create,
 			Examples: []kernel.Example{
@@ -169,7 +171,7 @@ func (ls *Links) create(c *kernel.Call) error {
 
 // asCreated reports whether a link is answered in its first state: it has no clicks yet, because
 // a code is never used twice. A replay repeats that answer, whatever happened since.
-func asCreated(created *shorten.Result) bool { return !created.Found && created.Link.Version == 1 }
+func asCreated(created *shorten.Result) bool { return !created.Found && created.Link.Version <= 1 }
 
 // fresh is a link at the moment of its creation.
 func (ls *Links) fresh(l *link.Link) Link {
@@ -191,15 +193,33 @@ func (ls *Links) Create(c *kernel.Call, body *LinkCreate) (created shorten.Resul
 	if created, err = ls.Service.Create(c.R.Context(), c.Now, cause, &req); err != nil {
 		return created, 0, err
 	}
+	if created.Link.IsPending() && prefersWait(c.R.Header) {
+		if created.Link, err = ls.await(c, &created.Link); err != nil {
+			return created, 0, err
+		}
+	}
 	h := c.W.Header()
 	h["Location"] = []string{resourcePath(created.Link.Key)}
-	h["Etag"] = []string{etag(created.Link.Version)}
 	kernel.LimitHeaders(h, req.Limit)
+	if created.Link.IsPending() {
+		return created, http.StatusAccepted, nil
+	}
+	h["Etag"] = []string{etag(created.Link.Version)}
 	if created.Found {
 		h[deduplicated] = []string{"true"}
 		return created, http.StatusOK, nil
 	}
 	return created, http.StatusCreated, nil
+}
+
+// waitLimit is how long a create waits until its link is written, where the client asks for that.
+const waitLimit = 10 * time.Second
+
+// await waits until a link is written. One that is not in time stays pending.
+func (ls *Links) await(c *kernel.Call, l *link.Link) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(c.R.Context(), waitLimit)
+	defer cancel()
+	return ls.Service.Await(ctx, l)
 }
 
 // resourcePath is where the API shows a link.
@@ -255,7 +275,9 @@ func (ls *Links) answer(c *kernel.Call, l *link.Link, err error) (Link, error) {
 		return Link{}, err
 	}
 	clicks := ls.Clicks(c, l.Key)[0]
-	c.W.Header()["Etag"] = []string{etag(l.Version)}
+	if !l.IsPending() {
+		c.W.Header()["Etag"] = []string{etag(l.Version)}
+	}
 	return ls.Resource(l, c.Now, clicks), nil
 }
 

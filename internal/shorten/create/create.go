@@ -1,6 +1,6 @@
 // Package create creates links: one at a time or many, with idempotency keys or without. Read
 // create.go, which follows a batch from its requests to its links; idempotent.go adds what an
-// idempotency key promises.
+// idempotency key promises, queue.go links that are written later.
 package create
 
 import (
@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"curt/internal/auth"
-	"curt/internal/background"
 	"curt/internal/codegen"
 	"curt/internal/idempotency"
 	"curt/internal/link"
@@ -39,6 +38,8 @@ type Creator struct {
 	dedupe   link.Deduper // nil = the store is none
 	batcher  link.Batcher
 	reserver link.Reserver // nil = the store is none
+	queue    shorten.Queue
+	queues   bool // new links are put into queue
 	ids      *link.IDs
 	inflight *inflight
 	metrics  *metrics
@@ -56,6 +57,7 @@ type Config struct {
 	Dedupe   bool
 	Once     idempotency.Store // nil = requests with an idempotency key are refused
 	Random   io.Reader
+	Queue    shorten.Queue // nil = links are written before they are answered
 	Metrics  prometheus.Registerer
 
 	// Announce, Created and Stored are called, after the write is durable, with what it did.
@@ -73,6 +75,9 @@ func New(cfg Config) *Creator {
 	c.dedupe, _ = cfg.Store.(link.Deduper)
 	c.batcher, _ = cfg.Store.(link.Batcher)
 	c.reserver, _ = cfg.Store.(link.Reserver)
+	if c.queue, c.queues = cfg.Queue, cfg.Queue != nil; !c.queues {
+		c.queue = shorten.Synchronous{}
+	}
 	return c
 }
 
@@ -160,7 +165,7 @@ func (c *Creator) create(ctx context.Context, now time.Time, cause shorten.Cause
 	if cause.IdempotencyKey != "" {
 		return c.createIdempotent(ctx, now, cause, rows, list)
 	}
-	b := &batch{c: c, now: now, at: now, who: cause.Principal, rows: rows}
+	b := &batch{c: c, now: now, at: now, who: cause.Principal, rows: rows, written: cause.Written}
 	verdict, err := b.admit(ctx)
 	if err != nil {
 		return nil, err
@@ -191,6 +196,7 @@ type batch struct {
 	who     auth.Principal
 	rows    []Row
 	list    bool     // the request is a list
+	written bool     // links are written before the answer
 	promise *promise // what is filed under the idempotency key; nil = there is none
 }
 
@@ -320,15 +326,24 @@ func (b *batch) code(ctx context.Context, rows []*Row) error {
 	return b.file(ctx)
 }
 
-// store writes rows that have their codes in one transaction. Of those whose code was taken the
-// code is given up.
+// store writes rows that have their codes in one transaction, those that may wait into the queue. Of those whose
+// code was taken the code is given up.
 func (b *batch) store(ctx context.Context, rows []*Row) error {
 	if err := b.record(ctx, rows); err != nil {
 		return err
 	}
+	rest, err := b.enqueue(ctx, rows)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return b.insert(ctx, rest)
+}
+
+// insert writes rows in one transaction.
+func (b *batch) insert(ctx context.Context, rows []*Row) error {
 	if len(rows) == 1 {
 		r := rows[0]
-		result, err := retryUncertain(ctx, b.c.metrics.retries, r.link.Key, func() (link.Result, error) { return b.c.insert(ctx, b.now, r) })
+		result, err := retryUncertain(ctx, b.c.metrics.retries, r.link.Key, func() (link.Result, error) { return b.c.insertOne(ctx, b.now, r) })
 		if err == nil {
 			b.accept(ctx, r, &result)
 		}
@@ -437,9 +452,9 @@ func (c *Creator) resolveDedupe(who auth.Principal, req *shorten.Request) error 
 	return nil
 }
 
-// insert writes a single row, by the store's own calls, which may join it with those of other
+// insertOne writes a single row, by the store's own calls, which may join it with those of other
 // callers.
-func (c *Creator) insert(ctx context.Context, now time.Time, row *Row) (r link.Result, err error) {
+func (c *Creator) insertOne(ctx context.Context, now time.Time, row *Row) (r link.Result, err error) {
 	if row.dedupes() {
 		r.Link, r.Found, err = c.dedupe.FindOrCreate(ctx, row.link.Link, now)
 	} else {
@@ -509,7 +524,9 @@ func (c *Creator) report(made shorten.Result) {
 	if made.Link.Safety != link.Clean {
 		c.cfg.Judge.CountWarned()
 	}
-	c.publish(made.Link)
+	if !made.Link.IsPending() { // the queue tells caches of those
+		c.publish(made.Link)
+	}
 }
 
 // publish lets caches know a link that they may believe unknown.
@@ -549,38 +566,4 @@ func (c *Creator) onCodeTaken(code link.Code) {
 		c.cfg.Codes.Burned(code)
 		c.metrics.collisions.Inc()
 	}
-}
-
-const (
-	// maxTries bounds how often one insert is sent while its outcome is unknown.
-	maxTries = 3
-	// retryPause is the wait before the second try; it doubles.
-	retryPause = 10 * time.Millisecond
-	// retryWithin is how long after the first try another may begin: a store that is slow to
-	// say nothing would be so again, and whoever waits is to hear soon.
-	retryWithin = time.Second
-)
-
-// retryUncertain repeats a write until its outcome is known. An error that names no refusal
-// leaves open whether it happened; the same ID makes it safe to ask again, and the
-// caller's code must not be given up before that is known.
-func retryUncertain[T any](ctx context.Context, retries prometheus.Counter, what fmt.Stringer, write func() (T, error)) (T, error) {
-	pause, began := retryPause, time.Now()
-	for try := 1; ; try++ {
-		stored, err := write()
-		if err == nil || decided(err) {
-			return stored, err
-		}
-		if try == maxTries || time.Since(began) > retryWithin || !background.Sleep(ctx, pause) {
-			return stored, fmt.Errorf("store %s: %w: %w", what, link.ErrUncertain, err)
-		}
-		retries.Inc()
-		pause *= 2
-	}
-}
-
-// decided reports whether the error of a write says that nothing was stored.
-func decided(err error) bool {
-	return errors.Is(err, link.ErrExists) || errors.Is(err, link.ErrConflict) ||
-		errors.Is(err, link.ErrInvalid) || errors.Is(err, link.ErrUnavailable)
 }

@@ -72,7 +72,7 @@ func (c *Creator) createIdempotent(ctx context.Context, now time.Time, cause sho
 	}
 	kept.filed = err == nil && !kept.rec.Created.Before(now.Add(-idempotency.Retention))
 	asked := slices.Clone(rows)
-	b := &batch{c: c, now: now, who: cause.Principal, rows: rows, list: list, promise: kept}
+	b := &batch{c: c, now: now, who: cause.Principal, rows: rows, list: list, promise: kept, written: cause.Written}
 	var verdict *ratelimit.Verdict
 	for range maxCodes {
 		if kept.retried = kept.filed; kept.retried {
@@ -228,13 +228,20 @@ func (b *batch) findStored(ctx context.Context) error {
 			rows, keys = append(rows, r), append(keys, r.link.Key)
 		}
 	}
+	pending := make([]link.Link, len(keys))
+	for i, k := range keys {
+		pending[i], _ = b.c.queue.Find(k)
+	}
 	links, err := link.GetMany(ctx, b.c.cfg.Store, keys)
 	if err != nil {
 		return fmt.Errorf("find the links of an idempotency key: %w", err)
 	}
 	for i, r := range rows {
-		if links[i].ID == r.link.ID {
+		switch r.link.ID {
+		case links[i].ID:
 			b.useStored(r, &links[i])
+		case pending[i].ID:
+			b.useStored(r, &pending[i])
 		}
 	}
 	return nil
@@ -280,7 +287,7 @@ func (b *batch) useStored(r *Row, l *link.Link) {
 		return
 	}
 	r.Result = shorten.Result{Link: *l, Found: b.promise.rec.Found}
-	if !r.Result.Found {
+	if !r.Result.Found && !l.IsPending() {
 		b.c.publish(*l)
 	}
 }

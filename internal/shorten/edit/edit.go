@@ -25,13 +25,14 @@ type Editor struct {
 	rules    *shorten.Rules
 	judge    *judge.Judge
 	announce func(link.Change)
+	queue    shorten.Queue
 	locks    *keyLocks
 	metrics  *metrics
 }
 
 // New returns an Editor, which calls announce with each change once it is durable.
-func New(store link.Store, allowed *shorten.Rules, judging *judge.Judge, announce func(link.Change), reg prometheus.Registerer) *Editor {
-	return &Editor{store: store, rules: allowed, judge: judging, announce: announce, locks: newKeyLocks(), metrics: newMetrics(reg)}
+func New(store link.Store, allowed *shorten.Rules, judging *judge.Judge, queue shorten.Queue, announce func(link.Change), reg prometheus.Registerer) *Editor {
+	return &Editor{store: store, rules: allowed, judge: judging, queue: queue, announce: announce, locks: newKeyLocks(), metrics: newMetrics(reg)}
 }
 
 // metrics are what rechecks count.
@@ -147,6 +148,7 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 	}
 	defer done()
 	var seen link.Link
+	pending, waits := s.queue.Find(k)
 	stored, err := link.Update(ctx, s.store, k, who.KeyID, func(l *link.Link) error {
 		if !shorten.Visible(who, *l) {
 			return link.ErrNotFound
@@ -160,6 +162,8 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 	switch {
 	case errors.Is(err, errUnchanged):
 		return seen, nil
+	case errors.Is(err, link.ErrNotFound) && waits && shorten.Visible(who, pending) && seen.ID.IsZero():
+		return link.Link{}, fmt.Errorf("change %s: %w", k, link.ErrPending)
 	case err != nil:
 		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
 	}

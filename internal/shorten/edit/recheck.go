@@ -207,6 +207,11 @@ func (r *Rechecker) page(ctx context.Context, f link.Filter, after link.Cursor, 
 	return page.Next, nil
 }
 
+// RecheckOne judges a link that was judged a while before it was written.
+func (s *Editor) RecheckOne(ctx context.Context, now time.Time, l *link.Link) error {
+	return s.recheck(ctx, now, l)
+}
+
 // recheck judges a link as it was listed, and, where that is worse than its safety, once
 // more as it is.
 func (s *Editor) recheck(ctx context.Context, now time.Time, l *link.Link) error {

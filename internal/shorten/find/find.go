@@ -23,13 +23,14 @@ const maxReads = 150
 type Finder struct {
 	// Set once in New.
 	store   link.Store
+	queue   shorten.Queue
 	index   search.Index   // nil = there is none
 	ranking search.Ranking // nil = there is none
 }
 
 // New returns a Finder. Index and ranking may be nil.
-func New(store link.Store, index search.Index, ranking search.Ranking) *Finder {
-	return &Finder{store: store, index: index, ranking: ranking}
+func New(store link.Store, queue shorten.Queue, index search.Index, ranking search.Ranking) *Finder {
+	return &Finder{store: store, queue: queue, index: index, ranking: ranking}
 }
 
 // Get returns a link that the caller sees. What is deleted, or another's, is
@@ -62,7 +63,11 @@ func (s *Finder) Owner(ctx context.Context, who auth.Principal, a auth.Action, k
 }
 
 func (s *Finder) find(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
+	pending, waits := s.queue.Find(k)
 	l, err := s.store.Get(ctx, k)
+	if waits && errors.Is(err, link.ErrNotFound) {
+		l, err = pending, nil
+	}
 	if err != nil {
 		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	Held     int // aliases that a workspace may hold at once; 0 = reserve.DefaultMost, below 0 = none
 	Limits   ratelimit.Store
 
+	// Queue takes new links that are written later; nil = all are written before they are answered.
+	Queue shorten.Queue
+
 	// Dedupe is what requests without an alias mean that do not say whether to dedupe,
 	// when they come with a key and the Store can.
 	Dedupe bool
@@ -132,16 +135,20 @@ func New(cfg Config) *Service {
 	var aliases *reserve.Aliases
 	creator := create.New(create.Config{
 		Store: cfg.Store, Codes: cfg.Codes, Strategy: cfg.Strategy, Limits: cfg.Limits, Plans: cfg.Plans, Rules: allowed, Judge: judging, Dedupe: cfg.Dedupe,
-		Once: cfg.Once, Random: cfg.Random, Metrics: cfg.Metrics, Announce: cfg.Announce, Created: cfg.Created, Stored: cfg.Stored,
+		Once: cfg.Once, Random: cfg.Random, Queue: cfg.Queue, Metrics: cfg.Metrics, Announce: cfg.Announce, Created: cfg.Created, Stored: cfg.Stored,
 		AliasCreated: func(now time.Time, k link.Key) { aliases.Created(now, k) },
 	})
 	aliases = reserve.New(reserve.Config{
 		Store: cfg.Store, Rules: allowed, Most: cfg.Held, Charge: creator.ChargeReservation, CheckCaller: judging.CheckCaller,
 	})
+	queue := cfg.Queue
+	if queue == nil {
+		queue = shorten.Synchronous{}
+	}
 	return &Service{
 		creator,
-		edit.New(cfg.Store, allowed, judging, cfg.Announce, cfg.Metrics),
-		find.New(cfg.Store, cfg.Index, cfg.Ranking),
+		edit.New(cfg.Store, allowed, judging, queue, cfg.Announce, cfg.Metrics),
+		find.New(cfg.Store, queue, cfg.Index, cfg.Ranking),
 		aliases,
 		allowed,
 	}

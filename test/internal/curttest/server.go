@@ -47,7 +47,7 @@ type Options struct {
 
 // Server is one running curt.
 type Server struct {
-	Addr  string // host:port of the main listener; "" = a worker, or keys
+	Addr  string // host:port of the main listener; "" = a worker, keys or a writer
 	Admin string // host:port of the admin listener
 	Data  string
 	PID   int
@@ -149,7 +149,7 @@ func (s *Server) awaitReady(ctx context.Context, hopeless func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	ready := s.Admin
-	if !slices.Contains(s.cmd.Env, "CURT_ROLE=worker") && !slices.Contains(s.cmd.Env, "CURT_ROLE=keys") { // which have no other
+	if !slices.Contains(s.cmd.Env, "CURT_ROLE=worker") && !slices.Contains(s.cmd.Env, "CURT_ROLE=keys") && !slices.Contains(s.cmd.Env, "CURT_ROLE=writer") { // which have no other
 		select {
 		case <-s.log.listening:
 			s.Addr = s.log.address()

@@ -11,7 +11,7 @@ import { transfer } from './transfer'
 
 const states: Record<State, string> = {
   live: 'Live', not_yet: 'Scheduled', expired: 'Expired', exhausted: 'Limit reached', disabled: 'Disabled', deleted: 'Deleted',
-  warning: 'Flagged', blocked: 'Blocked', legal: 'Taken down (legal)'
+  warning: 'Flagged', blocked: 'Blocked', legal: 'Taken down (legal)', pending: 'Pending'
 }
 
 export const en = {

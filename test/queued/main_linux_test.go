@@ -1,0 +1,121 @@
+package queued_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"curt/internal/testkit"
+	"curt/test/internal/curttest"
+)
+
+func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
+
+// plant is what servers stand on.
+type plant struct {
+	kafka *testkit.Kafka
+	env   []string // of every server
+}
+
+// build starts Kafka, and has curt migrate create the topic. Links are at a URL, "sqlite" or that of a database.
+func build(t *testing.T, brokers int, links string, env ...string) *plant {
+	t.Helper()
+	p := &plant{kafka: testkit.StartKafka(t, brokers)}
+	p.env = append([]string{"CURT_LINKS=" + links, "CURT_WRITES=queued", "CURT_WRITES_KAFKA=" + p.kafka.URL("writes"), "CURT_LIMITS=default=off"}, env...)
+	if links != "sqlite" {
+		p.env = append(p.env, "CURT_ANALYTICS="+links)
+	}
+	if brokers < 3 {
+		p.env = append(p.env, "CURT_WRITES_ACCEPT_LOSS=true")
+	}
+	p.migrate(t)
+	return p
+}
+
+func (p *plant) migrate(t *testing.T) {
+	t.Helper()
+	migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate", "--partitions=4")
+	migrate.Env = p.env
+	if out, err := migrate.CombinedOutput(); err != nil {
+		t.Fatalf("curt migrate: %v: %s", err, out)
+	}
+}
+
+// database returns the URL of a database of its own.
+func database(t *testing.T) string {
+	t.Helper()
+	return testkit.StartPostgres(t, testkit.PostgresConfig{}).Database(t)
+}
+
+func (p *plant) start(t *testing.T, role, data string, env ...string) *curttest.Server {
+	t.Helper()
+	return curttest.Start(t, curttest.Options{Data: data, Env: append(append(p.env, "CURT_ROLE="+role), env...)})
+}
+
+// answer is what the API said.
+type answer struct {
+	Status int
+	Link   struct {
+		ID    string `json:"id"`
+		Code  string `json:"short_code"`
+		State string `json:"state"`
+		URL   string `json:"long_url"`
+		Type  string `json:"type"` // of a problem
+	}
+	curttest.Answer
+}
+
+// call asks the API.
+func call(t *testing.T, s *curttest.Server, method, path, body string, headers ...string) (a answer) {
+	t.Helper()
+	c := s.MustDial(t)
+	defer c.Close()
+	headers = append([]string{"Authorization: Bearer " + curttest.Key, "Content-Type: application/json"}, headers...)
+	var err error
+	if a.Answer, err = c.Do(method, path, headers, body); err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	a.Status = a.Answer.Status
+	if len(a.Body) > 0 {
+		if err := json.Unmarshal(a.Body, &a.Link); err != nil {
+			t.Fatalf("%s %s: %d %q: %v", method, path, a.Status, a.Body, err)
+		}
+	}
+	return a
+}
+
+// visit follows a link.
+func visit(t *testing.T, s *curttest.Server, code string) (status int, location, cacheControl string) {
+	t.Helper()
+	c := s.MustDial(t)
+	defer c.Close()
+	a, err := c.Do("GET", "/"+code, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, _ = a.Get("Location")
+	cacheControl, _ = a.Get("Cache-Control")
+	return a.Status, location, cacheControl
+}
+
+// soon waits until ok, and fails after a minute.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// metric returns a figure of a server.
+func metric(t *testing.T, s *curttest.Server, name string) float64 {
+	t.Helper()
+	value, found, err := s.Metric(t.Context(), name)
+	if err != nil || !found {
+		t.Fatalf("metric %s: found %v: %v", name, found, err)
+	}
+	return value
+}
