@@ -297,6 +297,19 @@ func (s *Snowflake) own(ctx context.Context, machine, from, now int64) error {
 }
 
 // machineCounter names the counter of the milliseconds of a machine id.
+// Counters are the names of all counters that a [Leaser] may have: of each length of codes, and of each
+// machine id.
+func Counters() []string {
+	all := make([]string, 0, MaxLength-MinLength+1+machines)
+	for length := MinLength; length <= MaxLength; length++ {
+		all = append(all, Counter(DefaultPrefix, length))
+	}
+	for m := range int64(machines) {
+		all = append(all, machineCounter(m))
+	}
+	return all
+}
+
 func machineCounter(machine int64) string { return "snowflake-" + strconv.FormatInt(machine, 10) }
 
 // SnowflakeStats are totals since the Snowflake was created, but for Machine.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"curt/internal/backend/coldsql/coldcopy"
+	"curt/internal/backend/dynamodb/rawlinks"
 	"curt/internal/backend/postgres/movein"
 	"curt/internal/backend/sqlite"
 	"curt/internal/backend/sqlite/moveout"
@@ -22,9 +23,16 @@ type back struct {
 	result Result
 	half   string // the folder until it is complete
 	source *movein.Target
+	from   linkSource // of links: source, or tables
 }
 
-// Back moves what the database of Config.To has into Config.Data, a folder that must be empty or not
+// linkSource is what links are moved back from.
+type linkSource interface {
+	Each(ctx context.Context, f func([]link.Link) error) error
+}
+
+// Back moves what the database of Config.To has, or the tables of Config.To and the database of
+// Config.Accounts, into Config.Data, a folder that must be empty or not
 // be there, and compares both. No server may use the database meanwhile: those that are connected
 // are an error. The folder gets its name when it is complete; an earlier one that was not is begun
 // anew.
@@ -36,14 +44,15 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 	if err := b.empty(); err != nil {
 		return b.result, err
 	}
-	if b.source, err = movein.Open(ctx, c.To, c.Log); err != nil {
+	if b.source, err = movein.Open(ctx, c.accountsURL(), c.Log); err != nil {
 		return b.result, err
 	}
 	defer func() { err = errors.Join(err, b.source.Close()) }()
-	key, err := b.source.Unused(ctx)
+	key, end, err := b.unused(ctx)
 	if err != nil {
 		return b.result, err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	for _, step := range []func() error{
 		func() error { return b.accounts(ctx, key) },
 		func() error { return b.counts(ctx) },
@@ -55,6 +64,28 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 		}
 	}
 	return b.result, nil
+}
+
+// unused opens what has the links, and returns its key of codes. Servers that use it are an error.
+func (b *back) unused(ctx context.Context) (key [32]byte, end func() error, err error) {
+	if b.Accounts == "" {
+		b.from = b.source
+		key, err = b.source.Unused(ctx)
+		return key, func() error { return nil }, err
+	}
+	t, err := rawlinks.Open(ctx, b.To)
+	if err != nil {
+		return key, nil, err
+	}
+	b.from = t
+	issued, err := t.Unused(ctx)
+	if err == nil {
+		err = movein.Sink{Target: b.source}.GoOn(ctx, issued) // from where the folder takes them with the accounts
+	}
+	if err != nil {
+		return key, nil, errors.Join(err, t.Close())
+	}
+	return issued.Key, t.Close, nil
 }
 
 // errNotEmpty is of a folder that has something.
@@ -84,7 +115,7 @@ func (b *back) accounts(ctx context.Context, key [32]byte) (err error) {
 	if b.result.Rows, err = coldcopy.Back(ctx, b.source.Cold(), l.Accounts().Database()); err != nil {
 		return err
 	}
-	return b.source.Each(ctx, func(page []link.Link) error { return b.links(ctx, l, page) })
+	return b.from.Each(ctx, func(page []link.Link) error { return b.links(ctx, l, page) })
 }
 
 func (b *back) links(ctx context.Context, l *sqlite.Links, page []link.Link) error {
@@ -145,7 +176,7 @@ func (b *back) compare(ctx context.Context) (err error) {
 	if err = errors.Join(err, bad, sound(rows.Damaged)); err != nil {
 		return err
 	}
-	err = b.source.Each(ctx, func(page []link.Link) error {
+	err = b.from.Each(ctx, func(page []link.Link) error {
 		for i := range page {
 			if err := addChosen(&there, page[i]); err != nil {
 				return err

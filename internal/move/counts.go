@@ -23,7 +23,7 @@ func (m *move) countsCopy() string { return filepath.Join(m.Data, countsCopy) }
 
 // rollups opens the statistics of the database, as the writer of the folder's click log.
 func (m *move) rollups(ctx context.Context) (*counts.Rollups, error) {
-	r, err := counts.Open(ctx, counts.Config{URL: m.To, Instance: m.state.Name, Conns: 2, Log: m.Log})
+	r, err := counts.Open(ctx, counts.Config{URL: m.accountsURL(), Instance: m.state.Name, Conns: 2, Log: m.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -56,11 +56,15 @@ func (m *move) resume(ctx context.Context, mark handover.Mark) (err error) {
 	if m.state, err = m.target.Resume(ctx, mark.Of); err != nil {
 		return err
 	}
-	if m.state.Switched {
+	if m.tables != nil {
+		if err := m.tables.resume(ctx, mark.Of); err != nil {
+			return err
+		}
+	} else if m.state.Switched {
 		return nil
 	}
 	m.state.Switched = true
-	return m.target.Save(ctx, &m.state)
+	return m.links.Save(ctx, &m.state)
 }
 
 // alone waits until the folder's server has ended, and keeps others from starting.
@@ -140,7 +144,7 @@ func expected(ctx context.Context, data string, summed int64) (requests int64, k
 
 // fold counts the whole log.
 func (m *move) fold(ctx context.Context, log *clicklog.Log, store rollup.Store) error {
-	f := fold.New(fold.Config{Log: log, Store: store, Logger: m.Log, Groups: m.target.Workspaces, Every: 100 * time.Millisecond})
+	f := fold.New(fold.Config{Log: log, Store: store, Logger: m.Log, Groups: m.links.Workspaces, Every: 100 * time.Millisecond})
 	running, end := context.WithCancel(ctx)
 	defer end()
 	ended := make(chan error, 1)

@@ -15,7 +15,7 @@ import (
 // pageRows are written together, logEntries read together.
 const (
 	pageRows   = 1000
-	logEntries = 200
+	logEntries = 1000
 )
 
 // newName names the writer of the folder's click log in the database.
@@ -58,7 +58,7 @@ func (m *move) walk(ctx context.Context) error {
 			return err
 		}
 		m.state.After, m.state.Walked = string(next), next == ""
-		if err := m.target.PutLinks(ctx, links, &m.state); err != nil {
+		if err := m.links.PutLinks(ctx, links, &m.state); err != nil {
 			return err
 		}
 		done += int64(len(links))
@@ -74,7 +74,7 @@ func (m *move) walk(ctx context.Context) error {
 func (m *move) again(ctx context.Context, why error) error {
 	m.Note("reading all links again: %v", why)
 	m.state.Walked, m.state.After, m.state.Changes, m.state.Creates = false, "", 0, 0
-	if err := m.target.DropLinks(ctx, &m.state); err != nil {
+	if err := m.links.DropLinks(ctx, &m.state); err != nil {
 		return err
 	}
 	return m.walk(ctx)
@@ -132,15 +132,15 @@ func (m *move) follow(ctx context.Context) (written int, err error) {
 
 // put writes links and reads them back.
 func (m *move) put(ctx context.Context, links []link.Link) error {
-	if err := m.target.PutLinks(ctx, links, &m.state); err != nil {
+	if err := m.links.PutLinks(ctx, links, &m.state); err != nil {
 		return err
 	}
-	return m.target.Same(ctx, links)
+	return m.links.Same(ctx, links)
 }
 
 // spent writes the links with max_clicks whose counters have changed: no log has every click.
 func (m *move) spent(ctx context.Context) (written int, err error) {
-	keys, err := m.target.Limited(ctx)
+	keys, err := m.links.Limited(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -150,7 +150,7 @@ func (m *move) spent(ctx context.Context) (written int, err error) {
 			err = sound(damaged)
 		}
 		if err == nil {
-			err = m.target.Same(ctx, links)
+			err = m.links.Same(ctx, links)
 		}
 		if errors.Is(err, coldcopy.ErrDiffers) {
 			written += len(links)
@@ -195,7 +195,7 @@ func (m *move) compare(ctx context.Context) error {
 	if err = errors.Join(err, bad, sound(rows.Damaged)); err != nil {
 		return err
 	}
-	there, err := m.target.Digest(ctx, func(n int64) { m.Progress("comparing links of the database", n, here.Rows) })
+	there, err := m.links.Digest(ctx, func(n int64) { m.Progress("comparing links of the database", n, here.Rows) })
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package move brings the links of a data folder into PostgreSQL while the folder's server serves,
-// with everything that belongs to them: tombstones, accounts, the journal of moderation, reviews,
+// Package move brings the links of a data folder into PostgreSQL, or into DynamoDB with the rest in
+// PostgreSQL, while the folder's server serves, with everything that belongs to them: tombstones, accounts, the journal of moderation, reviews,
 // lists, jobs, limits, and the totals and roll-ups of clicks. Read Run first; links.go has the steps
 // that repeat, counts.go statistics, and finish.go what follows the switch.
 //
@@ -39,7 +39,8 @@ import (
 // Config says what is moved where.
 type Config struct {
 	Data       string // the folder
-	To         string // URL of the database
+	To         string // URL of the database, or of tables of DynamoDB
+	Accounts   string // URL of the database of accounts, where To is tables; else ""
 	Shown      string // the same without secrets
 	Statistics bool   // with the counts of clicks
 	Log        *slog.Logger
@@ -68,7 +69,9 @@ type move struct {
 	result Result
 	state  movein.State
 	mover  *handover.Mover
-	target *movein.Target
+	target *movein.Target   // of accounts and statistics
+	links  linkTarget       // target, or tables
+	tables *tableTarget     // nil = target has the links
 	source *moveout.Source  // nil behind the switch
 	cold   *coldcopy.Copier // as source
 	lock   io.Closer        // of the folder, where it has no server
@@ -90,7 +93,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 	if m.mover, err = handover.Begin(c.Data, func() (io.Closer, bool, error) { return datafolder.TryLock(c.Data) }); err != nil {
 		return Result{}, err
 	}
-	if m.target, err = movein.Open(ctx, c.To, c.Log); err != nil {
+	if err := openTarget(ctx, m); err != nil {
 		return Result{}, err
 	}
 	if mark == nil {
@@ -109,6 +112,9 @@ func (m *move) close() error {
 	}
 	if m.target != nil {
 		errs = append(errs, m.target.Close())
+	}
+	if m.tables != nil {
+		errs = append(errs, m.tables.Close())
 	}
 	if m.lock != nil {
 		errs = append(errs, m.lock.Close())
@@ -146,8 +152,13 @@ func (m *move) open(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	if m.state, err = m.target.Begin(ctx, m.source.CodeKey(), newName(), time.Now().UTC()); err != nil {
+	if m.state, err = m.target.Begin(ctx, m.source.CodeKey(), m.tables != nil, newName(), time.Now().UTC()); err != nil {
 		return err
+	}
+	if m.tables != nil {
+		if err := m.tables.begin(ctx, m.source.CodeKey(), &m.state); err != nil {
+			return err
+		}
 	}
 	m.cold = coldcopy.New(m.source, m.target.Cold())
 	return nil
@@ -198,7 +209,7 @@ func (m *move) tryToSwitch(ctx context.Context) (_ *handover.Mark, err error) {
 	}
 	m.lock = frozen.TakeLock()
 	m.state.Switched = true
-	if err := m.target.Save(ctx, &m.state); err != nil {
+	if err := m.links.Save(ctx, &m.state); err != nil {
 		return nil, err // a later run does it
 	}
 	m.result.Frozen = time.Since(began)
@@ -212,11 +223,16 @@ func (m *move) last(ctx context.Context) error {
 	if _, err := m.catchUp(within); err != nil {
 		return errors.Join(err, context.Cause(within))
 	}
+	if m.tables != nil {
+		if err := m.tables.goOn(within); err != nil {
+			return err
+		}
+	}
 	here, err := m.source.CountLinks()
 	if err != nil {
 		return err
 	}
-	there, err := m.target.CountLinks(within)
+	there, err := m.links.CountLinks(within)
 	if err == nil && here != there {
 		err = fmt.Errorf("%d links in the folder and %d in the database: %w", here, there, coldcopy.ErrDiffers)
 	}

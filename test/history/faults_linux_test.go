@@ -20,6 +20,17 @@ func lasts(short time.Duration) time.Duration {
 // until every server has taken some writes.
 func (f *fleet) round(c *crowd) {
 	f.t.Helper()
+	for _, step := range f.steps() {
+		step()
+		c.progress(10)
+	}
+}
+
+// steps are the faults in their order.
+func (f *fleet) steps() []func() {
+	if f.tables != nil {
+		return f.tableFaults()
+	}
 	steps := []func(){
 		func() { f.clock(1, time.Hour) },
 		f.killed,
@@ -34,10 +45,7 @@ func (f *fleet) round(c *crowd) {
 	if f.redis != nil {
 		steps = append(steps, f.busStalled, f.busDied)
 	}
-	for _, step := range steps {
-		step()
-		c.progress(10)
-	}
+	return steps
 }
 
 // clock sets the clock of one server.
@@ -102,9 +110,9 @@ func (f *fleet) died() {
 func (f *fleet) busStalled() {
 	f.t.Helper()
 	f.shake("Redis stands still", func() {
-		f.signalRedis(syscall.SIGSTOP)
+		f.signal(f.redis.Pid, syscall.SIGSTOP)
 		time.Sleep(lasts(3 * time.Second))
-		f.signalRedis(syscall.SIGCONT)
+		f.signal(f.redis.Pid, syscall.SIGCONT)
 	})
 }
 
@@ -112,15 +120,16 @@ func (f *fleet) busStalled() {
 func (f *fleet) busDied() {
 	f.t.Helper()
 	f.shake("Redis dies, and comes back empty", func() {
-		f.signalRedis(syscall.SIGKILL)
+		f.signal(f.redis.Pid, syscall.SIGKILL)
 		time.Sleep(lasts(500 * time.Millisecond))
 		f.redis.Again(f.t)
 	})
 }
 
-func (f *fleet) signalRedis(s syscall.Signal) {
+// signal sends a signal to a process.
+func (f *fleet) signal(pid int, s syscall.Signal) {
 	f.t.Helper()
-	if err := syscall.Kill(f.redis.Pid, s); err != nil {
+	if err := syscall.Kill(pid, s); err != nil {
 		f.t.Fatal(err)
 	}
 }

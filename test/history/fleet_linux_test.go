@@ -21,11 +21,13 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 const servers = 3
 
 // fleet is servers over one PostgreSQL, whose synchronous standby is also their replica, and
-// over one Redis where there is one. A primary that died is gone: after it there is neither.
+// over one Redis where there is one. A primary that died is gone: after it there is neither. Or it is
+// servers over DynamoDB.
 type fleet struct {
 	t                *testing.T
-	primary, standby *testkit.Postgres
-	redis            *testkit.Redis // nil = none
+	primary, standby *testkit.Postgres // nil over DynamoDB
+	redis            *testkit.Redis    // nil = none
+	tables           *tables           // nil over PostgreSQL
 	env              []string
 	running          [servers]atomic.Pointer[curttest.Server]
 	began            time.Time
@@ -50,12 +52,18 @@ func gather(t *testing.T, redis bool) *fleet {
 		f.redis = testkit.StartRedis(t)
 		f.env = append(f.env, "CURT_CACHE="+f.redis.URL())
 	}
+	f.startAll()
+	return f
+}
+
+// startAll starts all servers, on folders of their own.
+func (f *fleet) startAll() {
+	f.t.Helper()
 	for i := range servers {
-		f.start(i, t.TempDir())
+		f.start(i, f.t.TempDir())
 	}
 	f.began = time.Now()
 	go f.watch()
-	return f
 }
 
 // start starts a server on a folder.

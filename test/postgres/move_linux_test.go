@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,6 +92,8 @@ func (m *mover) wait(t *testing.T) int {
 	select {
 	case <-m.ended:
 	case <-time.After(time.Minute):
+		_ = m.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
+		<-m.ended
 		t.Fatal("curt move does not end")
 	}
 	return m.cmd.ProcessState.ExitCode()

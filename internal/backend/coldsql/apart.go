@@ -12,6 +12,7 @@ import (
 const (
 	SettingApart      = "accounts"    // beside links: their accounts are elsewhere
 	SettingAccountsOf = "accounts_of" // beside accounts: whose they are
+	SettingMoved      = "links_moved" // beside links that curt move has moved away: whose the accounts are
 	settingCodeKey    = "code_key"    // beside links
 
 	sqlSetting    = `SELECT value FROM settings WHERE name = $1`
@@ -23,6 +24,7 @@ const (
 var (
 	ErrApart   = errors.New("the accounts of these links are in a separate database, but CURT_ACCOUNTS is not set; set it to that database")
 	ErrBeside  = errors.New("accounts (keys, shares or decisions) already exist in the link database and would be ignored; unset CURT_ACCOUNTS")
+	ErrMoved   = errors.New("the links of this database were moved elsewhere, and it has their accounts alone: set CURT_LINKS to where they are")
 	ErrForeign = errors.New("this database holds the accounts of other links, or links; use another database")
 )
 
@@ -55,8 +57,16 @@ func (a Accounts) addSetting(ctx context.Context, name string, value []byte) err
 	return nil
 }
 
-// Free returns ErrForeign for a database of accounts whose links are elsewhere: it may have none.
+// Free returns ErrForeign for a database of accounts whose links are elsewhere: it may have none. ErrMoved:
+// it had them.
 func (a Accounts) Free(ctx context.Context) error {
+	moved, err := a.setting(ctx, SettingMoved)
+	if err == nil && moved != nil {
+		return ErrMoved
+	}
+	if err != nil {
+		return err
+	}
 	of, err := a.setting(ctx, SettingAccountsOf)
 	if err == nil && of != nil {
 		err = ErrForeign
@@ -99,11 +109,21 @@ func Part(ctx context.Context, beside, apart Accounts, of []byte) error {
 	return beside.addSetting(ctx, SettingApart, []byte("apart"))
 }
 
+// left returns ErrForeign for a database with links, unless they were moved to a store of which it keeps
+// the accounts.
+func (a Accounts) left(ctx context.Context, of []byte) error {
+	moved, err := a.setting(ctx, SettingMoved)
+	if err == nil && !bytes.Equal(moved, of) {
+		err = ErrForeign
+	}
+	return err
+}
+
 // Belong marks whose accounts these are, for good. ErrForeign when they are somebody else's.
 func (a Accounts) Belong(ctx context.Context, of []byte) error {
 	links, err := a.setting(ctx, settingCodeKey)
 	if err == nil && links != nil {
-		err = ErrForeign
+		err = a.left(ctx, of)
 	}
 	if err == nil {
 		err = a.addSetting(ctx, SettingAccountsOf, of)

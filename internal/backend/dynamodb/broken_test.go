@@ -9,16 +9,8 @@ import (
 	"curt/internal/backend/dynamodb"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
+	"curt/internal/testkit"
 )
-
-// The errors that AWS throttles with.
-func throttles() []*answer {
-	return []*answer{
-		{kind: "ProvisionedThroughputExceededException", status: 400},
-		{kind: "ThrottlingException", status: 400},
-		{kind: "RequestLimitExceeded", status: 400},
-	}
-}
 
 // throttling: what is throttled for a moment is done all the same, and what is throttled for long
 // is refused within the time of a call, and was not done.
@@ -34,21 +26,21 @@ func throttling(t *testing.T, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, said := range throttles() {
+	for _, said := range testkit.DynamoDBThrottles() {
 		var left atomic.Int64
 		left.Store(3)
-		end := p.breaks(func(request) *answer {
+		end := p.Breaks(func(request) *answer {
 			if left.Add(-1) >= 0 {
 				return said
 			}
 			return nil
 		})
 		if _, err := store.Lookup(t.Context(), l.Key); err != nil || left.Load() >= 0 {
-			t.Errorf("%s for a moment: %v, %d refusals left", said.kind, err, left.Load())
+			t.Errorf("%s for a moment: %v, %d refusals left", said.Kind, err, left.Load())
 		}
 		end()
 	}
-	end := p.breaks(func(request) *answer { return throttles()[0] })
+	end := p.Breaks(func(request) *answer { return testkit.DynamoDBThrottles()[0] })
 	var calls sync.WaitGroup
 	counted := linktest.Chosen(2, "Refused")
 	counted.CodeKind = link.Counted
@@ -83,9 +75,9 @@ func lostAnswers(t *testing.T, s *server) {
 	store, beside := s.open(t, at), s.open(t, at)
 	lose := func(operation string) (end func()) {
 		var lost atomic.Bool
-		return p.breaks(func(r request) *answer {
-			if r.operation == operation && lost.CompareAndSwap(false, true) {
-				return &answer{after: true}
+		return p.Breaks(func(r request) *answer {
+			if r.Operation == operation && lost.CompareAndSwap(false, true) {
+				return &answer{After: true}
 			}
 			return nil
 		})
@@ -133,8 +125,8 @@ func unknownCodes(t *testing.T, s *server) {
 	}
 	for code, want := range map[link.Code][]any{"there": {false}, "none": {false, true}} {
 		var consistent []any
-		end := p.breaks(func(r request) *answer {
-			consistent = append(consistent, r.body["ConsistentRead"] == true)
+		end := p.Breaks(func(r request) *answer {
+			consistent = append(consistent, r.Body["ConsistentRead"] == true)
 			return nil
 		})
 		_, err := store.Lookup(t.Context(), link.Key{Code: code})
@@ -177,11 +169,11 @@ func requestsOfCreates(t *testing.T, s *server) {
 			return err
 		}, 2},
 	} {
-		before := p.asked.Load()
+		before := p.Asked()
 		if err := c.call(); err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}
-		if got := p.asked.Load() - before; got != c.want {
+		if got := p.Asked() - before; got != c.want {
 			t.Errorf("%s: %d requests, want %d", c.what, got, c.want)
 		}
 	}

@@ -24,7 +24,7 @@ func (s *creator) Replace(ctx context.Context, l link.Link, e link.Edit) (link.L
 		return link.Link{}, fmt.Errorf("replace: %w", err)
 	}
 	var stored link.Link
-	err := s.db.Write(ctx, func(ctx context.Context) (err error) {
+	err := s.gate.Write(ctx, func(ctx context.Context) (err error) {
 		stored, err = s.replace(ctx, l, &e)
 		return err
 	})
@@ -135,7 +135,7 @@ func (s *creator) update(l *link.Link, over link.Version) (*types.Update, error)
 // Spend implements link.Spender: a read, and a conditional update, which is a transaction with an
 // entry of the change log where it takes the last click.
 func (s *creator) Spend(ctx context.Context, k link.Key, n uint64) (granted uint64, err error) {
-	err = s.db.Write(ctx, func(ctx context.Context) error {
+	err = s.gate.Write(ctx, func(ctx context.Context) error {
 		for {
 			l, err := s.item(ctx, k, true)
 			switch {

@@ -31,7 +31,7 @@ func hotCode(t *testing.T, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := p.asked.Load()
+	before := p.Asked()
 	var callers sync.WaitGroup
 	for range 64 {
 		callers.Go(func() {
@@ -44,7 +44,7 @@ func hotCode(t *testing.T, s *server) {
 		})
 	}
 	callers.Wait()
-	if reads := p.asked.Load() - before; reads != 1 {
+	if reads := p.Asked() - before; reads != 1 {
 		t.Errorf("100,000 look-ups of one code read the table %d times, want 1", reads)
 	}
 }

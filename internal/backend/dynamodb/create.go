@@ -13,6 +13,7 @@ import (
 	"curt/internal/backend/dynamodb/changes"
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/linkitem"
+	"curt/internal/backend/dynamodb/state"
 	"curt/internal/link"
 )
 
@@ -21,6 +22,7 @@ type creator struct {
 	*linkReader
 
 	log    *changes.Log
+	gate   *state.Gate
 	stored func(link.ID)
 
 	mu      sync.Mutex
@@ -39,7 +41,7 @@ func (s *creator) Create(ctx context.Context, l link.Link) (link.Link, error) {
 		return link.Link{}, fmt.Errorf("create: %w", err)
 	}
 	var stored link.Link
-	err := s.db.Write(ctx, func(ctx context.Context) (err error) {
+	err := s.gate.Write(ctx, func(ctx context.Context) (err error) {
 		stored, err = s.create(ctx, l, claimed{})
 		return err
 	})
@@ -79,6 +81,11 @@ func (s *creator) finish(ctx context.Context, l link.Link, send func(context.Con
 // a transaction of which the link is the first write.
 func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context) error, err error) {
 	l.Version, l.Spent = 1, 0
+	return s.prepareAs(l, from)
+}
+
+// prepareAs is prepare for a link that has a version and a counter.
+func (s *creator) prepareAs(l *link.Link, from claimed) (send func(context.Context) error, err error) {
 	*l = l.Normal()
 	item, err := linkitem.Marshal(l)
 	if err != nil {
@@ -107,13 +114,17 @@ func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context
 			return s.db.Transact(ctx, writes)
 		}, nil
 	}
+	kind := link.WasCreated
+	if l.Status == link.Deleted { // of an import
+		kind = link.WasDeleted
+	}
 	pending, err := s.log.Pending(&link.Event{
-		Change: link.Change{Key: l.Key, Version: 1}, Kind: link.WasCreated, ID: l.ID, Workspace: l.Workspace, Principal: l.CreatedBy,
+		Change: link.Change{Key: l.Key, Version: l.Version}, Kind: kind, ID: l.ID, Workspace: l.Workspace, Principal: l.CreatedBy,
 	}, "")
 	if err != nil {
 		return nil, err
 	}
-	writes = append(append(writes, pending...), types.TransactWriteItem{Put: &types.Put{TableName: &s.db.State, Item: chosenKey(l.Key)}})
+	writes = append(append(writes, pending...), types.TransactWriteItem{Put: &types.Put{TableName: &s.db.State, Item: linkitem.Chosen(l.Key)}})
 	return func(ctx context.Context) error {
 		defer s.log.Pended()
 		return s.db.Transact(ctx, writes)
@@ -140,7 +151,7 @@ func (s *creator) CreateMany(ctx context.Context, now time.Time, entries []link.
 	results := make([]link.Result, len(entries))
 	err := s.db.Ready(ctx)
 	if err == nil {
-		err = s.db.WriteMany(ctx, func(ctx context.Context) error { return s.createMany(ctx, now, entries, results) })
+		err = s.gate.WriteMany(ctx, func(ctx context.Context) error { return s.createMany(ctx, now, entries, results) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create %d links: %w", len(entries), err)

@@ -112,7 +112,7 @@ func (s *creator) FindOrCreate(ctx context.Context, l link.Link, now time.Time) 
 	if err := l.Validate(); err != nil {
 		return link.Link{}, false, fmt.Errorf("find or create: %w", err)
 	}
-	err = s.db.WriteMany(ctx, func(ctx context.Context) error {
+	err = s.gate.WriteMany(ctx, func(ctx context.Context) error {
 		stored, found, err = s.findOrCreate(ctx, l, now, nil)
 		return err
 	})

@@ -27,6 +27,10 @@ const MaxLag = 5 * time.Second
 type Config struct {
 	Address ddb.Address
 
+	// Instance names this server among those over the table, for a move of its links; "" = it is no server,
+	// and writes none.
+	Instance string
+
 	Region    string         // of this server, for the change log; "" = there is one
 	LogBounds link.LogBounds // its Age is how long entries are kept; default link.DefaultLogBounds
 
@@ -122,7 +126,7 @@ func open(ctx context.Context, c Config) (*Links, error) {
 	reader := &linkReader{db: db, delay: c.CreatesDelay}
 	s := &Links{
 		Leases: state.NewLeases(db), db: db, log: log, config: c,
-		creator: &creator{linkReader: reader, log: log, stored: c.Stored, flights: map[string]*flight{}},
+		creator: &creator{linkReader: reader, log: log, gate: state.NewGate(db, c.Instance, c.Log), stored: c.Stored, flights: map[string]*flight{}},
 	}
 	var unknown error
 	s.healthy.Store(&unknown)
@@ -132,13 +136,28 @@ func open(ctx context.Context, c Config) (*Links, error) {
 // startTime bounds a start.
 const startTime = 20 * time.Second
 
-func (s *Links) begin(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("DynamoDB did not answer within 20 s"))
-	defer cancel()
-	if s.identity, err = tables.Inspect(ctx, s.db, s.config.Address); err != nil {
+func (s *Links) begin(ctx context.Context) error {
+	within := func(f func(context.Context) error) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("DynamoDB did not answer within 20 s"))
+		defer cancel()
+		return f(ctx)
+	}
+	err := within(func(ctx context.Context) (err error) {
+		s.identity, err = tables.Inspect(ctx, s.db, s.config.Address)
+		return err
+	})
+	if err == nil {
+		err = state.AwaitMove(ctx, s.db, s.config.Log)
+	}
+	if err != nil {
 		return err
 	}
-	return s.Begin(ctx)
+	return within(func(ctx context.Context) error {
+		if err := s.Begin(ctx); err != nil {
+			return err
+		}
+		return s.gate.Open(ctx)
+	})
 }
 
 // Changes implements link.Store.
@@ -183,6 +202,7 @@ func (s *Links) Run(ctx context.Context) error {
 			numbering.Log(ctx, time.Now(), s.config.Log, slog.LevelWarn, "numbering the change log failed, retrying", err)
 		})
 	})
+	running.Go(func() { s.gate.Run(ctx) })
 	defer running.Wait()
 	for range background.Every(ctx, healthEvery) {
 		err := s.db.Read(ctx, func(ctx context.Context) error { return tables.Alive(ctx, s.db) })
@@ -193,8 +213,13 @@ func (s *Links) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Close refuses calls from now on. A second Close does nothing.
-func (s *Links) Close() error {
-	s.closing.Do(s.db.Close)
-	return nil
+// Close refuses calls from now on, and writes that this server has ended. A second Close does nothing.
+func (s *Links) Close() (err error) {
+	s.closing.Do(func() {
+		if err = s.gate.Close(context.Background()); errors.Is(err, link.ErrUnavailable) {
+			err = nil // a mover will ask an operator about it
+		}
+		s.db.Close()
+	})
+	return err
 }

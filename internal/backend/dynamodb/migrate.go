@@ -92,7 +92,7 @@ func (s *Links) rechoose(ctx context.Context) (many int, err error) {
 			if link.CodeKind(ddb.UintOf(item, "minted")) != link.Chosen {
 				continue
 			}
-			if err := s.db.Put(ctx, &dynamodb.PutItemInput{TableName: &s.db.State, Item: chosenKey(linkitem.ParseKey(item))}); err != nil {
+			if err := s.db.Put(ctx, &dynamodb.PutItemInput{TableName: &s.db.State, Item: linkitem.Chosen(linkitem.ParseKey(item))}); err != nil {
 				return many, err
 			}
 			many++

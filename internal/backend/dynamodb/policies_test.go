@@ -44,9 +44,9 @@ func (a *actions) note(r request) *answer {
 		}
 		a.seen[table][action] = true
 	}
-	switch r.operation {
+	switch r.Operation {
 	case "TransactWriteItems":
-		all, _ := r.body["TransactItems"].([]any)
+		all, _ := r.Body["TransactItems"].([]any)
 		for _, one := range all {
 			writes, _ := one.(map[string]any)
 			for kind, body := range writes {
@@ -54,12 +54,12 @@ func (a *actions) note(r request) *answer {
 			}
 		}
 	case "BatchGetItem":
-		all, _ := r.body["RequestItems"].(map[string]any)
+		all, _ := r.Body["RequestItems"].(map[string]any)
 		for name := range all {
-			add(r.operation, map[string]any{"TableName": name})
+			add(r.Operation, map[string]any{"TableName": name})
 		}
 	default:
-		add(r.operation, r.body)
+		add(r.Operation, r.Body)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func policies(t *testing.T, s *server) {
 			continue // migrate talks to tables, of which DynamoDB Local knows too little
 		}
 		seen := actions{seen: map[string]map[string]bool{}}
-		end := p.breaks(seen.note)
+		end := p.Breaks(seen.note)
 		l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, ReadOnly: role.Name == "RedirectPolicy"})
 		if err == nil {
 			err = errors.Join(work(t, l), l.Close())

@@ -150,14 +150,6 @@ func (s *linkReader) Expired(ctx context.Context, after link.Cursor, before time
 	return keys, at.Cursor(), nil
 }
 
-// Chosen codes have items of their own, because an index may not show a code yet that the change log
-// is past: whoever fills a filter from it would call the code unknown.
-const chosenShards = 64
-
-func chosenKey(k link.Key) ddb.Item {
-	return ddb.StateKey("chosen#"+strconv.Itoa(int(linkitem.ShardOf(k, chosenShards))), linkitem.Ordered(k))
-}
-
 // Chosen implements link.Store: shard by shard.
 func (s *linkReader) Chosen(ctx context.Context, after link.Cursor, n int) (keys []link.Key, next link.Cursor, err error) {
 	shard, from, err := parseChosen(after)
@@ -165,11 +157,11 @@ func (s *linkReader) Chosen(ctx context.Context, after link.Cursor, n int) (keys
 		return nil, "", err
 	}
 	err = s.db.ReadMany(ctx, func(ctx context.Context) error {
-		for shard < chosenShards && len(keys) < n {
+		for shard < linkitem.ChosenShards && len(keys) < n {
 			items, more, err := s.db.Query(ctx, &dynamodb.QueryInput{
 				TableName: &s.db.State, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(n - len(keys))),
 				KeyConditionExpression: aws.String("pk = :p AND sk > :s"), ProjectionExpression: aws.String("sk"),
-				ExpressionAttributeValues: ddb.Item{":p": ddb.Text("chosen#" + strconv.Itoa(shard)), ":s": ddb.Bytes(from)},
+				ExpressionAttributeValues: ddb.Item{":p": ddb.Text(linkitem.ChosenPartition(shard)), ":s": ddb.Bytes(from)},
 			})
 			if err != nil {
 				return err
@@ -187,7 +179,7 @@ func (s *linkReader) Chosen(ctx context.Context, after link.Cursor, n int) (keys
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("walk chosen codes: %w", err)
-	case shard == chosenShards:
+	case shard == linkitem.ChosenShards:
 		return keys, "", nil
 	}
 	return keys, link.Cursor(strconv.Itoa(shard) + "/" + base64.RawURLEncoding.EncodeToString(from)), nil
@@ -200,7 +192,7 @@ func parseChosen(after link.Cursor) (shard int, from []byte, err error) {
 	number, text, _ := strings.Cut(string(after), "/")
 	shard, err = strconv.Atoi(number)
 	from, decoded := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || decoded != nil || shard < 0 || shard >= chosenShards || len(from) == 0 {
+	if err != nil || decoded != nil || shard < 0 || shard >= linkitem.ChosenShards || len(from) == 0 {
 		return 0, nil, link.BadCursor(after)
 	}
 	return shard, from, nil

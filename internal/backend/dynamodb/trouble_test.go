@@ -19,14 +19,6 @@ import (
 	"curt/internal/testkit"
 )
 
-// troubles are what a fifth of all requests meets: refusals of DynamoDB's own kinds, its failures
-// before and after it did what was asked, and connections that end before and after.
-func troubles() []*answer {
-	return append(throttles(),
-		&answer{kind: "InternalServerError", status: 500}, &answer{kind: "InternalServerError", status: 500, after: true},
-		&answer{kind: "ServiceUnavailable", status: 503, after: true}, &answer{}, &answer{after: true})
-}
-
 // outcomes are what callers were told of one kind of write.
 type outcomes struct{ done, refused, uncertain atomic.Int64 }
 
@@ -46,7 +38,8 @@ func (o *outcomes) note(t *testing.T, err error) (done bool) {
 	return false
 }
 
-// TestTrouble lets writers over two handles create, change and spend while requests fail in every way.
+// TestTrouble lets writers over two handles create, change and spend while a fifth of all requests fails
+// in every way.
 // What was acknowledged is there, what was refused is not, what nobody knows is one of both, and the
 // change log has each version once, in order.
 func TestTrouble(t *testing.T) {
@@ -65,14 +58,14 @@ func TestTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end := p.breaks(func(r request) *answer {
-		if said := fmt.Sprint(r.body); strings.Contains(said, "-6]") || strings.Contains(said, "-7]") { // codes that are throttled for good
-			return throttles()[0]
+	end := p.Breaks(func(r request) *answer {
+		if said := fmt.Sprint(r.Body); strings.Contains(said, "-6]") || strings.Contains(said, "-7]") { // codes that are throttled for good
+			return testkit.DynamoDBThrottles()[0]
 		}
 		if rand.IntN(5) > 0 {
 			return nil
 		}
-		all := troubles()
+		all := testkit.DynamoDBTroubles()
 		return all[rand.IntN(len(all))]
 	})
 	w := &troubled{handles: handles, made: map[link.Key]error{}}

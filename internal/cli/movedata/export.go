@@ -16,9 +16,12 @@ import (
 	"curt/internal/backend/sqlite/counts"
 	"curt/internal/backend/sqlite/snapshot"
 	"curt/internal/cli"
+	"curt/internal/config"
 	"curt/internal/datafolder"
 	"curt/internal/exchange"
 	"curt/internal/link"
+	"curt/internal/move"
+	"curt/internal/settings"
 	"curt/internal/transfer"
 )
 
@@ -34,6 +37,7 @@ type Export struct {
 	What   string `arg:"" default:"links" enum:"links,totals,rollups" help:"links; totals, the sums of each link's clicks; or rollups, its days and quarter hours."`
 	Output string `short:"o" type:"path" help:"File to make; default: standard output."`
 	Remote bool   `help:"Export from the server at --server instead of the data folder: the links that the key can read, without deleted ones."`
+	From   string `placeholder:"URL" help:"Export from this database or table instead of the data folder, while its servers run: postgres://user@host/database or dynamodb://table?region=region; links only."`
 	CSV    bool   `name:"csv" help:"CSV instead of JSON Lines; of links only."`
 	Resume bool   `help:"Continue the file of an interrupted export."`
 }
@@ -41,8 +45,8 @@ type Export struct {
 // Run exports while the server may run. A file gets its name when it is complete. Damaged rows
 // are left out, and the exit code is then 1.
 func (c *Export) Run(ctx context.Context, t cli.Terminal) (err error) {
-	if (c.CSV || c.Remote) && c.What != "links" || c.Resume && c.Output == "" {
-		return cli.UsageError("--csv and --remote go with links, and --resume with --output")
+	if (c.CSV || c.Remote || c.From != "") && c.What != "links" || c.Resume && c.Output == "" || c.Remote && c.From != "" {
+		return cli.UsageError("--csv and either --remote or --from go with links, and --resume with --output")
 	}
 	if c.Remote {
 		api, err := c.Client()
@@ -50,6 +54,9 @@ func (c *Export) Run(ctx context.Context, t cli.Terminal) (err error) {
 			return fmt.Errorf("export: %w", err)
 		}
 		return (&exporter{Export: c, t: t, api: api, progress: cli.NewProgress(t, 0), out: bufio.NewWriterSize(t.Out, 1<<20)}).write(ctx)
+	}
+	if c.From != "" {
+		return c.fromStore(ctx, t)
 	}
 	database, elsewhere := "clicks.db", datafolder.CountsElsewhere
 	if c.What == "links" {
@@ -71,6 +78,19 @@ func (c *Export) Run(ctx context.Context, t cli.Terminal) (err error) {
 	return (&exporter{Export: c, t: t, from: s, progress: cli.NewProgress(t, 0), out: bufio.NewWriterSize(t.Out, 1<<20)}).write(ctx)
 }
 
+// fromStore exports the links of a database or a table.
+func (c *Export) fromStore(ctx context.Context, t cli.Terminal) (err error) {
+	if !config.IsPostgres(c.From) && !config.IsDynamoDB(c.From) {
+		return cli.UsageError("--from: expected postgres://user@host/database or dynamodb://table?region=region")
+	}
+	s, err := move.OpenPages(ctx, c.From, t.Logger("warn"))
+	if err != nil {
+		return fmt.Errorf("export: %w", settings.OneLine(err))
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return (&exporter{Export: c, t: t, store: s, progress: cli.NewProgress(t, 0), out: bufio.NewWriterSize(t.Out, 1<<20)}).write(ctx)
+}
+
 // write writes to standard output, or to the file.
 func (e *exporter) write(ctx context.Context) error {
 	if e.Output != "" {
@@ -89,6 +109,7 @@ type exporter struct {
 	t        cli.Terminal
 	from     *snapshot.Snapshot
 	api      *client.Client // instead of from
+	store    move.Pages     // instead of from
 	out      *bufio.Writer
 	progress *cli.Progress
 	state    exportState
@@ -114,14 +135,14 @@ func (e *exporter) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("export: %w", cli.ErrInterrupted)
 		}
-		next, err := e.page(after)
+		next, err := e.page(ctx, after)
 		if err == nil {
 			err = e.out.Flush()
 		}
 		if e.state.Cursor = next; err == nil && e.save != nil && next != "" {
 			err = e.save()
 		}
-		if err == nil {
+		if err == nil && e.from != nil {
 			err = e.from.Renew()
 		}
 		if err != nil {
@@ -191,22 +212,10 @@ func (e *exporter) fetch(ctx context.Context) error {
 }
 
 // page writes the rows after a cursor and returns the next one.
-func (e *exporter) page(after link.Cursor) (next link.Cursor, err error) {
+func (e *exporter) page(ctx context.Context, after link.Cursor) (next link.Cursor, err error) {
 	switch e.What {
 	case "links":
-		var page []link.Link
-		var damaged []error
-		if page, damaged, next, err = sqlite.SnapshotOf(e.from).Links(after, ExportRows); err != nil {
-			return "", err
-		}
-		e.leaveOut(damaged)
-		for _, l := range page {
-			e.state.Rows++
-			if err := e.writer().Link(l); err != nil {
-				return "", err
-			}
-		}
-		return next, nil
+		return e.links(ctx, after)
 	case "totals":
 		page, next, err := counts.Snapshot{Snapshot: e.from}.Totals(after, ExportRows)
 		for i := range page {
@@ -220,6 +229,28 @@ func (e *exporter) page(after link.Cursor) (next link.Cursor, err error) {
 		}
 		return next, err
 	}
+}
+
+// links writes a page of links.
+func (e *exporter) links(ctx context.Context, after link.Cursor) (next link.Cursor, err error) {
+	var page []link.Link
+	var damaged []error
+	if e.store != nil {
+		page, damaged, next, err = e.store.Page(ctx, after, ExportRows)
+	} else {
+		page, damaged, next, err = sqlite.SnapshotOf(e.from).Links(after, ExportRows)
+	}
+	if err != nil {
+		return "", err
+	}
+	e.leaveOut(damaged)
+	for _, l := range page {
+		e.state.Rows++
+		if err := e.writer().Link(l); err != nil {
+			return "", err
+		}
+	}
+	return next, nil
 }
 
 // leaveOut reports rows that cannot be read.
@@ -251,6 +282,7 @@ func (e *exporter) json(v any) error {
 // exportState is the valid part of the file of an interrupted export.
 type exportState struct {
 	What    string      `json:"what"`
+	From    string      `json:"from,omitempty"` // a store; "" = the data folder, or a server
 	CSV     bool        `json:"csv"`
 	Bytes   int64       `json:"bytes"`
 	Rows    int64       `json:"rows"`
@@ -265,13 +297,13 @@ func (e *exporter) toFile(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("export: %s exists", e.Output), err)
 	}
 	partial, cursor := e.Output+".partial", e.Output+".cursor"
-	e.state = exportState{What: e.What, CSV: e.CSV}
+	e.state = exportState{What: e.What, From: config.Redact(e.From), CSV: e.CSV}
 	state := &e.state
 	if e.Resume {
 		if err := cli.LoadState(cursor, state); err != nil {
 			return fmt.Errorf("export: nothing to resume: %w; run without --resume to start", err)
 		}
-		if state.What != e.What || state.CSV != e.CSV || (state.Job != "") != e.Remote {
+		if state.What != e.What || state.From != config.Redact(e.From) || state.CSV != e.CSV || (state.Job != "") != e.Remote {
 			return cli.UsageError("the export that was interrupted is of " + state.What + ", in another format or from elsewhere")
 		}
 		if info, err := os.Stat(partial); err != nil || info.Size() < state.Bytes {

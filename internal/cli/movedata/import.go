@@ -32,16 +32,18 @@ type Import struct {
 	cli.API
 	ownLinks
 
-	File    string            `arg:"" help:"CSV or JSON Lines; - is standard input."`
-	Format  string            `enum:"auto,csv,jsonl" default:"auto" help:"auto detects it: JSON Lines begin with {."`
-	Map     map[string]string `placeholder:"FIELD=COLUMN" help:"Take a field of the links from a column of this name; may be given again. Fields: long_url, short_code, title, tags, domain, starts_at, expires_at, max_clicks, redirect_status, fallback_url; FIELD= takes it from none."`
-	Domain  string            `help:"Host to have the links on, where the file does not say."`
-	Tag     []string          `help:"Tags for all links, separated by commas."`
-	DryRun  bool              `help:"Read everything, say what is wrong, and make nothing."`
-	Results string            `type:"path" help:"File for the result of each row: CSV if it ends in .csv, else JSON Lines. Default: FILE.results.jsonl."`
-	Resume  bool              `xor:"again" help:"Continue an interrupted import."`
-	Cancel  bool              `xor:"again" help:"Cancel an interrupted import that the server still runs; links created so far remain."`
-	Data    string            `type:"path" help:"Data folder of a server that is stopped: an export of curt goes in as it is, with ids, versions, times and deleted links."`
+	File     string            `arg:"" help:"CSV or JSON Lines; - is standard input."`
+	Format   string            `enum:"auto,csv,jsonl" default:"auto" help:"auto detects it: JSON Lines begin with {."`
+	Map      map[string]string `placeholder:"FIELD=COLUMN" help:"Take a field of the links from a column of this name; may be given again. Fields: long_url, short_code, title, tags, domain, starts_at, expires_at, max_clicks, redirect_status, fallback_url; FIELD= takes it from none."`
+	Domain   string            `help:"Host to have the links on, where the file does not say."`
+	Tag      []string          `help:"Tags for all links, separated by commas."`
+	DryRun   bool              `help:"Read everything, say what is wrong, and make nothing."`
+	Results  string            `type:"path" help:"File for the result of each row: CSV if it ends in .csv, else JSON Lines. Default: FILE.results.jsonl."`
+	Resume   bool              `xor:"again" help:"Continue an interrupted import."`
+	Cancel   bool              `xor:"again" help:"Cancel an interrupted import that the server still runs; links created so far remain."`
+	To       string            `placeholder:"URL" xor:"into" help:"As --data, for a database that no server uses, postgres://user@host/database, or a table of DynamoDB, dynamodb://table?region=region."`
+	Accounts string            `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts, where --to is a table of DynamoDB."`
+	Data     string            `type:"path" xor:"into" help:"Data folder of a server that is stopped: an export of curt goes in as it is, with ids, versions, times and deleted links."`
 }
 
 // Run creates a link per row of a file. Rows that fail have the reason in the results; the
@@ -50,7 +52,7 @@ func (c *Import) Run(ctx context.Context, t cli.Terminal) error {
 	switch {
 	case c.File == "-" && c.Results == "" && !c.DryRun:
 		return cli.UsageError("standard input has no name: say --results")
-	case c.Cancel && (c.DryRun || c.Data != ""):
+	case c.Cancel && (c.DryRun || c.straight()):
 		return cli.UsageError("--cancel is for imports through a server")
 	}
 	if c.Data != "" {
@@ -68,6 +70,9 @@ func (c *Import) Run(ctx context.Context, t cli.Terminal) error {
 	i.progress.Clear()
 	return err
 }
+
+// straight reports an import that goes into a store as it is, not through a server.
+func (c *Import) straight() bool { return c.Data != "" || c.To != "" }
 
 func (c *Import) open(t cli.Terminal) (in io.ReadCloser, total int64, err error) {
 	if c.File == "-" {
@@ -104,7 +109,7 @@ func (i *importer) run(ctx context.Context, in io.Reader) (err error) {
 	}
 	defer func() { err = errors.Join(err, i.results.close()) }()
 	i.began, i.before = time.Now(), i.results.state
-	if i.Data == "" && !i.DryRun {
+	if !i.straight() && !i.DryRun {
 		return i.through(ctx, in)
 	}
 	rows, err := i.read(in, i.results.state.Bytes)
@@ -141,7 +146,10 @@ func (i *importer) read(in io.Reader, offset int64) (*transfer.Batches, error) {
 
 func (i *importer) openSink(ctx context.Context) (sink transfer.Sink, end func() error, err error) {
 	if i.DryRun {
-		return transfer.NewChecker(i.Data != "", i.Tag, time.Now()), func() error { return nil }, nil
+		return transfer.NewChecker(i.straight(), i.Tag, time.Now()), func() error { return nil }, nil
+	}
+	if i.To != "" {
+		return openStore(ctx, i.To, i.Accounts, i.t.Logger("warn"))
 	}
 	return openFolder(ctx, i.Data, i.t.Logger("warn"))
 }

@@ -17,35 +17,51 @@ import (
 type Move struct {
 	dataFolder
 
-	To              string `placeholder:"URL" xor:"direction" required:"" help:"PostgreSQL database, postgres://user@host/database: empty, or that of an interrupted move. PGPASSWORD may have the password."`
-	From            string `placeholder:"URL" xor:"direction" required:"" help:"Instead: fill an empty data folder from this database, which no server uses."`
-	LeaveStatistics bool   `help:"Leave the statistics where they are."`
+	To              string   `placeholder:"URL" help:"PostgreSQL database, postgres://user@host/database, or tables of DynamoDB, dynamodb://table?region=region: empty, or those of an interrupted move. PGPASSWORD may have the password."`
+	From            string   `placeholder:"URL" help:"Move the links of this database or table, instead of a data folder; without --to fill an empty data folder, while no server uses it."`
+	Accounts        string   `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts and statistics, where links are in DynamoDB: empty for a data folder with --to, in use with --from. PGPASSWORD may have the password."`
+	Without         []string `placeholder:"NAME" help:"Servers over the DynamoDB table of --from that were killed and no longer exist."`
+	LeaveStatistics bool     `help:"Leave the statistics where they are."`
 }
 
 // Run moves what a data folder has into a database while its server serves, and returns when the
 // server has ended and its last clicks are counted. It is run again after an interruption. With
-// --from it goes the other way, without servers.
+// --from and --to it moves links between databases; with --from alone it goes back, without servers.
 func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
-	run, url, report := move.Run, c.To, c.there
-	if c.From != "" {
-		run, url, report = move.Back, c.From, c.back
-	}
-	if !config.IsPostgres(url) {
-		return cli.UsageError("expected a database such as postgres://user@host/database")
+	if err := c.check(); err != nil {
+		return err
 	}
 	bar := cli.NewProgress(t, 0)
-	r, err := run(ctx, move.Config{
-		Data: c.Data, To: url, Shown: config.Redact(url), Statistics: !c.LeaveStatistics,
-		Log: slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Progress: func(step string, done, total int64) {
-			bar.Total = total
-			bar.Show(time.Now(), done, fmt.Sprintf("%s: %d", step, done))
-		},
-		Note: func(format string, args ...any) {
-			bar.Clear()
-			t.Note(format, args...)
-		},
-	})
+	log := slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	progress := func(step string, done, total int64) {
+		bar.Total = total
+		bar.Show(time.Now(), done, fmt.Sprintf("%s: %d", step, done))
+	}
+	note := func(format string, args ...any) {
+		bar.Clear()
+		t.Note(format, args...)
+	}
+	folder := move.Config{Data: c.Data, To: c.To, Shown: config.Redact(c.To), Statistics: !c.LeaveStatistics, Log: log, Progress: progress, Note: note}
+	var r move.Result
+	var err error
+	report := c.there
+	switch {
+	case c.From == "":
+		if config.IsDynamoDB(c.To) {
+			folder.Accounts = c.Accounts
+		}
+		r, err = move.Run(ctx, folder)
+	case c.To == "":
+		if folder.To, report = c.From, c.back; config.IsDynamoDB(c.From) {
+			folder.Accounts = c.Accounts
+		}
+		r, err = move.Back(ctx, folder)
+	default:
+		report = c.between
+		r, err = move.Stores(ctx, move.StoresConfig{
+			From: c.From, To: c.To, Shown: config.Redact(c.To), Without: c.Without, Log: log, Progress: progress, Note: note,
+		})
+	}
 	bar.Clear()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -55,6 +71,24 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 	}
 	_, err = fmt.Fprint(t.Out, report(r))
 	return err
+}
+
+// check returns an error for URLs that say nothing, or too little.
+func (c *Move) check() error {
+	if c.To == "" && c.From == "" {
+		return cli.UsageError("say --to, --from or both")
+	}
+	tables := false
+	for _, url := range []string{c.To, c.From} {
+		if url != "" && !config.IsPostgres(url) && !config.IsDynamoDB(url) {
+			return cli.UsageError("expected a database such as postgres://user@host/database, or a table such as dynamodb://table?region=region")
+		}
+		tables = tables || config.IsDynamoDB(url)
+	}
+	if tables && (c.To == "" || c.From == "") && !config.IsPostgres(c.Accounts) {
+		return cli.UsageError("DynamoDB keeps no accounts: say --accounts, or set CURT_ACCOUNTS")
+	}
+	return nil
 }
 
 // there is what was moved to a database.
@@ -67,6 +101,18 @@ func (c *Move) there(r move.Result) string {
 		text += fmt.Sprintf("writes were frozen for %s\n", r.Frozen.Round(time.Millisecond))
 	}
 	return text + fmt.Sprintf("%d requests were counted from the click log after the switch; the old files are in moved-files of the data folder\n", r.Clicks)
+}
+
+// between is what was moved from one store of links to another.
+func (c *Move) between(r move.Result) string {
+	text := fmt.Sprintf("moved %d links from %s to %s\n", r.Links, cli.Plain(config.Redact(c.From)), cli.Plain(config.Redact(c.To)))
+	if r.Digest != "" {
+		text += "both sides had the digest " + r.Digest + "\n"
+	}
+	if r.Frozen > 0 {
+		text += fmt.Sprintf("writes were frozen for %s\n", r.Frozen.Round(time.Millisecond))
+	}
+	return text
 }
 
 // back is what was moved to a folder.

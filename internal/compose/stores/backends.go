@@ -194,14 +194,15 @@ func (s *Stores) openDynamoDB(ctx context.Context, c *compose.Capability) error 
 	if err := datafolder.CheckLinks(s.env.Config); err != nil {
 		return err
 	}
-	if _, err := datafolder.Instance(s.env.Config.Data); err != nil { // which marks whose the folder is
+	name, err := datafolder.Instance(s.env.Config.Data) // which also marks whose the folder is
+	if err != nil {
 		return err
 	}
 	at, err := settings.Tables(s.env.Config)
 	if err != nil {
 		return err
 	}
-	l, err := dynamodb.OpenLinks(ctx, dynamodb.Config{Address: at, Stored: s.stored, ReadOnly: !s.env.Roles.Judges(), Log: s.env.Log})
+	l, err := dynamodb.OpenLinks(ctx, dynamodb.Config{Address: at, Instance: name, Stored: s.stored, ReadOnly: !s.env.Roles.Judges(), Log: s.env.Log})
 	if err != nil {
 		return settings.WrongTables(s.env.Config, err)
 	}

@@ -20,6 +20,12 @@ type Churn struct {
 // with another one than expected.
 func (s *Server) Churn(t testing.TB, n int, prefix string) *Churn {
 	t.Helper()
+	return s.ChurnEvery(t, n, prefix, 0)
+}
+
+// ChurnEvery is Churn whose clients pause after each link.
+func (s *Server) ChurnEvery(t testing.TB, n int, prefix string, pause time.Duration) *Churn {
+	t.Helper()
 	c := &Churn{deleted: make([][]Link, n)}
 	conns := s.dialAll(t, n)
 	c.Crowd = crowd(t, n, func(i int) bool {
@@ -33,6 +39,7 @@ func (s *Server) Churn(t testing.TB, n int, prefix string) *Churn {
 			return false
 		}
 		c.deleted[i] = append(c.deleted[i], Link{Code: l.Code, LongURL: dest, At: time.Now()})
+		time.Sleep(pause)
 		return !a.Closes()
 	})
 	return c

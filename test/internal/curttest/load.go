@@ -61,6 +61,12 @@ type Creators struct {
 // followed by a pause of 5 ms, so that a full server is not hammered.
 func (s *Server) Create(t testing.TB, n int, prefix string) *Creators {
 	t.Helper()
+	return s.CreateEvery(t, n, prefix, 0)
+}
+
+// CreateEvery is Create whose clients pause after each link.
+func (s *Server) CreateEvery(t testing.TB, n int, prefix string, pause time.Duration) *Creators {
+	t.Helper()
 	c := &Creators{made: make([][]Link, n), asked: make([]int, n), bad: make([]string, n), others: map[int][]byte{}}
 	conns := s.dialAll(t, n)
 	c.Crowd = crowd(t, n, func(i int) bool {
@@ -79,6 +85,7 @@ func (s *Server) Create(t testing.TB, n int, prefix string) *Creators {
 		default:
 			c.made[i] = append(c.made[i], Link{Code: l.Code, LongURL: dest, Version: l.Version, At: time.Now()})
 			c.count.Add(1)
+			time.Sleep(pause)
 		}
 		return !a.Closes()
 	})

@@ -94,7 +94,7 @@ func TestEveryColumnArrives(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := target.Begin(t.Context(), f.source.CodeKey(), "name", time.Now()); err != nil {
+	if _, err := target.Begin(t.Context(), f.source.CodeKey(), false, "name", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	c := coldcopy.SmallPages(coldcopy.New(f.source, target.Cold()))

@@ -11,6 +11,7 @@ import (
 // What DynamoDB takes in one request.
 const (
 	MaxGet      = 100
+	MaxPut      = 25
 	MaxTransact = 100
 )
 
@@ -99,6 +100,38 @@ func (c *Client) Put(ctx context.Context, in *dynamodb.PutItemInput) error {
 		c.spent("PutItem", true, consumed(out.ConsumedCapacity)...)
 	}
 	return err
+}
+
+// BatchPut stores items of keys that differ, in place of what is there, without a condition.
+func (c *Client) BatchPut(ctx context.Context, table string, items []Item) error {
+	all := make([]types.WriteRequest, len(items))
+	for i := range items {
+		all[i].PutRequest = &types.PutRequest{Item: items[i]}
+	}
+	for len(all) > 0 {
+		n := min(len(all), MaxPut)
+		out, err := c.api.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+			RequestItems: map[string][]types.WriteRequest{table: all[:n:n]}, ReturnConsumedCapacity: c.capacity(),
+		})
+		if err != nil {
+			return err
+		}
+		c.spent("BatchWriteItem", true, out.ConsumedCapacity...)
+		// What was throttled comes again, behind the others.
+		all = append(all[n:len(all):len(all)], out.UnprocessedItems[table]...)
+	}
+	return nil
+}
+
+// Scan returns a page of all items, and the key to go on behind; nil = the end.
+func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput) ([]Item, Item, error) {
+	in.ReturnConsumedCapacity = c.capacity()
+	out, err := c.api.Scan(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.spent("Scan", false, consumed(out.ConsumedCapacity)...)
+	return out.Items, out.LastEvaluatedKey, nil
 }
 
 // Update changes an item and returns what the request asked for.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -95,6 +96,18 @@ func ParseTimedKey(b []byte) (ms int64, k link.Key) {
 		return 0, link.Key{}
 	}
 	return ddb.SortableOf(b), ParseOrdered(b[8:])
+}
+
+// ChosenShards are the partitions that chosen codes are registered in.
+const ChosenShards = 64
+
+// ChosenPartition names one of them.
+func ChosenPartition(shard int) string { return "chosen#" + strconv.Itoa(shard) }
+
+// Chosen is the item that registers a chosen code, in the table of state: an index may not show a code
+// yet that the change log is past, and whoever fills a filter from it would call the code unknown.
+func Chosen(k link.Key) ddb.Item {
+	return ddb.StateKey(ChosenPartition(int(ShardOf(k, ChosenShards))), Ordered(k))
 }
 
 // Marshal returns the item of a link in its normal form. link.ErrInvalid for a text that is not UTF-8.

@@ -32,11 +32,16 @@ func NewLeases(db *ddb.Client) *Leases { return &Leases{db: db} }
 // reserved word of expressions.
 const attrNext = "upcoming"
 
-func counterKey(counter string) ddb.Item { return ddb.StateKey("lease#"+counter, nil) }
+const (
+	leasePrefix = "lease#"
+	codeKeyItem = "code-key"
+)
+
+func counterKey(counter string) ddb.Item { return ddb.StateKey(leasePrefix+counter, nil) }
 
 // Begin makes the key of codes at the first start, and reads it.
 func (s *Leases) Begin(ctx context.Context) error {
-	key := ddb.StateKey("code-key", nil)
+	key := ddb.StateKey(codeKeyItem, nil)
 	err := s.db.Write(ctx, func(ctx context.Context) error {
 		stored, err := s.db.Get(ctx, s.db.State, key, true)
 		if err != nil {
@@ -45,7 +50,7 @@ func (s *Leases) Begin(ctx context.Context) error {
 		if stored == nil {
 			fresh := make([]byte, len(s.codeKey))
 			_, _ = rand.Read(fresh) // never fails: crypto/rand ends the process instead
-			item := ddb.StateKey("code-key", nil)
+			item := ddb.StateKey(codeKeyItem, nil)
 			item[attrValue] = ddb.Bytes(fresh)
 			if err := putNew(ctx, s.db, item); err != nil {
 				return err
@@ -147,7 +152,7 @@ func (s *Leases) Raise(ctx context.Context, counter string, from, to uint64) err
 // day is a UTC day by its number.
 const day = 24 * time.Hour
 
-const days = "days"
+const dayKeys = "days"
 
 // DayKey returns the key of visitor tags for the UTC day that holds a time, the same to all processes.
 // It makes the key when it is asked for first, and deletes the keys of earlier days that are over.
@@ -155,7 +160,7 @@ const days = "days"
 func (s *Leases) DayKey(ctx context.Context, at time.Time) (key [16]byte, err error) {
 	number := at.UTC().Unix() / int64(day.Seconds())
 	err = s.db.Write(ctx, func(ctx context.Context) error {
-		of := ddb.StateKey(days, ddb.Sortable(number))
+		of := ddb.StateKey(dayKeys, ddb.Sortable(number))
 		stored, err := s.db.Get(ctx, s.db.State, of, true)
 		if err != nil {
 			return err
@@ -167,7 +172,7 @@ func (s *Leases) DayKey(ctx context.Context, at time.Time) (key [16]byte, err er
 			if err := putNew(ctx, s.db, of); err != nil {
 				return err
 			}
-			if stored, err = s.db.Get(ctx, s.db.State, ddb.StateKey(days, ddb.Sortable(number)), true); err != nil {
+			if stored, err = s.db.Get(ctx, s.db.State, ddb.StateKey(dayKeys, ddb.Sortable(number)), true); err != nil {
 				return err
 			}
 		}
@@ -184,7 +189,7 @@ func (s *Leases) DayKey(ctx context.Context, at time.Time) (key [16]byte, err er
 
 // dropDays deletes the keys of days before one.
 func (s *Leases) dropDays(ctx context.Context, before int64) error {
-	old, err := partition(ctx, s.db, days, ddb.Sortable(before))
+	old, err := partition(ctx, s.db, dayKeys, ddb.Sortable(before))
 	if err != nil {
 		return err
 	}

@@ -204,33 +204,56 @@ const (
 	sqlLimited    = `SELECT domain, code FROM links WHERE max_clicks <> 0`
 )
 
-// Each calls f with all links, by pages.
-func (t *Target) Each(ctx context.Context, f func([]link.Link) error) error {
-	place, key := int64(-1<<63), link.Key{}
-	for {
-		var page []link.Link
-		var last int64
-		err := t.db.ReadMany(ctx, func(ctx context.Context, q pgdb.Querier) error {
-			page = page[:0]
-			return pgdb.Each(ctx, q, func(row pgx.Row) error {
-				l, err := linkrow.Scan(row, &last)
-				page = append(page, l)
-				return err
-			}, sqlLinksAfter, place, string(key.Domain), string(key.Code), walkPage)
-		})
-		if err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			place, key = last, page[len(page)-1].Key
-			if err := f(page); err != nil {
-				return err
-			}
-		}
-		if len(page) < walkPage {
-			return nil
+// Page returns up to n links behind a cursor, tombstones included, and the cursor behind them; the empty
+// one at the end.
+func (t *Target) Page(ctx context.Context, after link.Cursor, n int) (page []link.Link, next link.Cursor, err error) {
+	at := link.NumberedKey{N: -1 << 63}
+	if after != "" {
+		if at, err = link.ParseNumberedKey(after); err != nil {
+			return nil, "", err
 		}
 	}
+	var last int64
+	err = t.db.ReadMany(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		page = page[:0]
+		return pgdb.Each(ctx, q, func(row pgx.Row) error {
+			l, err := linkrow.Scan(row, &last)
+			page = append(page, l)
+			return err
+		}, sqlLinksAfter, at.N, string(at.Key.Domain), string(at.Key.Code), n)
+	})
+	if err == nil && len(page) == n {
+		next = link.NumberedKey{N: last, Key: page[n-1].Key}.Cursor()
+	}
+	return page, next, err
+}
+
+// Each calls f with all links, by pages.
+func (t *Target) Each(ctx context.Context, f func([]link.Link) error) error {
+	for after := link.Cursor(""); ; {
+		page, next, err := t.Page(ctx, after, walkPage)
+		if err == nil {
+			err = f(page)
+		}
+		if err != nil || next == "" {
+			return err
+		}
+		after = next
+	}
+}
+
+// Get returns links as they are now; one that is not there is left out.
+func (t *Target) Get(ctx context.Context, keys []link.Key) (links []link.Link, err error) {
+	place, domain, code := t.keyColumns(keys)
+	err = t.db.ReadMany(ctx, func(ctx context.Context, q pgdb.Querier) error {
+		links = nil
+		return pgdb.Each(ctx, q, func(row pgx.Row) error {
+			l, err := linkrow.Scan(row)
+			links = append(links, l)
+			return err
+		}, sqlGetLinks, place, domain, code)
+	})
+	return links, err
 }
 
 // Digest reads all links.
@@ -275,4 +298,58 @@ func (t *Target) Limited(ctx context.Context) (keys []link.Key, err error) {
 		}, sqlLimited)
 	})
 	return keys, err
+}
+
+// Import stores links as they are, in a database that no server uses, and returns a result for each. A
+// link that is there already under the same id and key is Found and stays as it is; a key that another
+// link has is ErrExists. None is taken for counted, as their codes may be of another store.
+func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, error) {
+	results := make([]link.Result, len(links))
+	keys := make([]link.Key, len(links))
+	for i := range links {
+		keys[i] = links[i].Key
+	}
+	there, err := t.Get(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	taken := make(map[link.Key]link.Link, len(there))
+	for i := range there {
+		taken[there[i].Key] = there[i]
+	}
+	var fresh []link.Link
+	for i := range links {
+		l, r := links[i], &results[i]
+		if r.Err = importable(&l); r.Err != nil {
+			continue
+		}
+		if other, is := taken[l.Key]; is {
+			if r.Link, r.Found = other, other.ID == l.ID; !r.Found {
+				*r = link.Result{Err: link.ErrExists}
+			}
+			continue
+		}
+		taken[l.Key], r.Link = l, l
+		fresh = append(fresh, l)
+	}
+	if len(fresh) > 0 {
+		err = t.PutLinks(ctx, fresh, nil)
+	}
+	return results, err
+}
+
+// importable makes of a link what is stored.
+func importable(l *link.Link) error {
+	l.CodeKind = link.Chosen
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	if l.Version == 0 {
+		return fmt.Errorf("version 0: %w", link.ErrInvalid)
+	}
+	if l.Status == link.Deleted && l.Destination != "" {
+		*l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
+	}
+	*l = l.Normal()
+	return fit([]link.Link{*l})
 }

@@ -59,7 +59,7 @@ var ErrUsed = errors.New("this database has links or accounts already; use an em
 // Open connects, and brings the schema up to date.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Target, error) {
 	t := &Target{db: pgdb.New(pgdb.LinksHealth(false), conns, log)}
-	if err := t.db.Connect(ctx, named(url), conns, conns); err != nil {
+	if err := t.db.Connect(ctx, Named(url), conns, conns); err != nil {
 		t.db.ClosePools()
 		return nil, err
 	}
@@ -84,8 +84,8 @@ const (
 )
 
 // Begin returns how far the move of the links with a key of codes has come. It begins one in a
-// database that is empty; else the error is ErrUsed.
-func (t *Target) Begin(ctx context.Context, key [32]byte, name string, now time.Time) (s State, err error) {
+// database that is empty; else the error is ErrUsed. apart: the database takes all but the links.
+func (t *Target) Begin(ctx context.Context, key [32]byte, apart bool, name string, now time.Time) (s State, err error) {
 	t.codes = codegen.NewPermutation(key)
 	of := coldsql.Of(key)
 	err = t.db.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -112,7 +112,11 @@ func (t *Target) Begin(ctx context.Context, key [32]byte, name string, now time.
 			return ErrUsed
 		}
 		s = State{MoveState: pgdb.MoveState{Began: now}, Of: of, Name: name}
-		if _, err := tx.Exec(ctx, sqlPutSetting, pgdb.SettingCodeKey, key[:]); err != nil {
+		setting, value := pgdb.SettingCodeKey, key[:]
+		if apart {
+			setting, value = coldsql.SettingAccountsOf, of
+		}
+		if _, err := tx.Exec(ctx, sqlPutSetting, setting, value); err != nil {
 			return err
 		}
 		return save(ctx, tx, &s)
@@ -132,10 +136,12 @@ func (t *Target) Resume(ctx context.Context, of []byte) (s State, err error) {
 		if err != nil {
 			return err
 		}
-		if len(stored) == 0 || json.Unmarshal(stored, &s) != nil || subtle.ConstantTimeCompare(s.Of, of) != 1 || len(key) != 32 {
+		if len(stored) == 0 || json.Unmarshal(stored, &s) != nil || subtle.ConstantTimeCompare(s.Of, of) != 1 {
 			return errNotThere
 		}
-		t.codes = codegen.NewPermutation([32]byte(key))
+		if len(key) == 32 { // else the links are elsewhere
+			t.codes = codegen.NewPermutation([32]byte(key))
+		}
 		return nil
 	})
 	return s, err
@@ -148,7 +154,11 @@ func (t *Target) Save(ctx context.Context, s *State) error {
 	return t.db.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error { return save(ctx, tx, s) })
 }
 
+// save does nothing for a state that is kept otherwise.
 func save(ctx context.Context, tx pgx.Tx, s *State) error {
+	if s == nil {
+		return nil
+	}
 	text, err := json.Marshal(s)
 	if err == nil {
 		_, err = tx.Exec(ctx, sqlPutSetting, pgdb.SettingMove, text)
@@ -210,8 +220,8 @@ func (t *Target) Unused(ctx context.Context) (key [32]byte, err error) {
 	return key, nil
 }
 
-// named has the connections of a URL be called otherwise than those of servers.
-func named(url string) string {
+// Named has the connections of a URL be called otherwise than those of servers.
+func Named(url string) string {
 	switch {
 	case strings.Contains(url, "application_name="):
 		return url
