@@ -18,7 +18,7 @@ type Route struct {
 	Anonymous    bool
 	Open, Owned  bool
 	HasBody      bool
-	Success      int // the last status below 300 that it describes: a create may also find a link, with 200
+	Success      int // the last status below 300 that it describes: a create may also find a link, with 200, or queue it, with 202
 }
 
 // Routes returns what every operation says.
@@ -28,7 +28,7 @@ func Routes() []Route {
 		scopes := append(op.Action.Scopes(), "", "")
 		r := Route{Method: op.Method, Path: op.Path, Scope: scopes[0], Instead: scopes[1], Anonymous: op.Anonymous, Open: op.Open, Owned: op.Owned, HasBody: op.RequestBody != nil}
 		for status := range op.Responses {
-			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success && n != http.StatusPartialContent && n != http.StatusAccepted {
+			if n, err := strconv.Atoi(status); err == nil && n < 300 && n > r.Success && n != http.StatusPartialContent && (n != http.StatusAccepted || op.Responses["201"] == nil) {
 				r.Success = n
 			}
 		}

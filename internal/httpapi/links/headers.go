@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -105,18 +106,26 @@ func preferParam() *huma.Param {
 	}
 }
 
-// prefersWait reports whether a client asks to wait. Other preferences are none of ours.
-func prefersWait(h http.Header) bool {
+// waitLimit is how long a create waits until its link is written, at most.
+const waitLimit = 10 * time.Second
+
+// prefersWait returns how long a client wants to wait; 0 = not at all. Other preferences are none of ours.
+func prefersWait(h http.Header) time.Duration {
 	for _, line := range h["Prefer"] {
 		for one := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(one, ";")
-			name, _, _ = strings.Cut(name, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "wait") {
-				return true
+			one, _, _ = strings.Cut(one, ";")
+			name, value, given := strings.Cut(one, "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
 			}
+			seconds, err := strconv.ParseUint(strings.Trim(value, ` "\t`), 10, 16)
+			if given && err == nil {
+				return min(time.Duration(seconds)*time.Second, waitLimit)
+			}
+			return waitLimit
 		}
 	}
-	return false
+	return 0
 }
 
 // etag is the entity tag of a link: its version.

@@ -3,6 +3,7 @@ package links
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -35,5 +36,20 @@ func TestIfMatch(t *testing.T) {
 		if got, err := ifMatch(http.Header{"If-Match": {bad}}); err == nil {
 			t.Errorf("%q was read as %+v", bad, got)
 		}
+	}
+}
+
+func TestPreferWait(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]time.Duration{
+		"wait": waitLimit, "Wait": waitLimit, "wait=3": 3 * time.Second, ` return=minimal , wait="2" ; x=y`: 2 * time.Second, "wait=0": 0, "wait=900": waitLimit,
+		"wait=x": waitLimit, "respond-async": 0, "": 0, "waiting": 0,
+	} {
+		if got := prefersWait(http.Header{"Prefer": {line}}); got != want {
+			t.Errorf("Prefer: %q: %s, want %s", line, got, want)
+		}
+	}
+	if got := prefersWait(http.Header{}); got != 0 {
+		t.Errorf("without the header: %s", got)
 	}
 }

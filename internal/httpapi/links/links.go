@@ -193,8 +193,8 @@ func (ls *Links) Create(c *kernel.Call, body *LinkCreate) (created shorten.Resul
 	if created, err = ls.Service.Create(c.R.Context(), c.Now, cause, &req); err != nil {
 		return created, 0, err
 	}
-	if created.Link.IsPending() && prefersWait(c.R.Header) {
-		if created.Link, err = ls.await(c, &created.Link); err != nil {
+	if wait := prefersWait(c.R.Header); created.Link.IsPending() && wait > 0 {
+		if created.Link, err = ls.await(c, &created.Link, wait); err != nil {
 			return created, 0, err
 		}
 	}
@@ -212,12 +212,9 @@ func (ls *Links) Create(c *kernel.Call, body *LinkCreate) (created shorten.Resul
 	return created, http.StatusCreated, nil
 }
 
-// waitLimit is how long a create waits until its link is written, where the client asks for that.
-const waitLimit = 10 * time.Second
-
 // await waits until a link is written. One that is not in time stays pending.
-func (ls *Links) await(c *kernel.Call, l *link.Link) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(c.R.Context(), waitLimit)
+func (ls *Links) await(c *kernel.Call, l *link.Link, wait time.Duration) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(c.R.Context(), wait)
 	defer cancel()
 	return ls.Service.Await(ctx, l)
 }
