@@ -296,7 +296,6 @@ func (s *Snowflake) own(ctx context.Context, machine, from, now int64) error {
 	return nil
 }
 
-// machineCounter names the counter of the milliseconds of a machine id.
 // Counters are the names of all counters that a [Leaser] may have: of each length of codes, and of each
 // machine id.
 func Counters() []string {
@@ -310,6 +309,7 @@ func Counters() []string {
 	return all
 }
 
+// machineCounter names the counter of the milliseconds of a machine id.
 func machineCounter(machine int64) string { return "snowflake-" + strconv.FormatInt(machine, 10) }
 
 // SnowflakeStats are totals since the Snowflake was created, but for Machine.

@@ -107,7 +107,7 @@ func (p *DynamoDBProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) //nolint:gosec // what DynamoDB Local said
 }
 
 func (a *DynamoDBAnswer) write(w http.ResponseWriter) {
@@ -120,7 +120,7 @@ func (a *DynamoDBAnswer) write(w http.ResponseWriter) {
 }
 
 func (p *DynamoDBProxy) pass(r *http.Request, text []byte) (status int, header http.Header, body []byte) {
-	out, err := http.NewRequestWithContext(r.Context(), r.Method, p.to+r.URL.Path, bytes.NewReader(text))
+	out, err := http.NewRequestWithContext(r.Context(), r.Method, p.to+r.URL.Path, bytes.NewReader(text)) //nolint:gosec // to DynamoDB Local
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

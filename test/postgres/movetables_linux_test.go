@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +30,10 @@ func aws() []string {
 // curt runs a command with settings and returns what it printed.
 func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), curttest.Binary(t), args...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, curttest.Binary(t), args...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) } // it says where it is
 	c.Env = slices.Concat(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), aws(), env)
 	out, _ := c.CombinedOutput() // the code says it
 	return string(out), c.ProcessState.ExitCode()

@@ -57,7 +57,7 @@ func (t *Table) Close() error {
 // cursor behind them; the empty one at the end. A walk sees every link that existed throughout. damaged
 // has the errors of items that are no links.
 func (t *Table) Page(ctx context.Context, after link.Cursor, n int) (page []link.Link, damaged []error, next link.Cursor, err error) {
-	in := &dynamodb.ScanInput{TableName: &t.db.Links, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(n))} //nolint:gosec // a page
+	in := &dynamodb.ScanInput{TableName: &t.db.Links, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(n))}
 	if after != "" {
 		in.ExclusiveStartKey = ddb.Item{linkitem.Key: ddb.Text(string(after))}
 	}

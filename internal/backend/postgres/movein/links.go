@@ -351,5 +351,5 @@ func importable(l *link.Link) error {
 		*l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
 	}
 	*l = l.Normal()
-	return fit([]link.Link{*l})
+	return fit(append([]link.Link(nil), *l))
 }
