@@ -98,7 +98,12 @@ func (p *partition) repeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
+	if p.reader.at < p.from { // Kafka no longer has its end
+		if err := p.noteGap(); err != nil {
+			return err
+		}
+	}
+	b.next, p.reader.at = p.from, p.from
 	if err := p.workspaces(b); err != nil {
 		return err
 	}
@@ -128,7 +133,11 @@ func (p *partition) gather(below int64) (*block, error) {
 			return b, nil
 		}
 		before := len(b.rows)
-		p.reader.add(b, r)
+		if p.reader.add(b, r) {
+			if err := p.noteGap(); err != nil { // before anything that comes after it
+				return nil, err
+			}
+		}
 		switch {
 		case len(b.rows) == 0:
 			p.advance(b) // nothing has to be inserted for it
@@ -243,6 +252,26 @@ func (p *partition) bury(b *block) error {
 	}
 }
 
+// noteGap has the store know that it lacks what Kafka gave up.
+func (p *partition) noteGap() error {
+	store, is := p.cfg.Store.(Identified)
+	if !is {
+		return nil
+	}
+	p.log.WarnContext(p.open, "kafka gave up records before they were read, another replica may have them")
+	var failing repeatlog.Condition
+	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
+		err := store.NoteGap(p.open)
+		if err == nil || errors.Is(err, kafka.ErrLeave) {
+			return err //nolint:wrapcheck // the store's own
+		}
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "noting a gap failed, clicks wait in kafka", err)
+		if err := pause(p.open, wait); err != nil {
+			return err
+		}
+	}
+}
+
 // workspaces finds out for whose statistics clicks count.
 func (p *partition) workspaces(b *block) error {
 	var failing repeatlog.Condition
@@ -319,14 +348,16 @@ func (r *reader) begin() (b *block) {
 	return &block{progress: progress{first: r.at, before: maps.Clone(r.seen)}, next: r.at}
 }
 
-// add adds a record to a block. One that was added before changes nothing.
-func (r *reader) add(b *block, record *kgo.Record) {
+// add adds a record to a block, and reports whether records before it are gone: Kafka keeps them for a
+// while only. One that was added before changes nothing.
+func (r *reader) add(b *block, record *kgo.Record) (gap bool) {
 	switch {
 	case r.at < 0:
 		b.first = record.Offset
 	case record.Offset < r.at:
-		return
-	case record.Offset > r.at: // Kafka keeps records for a while only
+		return false
+	case record.Offset > r.at:
+		gap = true
 		r.stats.missing.Add(uint64(record.Offset - r.at))
 	}
 	r.at = record.Offset + 1
@@ -343,6 +374,7 @@ func (r *reader) add(b *block, record *kgo.Record) {
 	if err != nil {
 		b.poison, b.reasons = append(b.poison, record), append(b.reasons, err)
 	}
+	return gap
 }
 
 func (r *reader) promise(b *block, p *kafka.InstanceMark, record *kgo.Record) error {

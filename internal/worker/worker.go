@@ -47,6 +47,9 @@ type Store interface {
 type Identified interface {
 	// Identify returns the identity of the store; "" = the only or the first one.
 	Identify(ctx context.Context) (string, error)
+	// NoteGap records that Kafka gave up records before they were read, which only another store with the
+	// same clicks has.
+	NoteGap(ctx context.Context) error
 }
 
 // GroupOf is the consumer group that feeds a store with an identity.

@@ -55,23 +55,6 @@ FROM clicks WHERE `+clickdb.InSpan+` ORDER BY clicks.domain, code, time, instanc
 	return clickdb.Unavailable(ctx, rows.Err())
 }
 
-// SummedDays returns the UTC days that have sums.
-func (t *Tables) SummedDays(ctx context.Context) (days []time.Time, err error) {
-	rows, err := t.db.Conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(copySettings())), "SELECT DISTINCT at FROM days ORDER BY at")
-	if err != nil {
-		return nil, fmt.Errorf("read the days with sums: %w", clickdb.Unavailable(ctx, err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var day time.Time
-		if err := rows.Scan(&day); err != nil {
-			return nil, fmt.Errorf("read the days with sums: %w", err)
-		}
-		days = append(days, day.UTC())
-	}
-	return days, clickdb.Unavailable(ctx, rows.Err())
-}
-
 // kept are the tables whose sums outlive the clicks.
 func kept() (all []aggregate) {
 	for _, a := range aggregates() {
