@@ -98,12 +98,7 @@ func (p *partition) repeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.reader.at < p.from { // Kafka no longer has its end
-		if err := p.noteGap(); err != nil {
-			return err
-		}
-	}
-	b.next, p.reader.at = p.from, p.from
+	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
 	if err := p.workspaces(b); err != nil {
 		return err
 	}
@@ -133,7 +128,7 @@ func (p *partition) gather(below int64) (*block, error) {
 			return b, nil
 		}
 		before := len(b.rows)
-		if p.reader.add(b, r) {
+		if p.reader.add(b, r) && !again { // most likely somebody has inserted a block that was committed
 			if err := p.noteGap(); err != nil { // before anything that comes after it
 				return nil, err
 			}
