@@ -234,17 +234,7 @@ func (p *partition) bury(b *block) error {
 	}
 	p.stats.poison.Add(uint64(len(b.poison)))
 	p.log.WarnContext(p.open, "unreadable records, moved to the dead letter topic", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
-	var failing repeatlog.Condition
-	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
-		err := p.group.Bury(p.open, b.poison, b.reasons)
-		if err == nil {
-			return nil
-		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "writing dead letters failed, clicks wait in kafka", err)
-		if err := pause(p.open, wait); err != nil {
-			return err
-		}
-	}
+	return p.persist("writing dead letters failed, clicks wait in kafka", func() error { return p.group.Bury(p.open, b.poison, b.reasons) })
 }
 
 // noteGap has the store know that it lacks what Kafka gave up.
@@ -254,28 +244,23 @@ func (p *partition) noteGap() error {
 		return nil
 	}
 	p.log.WarnContext(p.open, "kafka gave up records before they were read, another replica may have them")
-	var failing repeatlog.Condition
-	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
-		err := store.NoteGap(p.open)
-		if err == nil || errors.Is(err, kafka.ErrLeave) {
-			return err //nolint:wrapcheck // the store's own
-		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "noting a gap failed, clicks wait in kafka", err)
-		if err := pause(p.open, wait); err != nil {
-			return err
-		}
-	}
+	return p.persist("noting a gap failed, clicks wait in kafka", func() error { return store.NoteGap(p.open) })
 }
 
 // workspaces finds out for whose statistics clicks count.
 func (p *partition) workspaces(b *block) error {
+	return p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) })
+}
+
+// persist calls f until it succeeds, or the partition is not ours any more.
+func (p *partition) persist(failed string, f func() error) error {
 	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
-		err := p.names.fill(p.open, b.rows)
-		if err == nil {
-			return nil
+		err := f()
+		if err == nil || errors.Is(err, kafka.ErrLeave) {
+			return err
 		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "resolving workspaces of clicks failed, clicks wait in kafka", err)
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, failed, err) //nolint:sloglint // one of three messages
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}

@@ -181,7 +181,7 @@ func TestRefillOfAGap(t *testing.T) {
 	if r, err = target.Replica(t.Context()); err != nil || r.Filling {
 		t.Fatalf("before its worker is there the replica is %+v, %v", r, err)
 	}
-	if _, err := refill.All(t.Context(), fill); !errors.Is(err, refill.ErrSourceBehind) {
+	if _, err := refill.All(t.Context(), fill); !errors.Is(err, refill.ErrSourceLacks) {
 		t.Errorf("a refill from a source with a gap: %v", err)
 	}
 	a.server.Exec(t, "INSERT INTO "+a.database+".clicks SELECT * REPLACE(instance + 7 AS instance) FROM "+a.database+".clicks WHERE toDate(time) > '"+a.day.Format(time.DateOnly)+"'") // as if it had read them
@@ -220,7 +220,7 @@ func TestRefillOfAGap(t *testing.T) {
 			continue
 		}
 		switch {
-		case errors.Is(err, refill.ErrSourceBehind): // its first block begins before the gap, as far as anybody knows
+		case errors.Is(err, refill.ErrSourceLacks): // its first block begins before the gap, as far as anybody knows
 			s.click(t, 3, false)
 			at--
 		case !errors.Is(err, errStopped):

@@ -58,7 +58,7 @@ func (r *reconciler) fill(ctx context.Context, same sameReplica, group string, g
 	done, err := refill.All(ctx, c)
 	r.refilled.Add(done.Clicks)
 	switch {
-	case errors.Is(err, refill.ErrSourceBehind):
+	case errors.Is(err, refill.ErrSourceLacks):
 		return errNoSource // yet
 	case err != nil:
 		return err

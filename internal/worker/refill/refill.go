@@ -83,6 +83,8 @@ type run struct {
 	topic *kafka.Reread
 	batch string
 	done  Result
+
+	imported map[time.Time]bool // days of which the source has sums alone
 }
 
 // All gives the target everything that the source has and records that it is complete.
@@ -116,8 +118,8 @@ func All(ctx context.Context, c Config) (Result, error) {
 	return r.done, c.Target.Refilled(ctx, c.Gap)
 }
 
-// ErrSourceBehind says that the source may itself lack something that Kafka no longer has.
-var ErrSourceBehind = errors.New("the replica to fill from has not read what Kafka still has")
+// ErrSourceLacks says that the source may itself lack something that Kafka no longer has.
+var ErrSourceLacks = errors.New("the replica to fill from has not read what Kafka still has")
 
 // atHand returns an error unless the source has everything that Kafka no longer has: its worker notes a
 // gap of its own before it reads on behind it.
@@ -128,7 +130,7 @@ func (r *run) atHand(ctx context.Context) error {
 	}
 	all, err := r.topic.Passed(ctx, worker.GroupOf(r.Kafka.Topic, source.ID), r.Now)
 	if err == nil && slices.ContainsFunc(all, func(p kafka.Passed) bool { return worker.Stored(p) < p.Low }) {
-		err = fmt.Errorf("refill from %s: %w", r.Source.Address(), ErrSourceBehind)
+		err = fmt.Errorf("refill from %s: %w", r.Source.Address(), ErrSourceLacks)
 	}
 	return err
 }
@@ -146,6 +148,7 @@ func (r *run) differing(ctx context.Context) (days []time.Time, err error) {
 		if !mine[at].Covers(of) {
 			days = append(days, at)
 		}
+		r.imported[at] = of.Imported()
 	}
 	slices.SortFunc(days, time.Time.Compare)
 	return days, err
@@ -212,7 +215,7 @@ func begin(ctx context.Context, c Config) (*run, error) {
 	if c.Rate <= 0 {
 		c.Rate = DefaultRate
 	}
-	return &run{Config: c, topic: topic, batch: rand.Text()}, nil
+	return &run{Config: c, topic: topic, batch: rand.Text(), imported: map[time.Time]bool{}}, nil
 }
 
 // days fills days that are not complete yet.
@@ -239,7 +242,7 @@ func (r *run) days(ctx context.Context, days []time.Time, complete map[time.Time
 // day fills a day. What the source has is read first, then where Kafka ends: the order is what keeps a
 // click from being inserted by a worker, too.
 func (r *run) day(ctx context.Context, at time.Time) error {
-	ids, old := idset.New(idset.MaxPages), at.Before(r.Now.Add(-r.Retention))
+	ids, old := idset.New(idset.MaxPages), at.Before(r.Now.Add(-r.Retention)) || r.imported[at]
 	err := r.Source.StoredClicks(ctx, at, at.Add(day), r.topic.Partitions, func(k reconcile.StoredClick) error {
 		_, err := ids.Add(k.ID)
 		return err

@@ -8,14 +8,18 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"curt/internal/backend/clickhouse/clickdb"
+	"curt/internal/backend/clickhouse/finalize"
 )
 
 // Fingerprint stands for what a replica has of a UTC day.
 type Fingerprint struct {
 	Rows, Hash uint64 // of the clicks, in any order; 0 if some may have expired
-	Sums       uint64 // a hash of the sums of a day whose clicks may have expired; else 0
+	Sums       uint64 // a hash of the sums of a day whose clicks may have expired or were imported as sums; else 0
 	Finalized  uint64 // clicks that its values were added up of; likewise
 }
+
+// Imported reports whether another store has counted the day.
+func (f Fingerprint) Imported() bool { return f.Finalized == finalize.Imported }
 
 // Covers reports whether a replica with a fingerprint lacks nothing of another one. Of sums that differ
 // nobody can say which are larger.
@@ -54,10 +58,10 @@ WHERE time >= {recent:DateTime('UTC')} GROUP BY day`, func(f *Fingerprint, a, b 
 			break
 		}
 		err = of(fmt.Sprintf(`SELECT toDateTime(toStartOfDay(at, 'UTC'), 'UTC') AS day, sum(%s * toUInt64(%s)), toUInt64(0) FROM %s
-WHERE %[3]s.at < {recent:DateTime('UTC')} GROUP BY day`, hashed("domain", "code", a.Table+".at"), weigh, a.Table), func(f *Fingerprint, a, _ uint64) { f.Sums = f.Sums*31 + a })
+WHERE %[3]s.at < {recent:DateTime('UTC')} OR toStartOfDay(%[3]s.at, 'UTC') IN (SELECT at FROM settled WHERE clicks = %[4]d) GROUP BY day`, hashed("domain", "code", a.Table+".at"), weigh, a.Table, uint64(finalize.Imported)), func(f *Fingerprint, a, _ uint64) { f.Sums = f.Sums*31 + a })
 	}
 	if err == nil {
-		err = of("SELECT at, argMax(clicks, version), toUInt64(0) FROM settled WHERE at < {recent:DateTime('UTC')} GROUP BY at",
+		err = of("SELECT at, argMax(clicks, version), toUInt64(0) FROM settled WHERE at < {recent:DateTime('UTC')} OR clicks = "+fmt.Sprint(uint64(finalize.Imported))+" GROUP BY at",
 			func(f *Fingerprint, a, _ uint64) { f.Finalized = a })
 	}
 	if err != nil {
