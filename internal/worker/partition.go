@@ -99,7 +99,7 @@ func (p *partition) repeat(ctx context.Context) error {
 		return err
 	}
 	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
-	if err := p.workspaces(b); err != nil {
+	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
 		return err
 	}
 	p.stats.again.Add(1)
@@ -149,7 +149,7 @@ func (p *partition) deliver(ctx context.Context, b *block) error {
 	if b.next == b.first {
 		return nil
 	}
-	if err := p.workspaces(b); err != nil {
+	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
 		return err
 	}
 	if err := p.bury(b); err != nil {
@@ -245,11 +245,6 @@ func (p *partition) noteGap() error {
 	}
 	p.log.WarnContext(p.open, "kafka gave up records before they were read, another replica may have them")
 	return p.persist("noting a gap failed, clicks wait in kafka", func() error { return store.NoteGap(p.open) })
-}
-
-// workspaces finds out for whose statistics clicks count.
-func (p *partition) workspaces(b *block) error {
-	return p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) })
 }
 
 // persist calls f until it succeeds, or the partition is not ours any more.
