@@ -35,11 +35,23 @@ func (m *move) rollups(ctx context.Context) (*counts.Rollups, error) {
 
 // copyCounts stores what clicks.db has counted.
 func (m *move) copyCounts(ctx context.Context) error {
+	if (m.state.Since > 0) != (m.Analytics != nil) && (m.state.Since > 0 || m.state.Counted) {
+		return fmt.Errorf("copy statistics: %w", errElsewhere)
+	}
 	if !m.Statistics || m.state.Counted {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(m.Data, "clicks.db")); errors.Is(err, os.ErrNotExist) {
 		return nil // never clicked
+	}
+	if m.Analytics != nil {
+		if m.state.Totals+m.state.Rollups > 0 {
+			return fmt.Errorf("copy statistics: %w", errElsewhere)
+		}
+		if err := (&exporter{m}).exportCounts(ctx); err != nil {
+			return fmt.Errorf("copy statistics: %w", err)
+		}
+		return nil
 	}
 	r, err := m.rollups(ctx) // has the tables made
 	if err == nil {
@@ -71,6 +83,11 @@ func (m *move) takeCounts(ctx context.Context) error {
 	if err := m.target.Counts().Drop(ctx, &m.state); err != nil {
 		return err
 	}
+	return copyDatabase(ctx, m)
+}
+
+// copyDatabase copies clicks.db.
+func copyDatabase(ctx context.Context, m *move) error {
 	half := m.countsCopy() + ".new"
 	for _, name := range []string{half, m.countsCopy()} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -151,7 +168,7 @@ func rollups(c *moveout.Counts, after int64) ([]movein.Rollup, error) {
 
 // compareCounts compares the copy with what is stored.
 func (m *move) compareCounts(ctx context.Context) (there coldcopy.Digest, err error) {
-	if !m.state.Counted {
+	if !m.state.Counted || m.state.Since > 0 { // compared day by day
 		return there, nil
 	}
 	c, err := moveout.OpenCounts(ctx, m.countsCopy())

@@ -35,7 +35,7 @@ func (m *move) finish(ctx context.Context, mark handover.Mark) error {
 		return err
 	}
 	if m.state.Counted {
-		if err := m.countRest(ctx); err != nil {
+		if err := rest(ctx, m); err != nil {
 			return fmt.Errorf("count the last clicks: %w", err)
 		}
 	}
@@ -89,6 +89,17 @@ func (m *move) alone(ctx context.Context, mark handover.Mark) error {
 		}
 	}
 	return ErrServerRuns
+}
+
+// rest counts the clicks that were not copied.
+func rest(ctx context.Context, m *move) error {
+	switch {
+	case (m.state.Since > 0) != (m.Analytics != nil):
+		return errElsewhere
+	case m.Analytics != nil:
+		return (&exporter{m}).shipRest(ctx)
+	}
+	return m.countRest(ctx)
 }
 
 // countRest counts what the click log has behind the copy of clicks.db.

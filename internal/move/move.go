@@ -38,11 +38,12 @@ import (
 
 // Config says what is moved where.
 type Config struct {
-	Data       string // the folder
-	To         string // URL of the database, or of tables of DynamoDB
-	Accounts   string // URL of the database of accounts, where To is tables; else ""
-	Shown      string // the same without secrets
-	Statistics bool   // with the counts of clicks
+	Data       string     // the folder
+	To         string     // URL of the database, or of tables of DynamoDB
+	Accounts   string     // URL of the database of accounts, where To is tables; else ""
+	Shown      string     // the same without secrets
+	Statistics bool       // with the counts of clicks
+	Analytics  *Analytics // where they go; nil = to the database
 	Log        *slog.Logger
 
 	// Progress is told how far a step has come, of a total that may be unknown, 0.
@@ -57,7 +58,7 @@ type Result struct {
 	Rows   int64         // of accounts and all else
 	Digest string        // of links, accounts and counts, as compared on both sides
 	Frozen time.Duration // for how long the folder's server refused writes before the switch
-	Clicks int64         // requests that were counted from the click log after the switch
+	Clicks int64         // requests that were counted from the click log after the switch, or sent to Kafka
 }
 
 // ErrServerRuns ends a move that was stopped while it waited for the folder's server to end.

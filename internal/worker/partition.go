@@ -99,7 +99,7 @@ func (p *partition) repeat(ctx context.Context) error {
 		return err
 	}
 	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
-	if err := p.workspaces(b); err != nil {
+	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
 		return err
 	}
 	p.stats.again.Add(1)
@@ -128,7 +128,11 @@ func (p *partition) gather(below int64) (*block, error) {
 			return b, nil
 		}
 		before := len(b.rows)
-		p.reader.add(b, r)
+		if p.reader.add(b, r) && !again { // most likely somebody has inserted a block that was committed
+			if err := p.noteGap(); err != nil { // before anything that comes after it
+				return nil, err
+			}
+		}
 		switch {
 		case len(b.rows) == 0:
 			p.advance(b) // nothing has to be inserted for it
@@ -145,7 +149,7 @@ func (p *partition) deliver(ctx context.Context, b *block) error {
 	if b.next == b.first {
 		return nil
 	}
-	if err := p.workspaces(b); err != nil {
+	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
 		return err
 	}
 	if err := p.bury(b); err != nil {
@@ -230,28 +234,28 @@ func (p *partition) bury(b *block) error {
 	}
 	p.stats.poison.Add(uint64(len(b.poison)))
 	p.log.WarnContext(p.open, "unreadable records, moved to the dead letter topic", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
-	var failing repeatlog.Condition
-	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
-		err := p.group.Bury(p.open, b.poison, b.reasons)
-		if err == nil {
-			return nil
-		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "writing dead letters failed, clicks wait in kafka", err)
-		if err := pause(p.open, wait); err != nil {
-			return err
-		}
-	}
+	return p.persist("writing dead letters failed, clicks wait in kafka", func() error { return p.group.Bury(p.open, b.poison, b.reasons) })
 }
 
-// workspaces finds out for whose statistics clicks count.
-func (p *partition) workspaces(b *block) error {
+// noteGap has the store know that it lacks what Kafka gave up.
+func (p *partition) noteGap() error {
+	store, is := p.cfg.Store.(Identified)
+	if !is {
+		return nil
+	}
+	p.log.WarnContext(p.open, "kafka gave up records before they were read, another replica may have them")
+	return p.persist("noting a gap failed, clicks wait in kafka", func() error { return store.NoteGap(p.open) })
+}
+
+// persist calls f until it succeeds, or the partition is not ours any more.
+func (p *partition) persist(failed string, f func() error) error {
 	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
-		err := p.names.fill(p.open, b.rows)
-		if err == nil {
-			return nil
+		err := f()
+		if err == nil || errors.Is(err, kafka.ErrLeave) {
+			return err
 		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, "resolving workspaces of clicks failed, clicks wait in kafka", err)
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, failed, err) //nolint:sloglint // one of three messages
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
@@ -319,14 +323,16 @@ func (r *reader) begin() (b *block) {
 	return &block{progress: progress{first: r.at, before: maps.Clone(r.seen)}, next: r.at}
 }
 
-// add adds a record to a block. One that was added before changes nothing.
-func (r *reader) add(b *block, record *kgo.Record) {
+// add adds a record to a block, and reports whether records before it are gone: Kafka keeps them for a
+// while only. One that was added before changes nothing.
+func (r *reader) add(b *block, record *kgo.Record) (gap bool) {
 	switch {
 	case r.at < 0:
 		b.first = record.Offset
 	case record.Offset < r.at:
-		return
-	case record.Offset > r.at: // Kafka keeps records for a while only
+		return false
+	case record.Offset > r.at:
+		gap = true
 		r.stats.missing.Add(uint64(record.Offset - r.at))
 	}
 	r.at = record.Offset + 1
@@ -343,6 +349,7 @@ func (r *reader) add(b *block, record *kgo.Record) {
 	if err != nil {
 		b.poison, b.reasons = append(b.poison, record), append(b.reasons, err)
 	}
+	return gap
 }
 
 func (r *reader) promise(b *block, p *kafka.InstanceMark, record *kgo.Record) error {

@@ -69,12 +69,12 @@ func (d *dying) AdoptValues(ctx context.Context, source *reconcile.Tables, day, 
 	return d.write(func() error { return d.Store.AdoptValues(ctx, source, day, now) })
 }
 
-func (d *dying) RefilledDay(ctx context.Context, day time.Time) error {
-	return d.write(func() error { return d.Store.RefilledDay(ctx, day) })
+func (d *dying) RefilledDay(ctx context.Context, gap, day time.Time) error {
+	return d.write(func() error { return d.Store.RefilledDay(ctx, gap, day) })
 }
 
-func (d *dying) Refilled(ctx context.Context) error {
-	return d.write(func() error { return d.Store.Refilled(ctx) })
+func (d *dying) Refilled(ctx context.Context, gap time.Time) error {
+	return d.write(func() error { return d.Store.Refilled(ctx, gap) })
 }
 
 // sumsOf is everything that a database has, so that two replicas can be compared.
@@ -145,8 +145,98 @@ func TestRefill(t *testing.T) {
 	if got := a.sumsOf(t, database); got != whole {
 		t.Errorf("after %d deaths the replicas differ:\n%.600s\n\n%.600s", deaths, whole, got)
 	}
-	if r, err = target.Replica(t.Context()); err != nil || r.Filling || r.Days != 3 {
-		t.Errorf("the replica is %+v, %v; want 3 days", r, err)
+	if r, err = target.Replica(t.Context()); err != nil || r.Filling {
+		t.Errorf("the replica is %+v, %v", r, err)
+	}
+}
+
+// TestRefillOfAGap has a replica away while Kafka gives up records that the other one has read. It counts as
+// filling before it has read anything behind them, and until it has everything; a source that has a gap of its own
+// gives nothing.
+func TestRefillOfAGap(t *testing.T) {
+	testkit.Faults(t)
+	a := archived(t)
+	target, database := a.second(t)
+	r, err := target.Replica(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := worker.Config{Kafka: a.kafka, Store: identified{target}, Workspaces: spaces}
+	cfg.Age(30 * time.Millisecond)
+	w, stop := start(t, cfg)
+	fill := refill.Config{
+		Kafka: a.kafka, Group: worker.GroupOf(a.kafka.Topic, r.ID), Source: a.store, Target: target, Retention: 30 * day, Inserted: w.Inserted, Now: a.now,
+		Sleep: func(context.Context, time.Duration) bool { time.Sleep(time.Millisecond); return true },
+	}
+	if complete, err := refill.FromKafka(t.Context(), fill); err != nil || !complete {
+		t.Fatalf("complete is %v, %v", complete, err)
+	}
+	stop()
+
+	s := newSite(t, a.kafka, 2)
+	s.when = func() time.Time { return a.day.Add(26 * time.Hour) }
+	s.click(t, hourly, false)
+	testkit.DeleteRecords(t, a.kafka.Brokers, a.kafka.Topic, testkit.All)
+	s.click(t, hourly, false)
+	if r, err = target.Replica(t.Context()); err != nil || r.Filling {
+		t.Fatalf("before its worker is there the replica is %+v, %v", r, err)
+	}
+	if _, err := refill.All(t.Context(), fill); !errors.Is(err, refill.ErrSourceLacks) {
+		t.Errorf("a refill from a source with a gap: %v", err)
+	}
+	a.server.Exec(t, "INSERT INTO "+a.database+".clicks SELECT * REPLACE(instance + 7 AS instance) FROM "+a.database+".clicks WHERE toDate(time) > '"+a.day.Format(time.DateOnly)+"'") // as if it had read them
+	own := cfg
+	own.Store = a.store
+	_, stop = start(t, own)
+	defer stop()
+	w, stop = start(t, cfg)
+	defer stop()
+	fill.Inserted = w.Inserted
+	rows := ""
+	for end := time.Now().Add(time.Minute); !r.Filling && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		rows = a.server.Exec(t, "SELECT count() FROM "+database+".clicks")
+		if r, err = target.Replica(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := fmt.Sprint(a.of + hourly); !r.Filling || rows != want {
+		t.Fatalf("the replica is %+v; the moment before it had %s clicks, want %s", r, rows, want)
+	}
+	deaths := 0
+	for at := 1; r.Filling; at++ {
+		if r, err = target.Replica(t.Context()); err != nil { // each partition has a gap
+			t.Fatal(err)
+		}
+		c := fill
+		c.Gap, c.Target = r.Gap, &dying{Store: target, at: at}
+		done, err := refill.All(t.Context(), c)
+		if err == nil {
+			if done.Days > 1 {
+				t.Errorf("%d days were filled, one differed", done.Days)
+			}
+			if r, err = target.Replica(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		switch {
+		case errors.Is(err, refill.ErrSourceLacks): // its first block begins before the gap, as far as anybody knows
+			s.click(t, 3, false)
+			at--
+		case !errors.Is(err, errStopped):
+			t.Fatal(err)
+		default:
+			deaths++
+		}
+	}
+	if r, err = target.Replica(t.Context()); err != nil || r.Filling {
+		t.Errorf("after the refill the replica is %+v, %v", r, err)
+	}
+	if n, err := target.FinalizeDays(t.Context(), a.now); err != nil {
+		t.Fatalf("%d days were finalized, %v", n, err)
+	}
+	if got, whole := a.sumsOf(t, database), a.sumsOf(t, a.database); got != whole {
+		t.Errorf("after %d deaths the replicas differ:\n%.600s\n\n%.600s", deaths, whole, got)
 	}
 }
 
@@ -164,7 +254,7 @@ func TestFillFromKafka(t *testing.T) {
 		{"everything is in Kafka", true, func(*testing.T, *clickhouse.Store) {}},
 		{"a refill has begun", false, func(t *testing.T, target *clickhouse.Store) {
 			t.Helper()
-			if err := target.RefilledDay(t.Context(), a.day); err != nil {
+			if err := target.RefilledDay(t.Context(), time.Unix(0, 0), a.day); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -47,6 +47,9 @@ type Store interface {
 type Identified interface {
 	// Identify returns the identity of the store; "" = the only or the first one.
 	Identify(ctx context.Context) (string, error)
+	// NoteGap records that Kafka gave up records before they were read, which only another store with the
+	// same clicks has.
+	NoteGap(ctx context.Context) error
 }
 
 // GroupOf is the consumer group that feeds a store with an identity.
@@ -120,24 +123,20 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+func (w *Worker) joined() *session   { w.mu.Lock(); defer w.mu.Unlock(); return w.now }
 func (w *Worker) current(s *session) { w.mu.Lock(); defer w.mu.Unlock(); w.now = s }
 
 // First reports whether this worker has the first partition: of several, one has. It may be
 // true of two for a moment.
 func (w *Worker) First() bool {
-	w.mu.Lock()
-	now := w.now
-	w.mu.Unlock()
+	now := w.joined()
 	return now != nil && now.has(0)
 }
 
 // Inserted returns, of each partition that this worker has as a member of a group, the offset before
 // which everything is in the store.
 func (w *Worker) Inserted(group string) map[int32]int64 {
-	w.mu.Lock()
-	now := w.now
-	w.mu.Unlock()
-	offsets := map[int32]int64{}
+	now, offsets := w.joined(), map[int32]int64{}
 	if now == nil || now.name != group {
 		return offsets
 	}
@@ -147,13 +146,6 @@ func (w *Worker) Inserted(group string) map[int32]int64 {
 		p.mu.Unlock()
 	}
 	return offsets
-}
-
-// unreachable keeps why the worker has not joined its group.
-func (w *Worker) unreachable(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lag.err = err
 }
 
 // counters are since the start.
@@ -234,7 +226,9 @@ func (w *Worker) session(ctx context.Context) (err error) {
 	if store, is := w.cfg.Store.(Identified); is {
 		id, err := store.Identify(ctx)
 		if err != nil {
-			w.unreachable(err)
+			w.mu.Lock()
+			w.lag.err = err // why it has not joined its group
+			w.mu.Unlock()
 			return err
 		}
 		s.name = GroupOf(s.name, id)

@@ -72,7 +72,7 @@ func knowReplicas(t *testing.T, s *testkit.ClickHouse) {
 			t.Fatalf("a new one is %+v, %v", r, err)
 		}
 		ids[r.ID] = true
-		if err := errors.Join(store.Is(t.Context(), r.ID), store.RefilledDay(t.Context(), time.Now()), store.Refilled(t.Context())); err != nil {
+		if err := errors.Join(store.Is(t.Context(), r.ID), gaps(t, store)); err != nil {
 			t.Error(err)
 		}
 		if r, err := store.Replica(t.Context()); err != nil || r.Filling || r.Days != 1 {
@@ -84,6 +84,33 @@ func knowReplicas(t *testing.T, s *testkit.ClickHouse) {
 			t.Errorf("an emptied one: %v", err)
 		}
 	}
+}
+
+// gaps fills a replica around two gaps: a refill closes those that it knew of.
+func gaps(t *testing.T, store *clickhouse.Store) error {
+	t.Helper()
+	now := func() clickdb.Replica {
+		r, err := store.Replica(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	errs := []error{store.RefilledDay(t.Context(), now().Gap, time.Now()), store.NoteGap(t.Context()), store.Refilled(t.Context(), time.Time{})}
+	one := now()
+	if !one.Filling || one.Days != 0 || !one.Gap.After(time.Unix(0, 0)) {
+		t.Errorf("one that got a gap while it was filled is %+v", one)
+	}
+	errs = append(errs, store.Refilled(t.Context(), one.Gap))
+	if r := now(); r.Filling {
+		t.Errorf("one whose gap is closed is %+v", r)
+	}
+	errs = append(errs, store.NoteGap(t.Context()), store.RefilledDay(t.Context(), one.Gap, time.Now()), store.Refilled(t.Context(), one.Gap))
+	two := now()
+	if !two.Filling || two.Days != 0 || !two.Gap.After(one.Gap) {
+		t.Errorf("one with another gap is %+v, before %+v", two, one)
+	}
+	return errors.Join(append(errs, store.RefilledDay(t.Context(), two.Gap, time.Now()), store.Refilled(t.Context(), two.Gap))...)
 }
 
 // refuseTwins has one database named twice, and a copy of it: both have one identity.
@@ -216,14 +243,14 @@ func askReplicas(t *testing.T, s *testkit.ClickHouse) {
 	if _, err := set.Clicks(t.Context(), nil); !errors.Is(err, analytics.ErrUnavailable) {
 		t.Errorf("both are filling: %v", err)
 	}
-	if err := all[0].Refilled(t.Context()); err != nil {
+	if err := all[0].Refilled(t.Context(), time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "first replica", func() bool { return all[0].Able() == nil })
 	if by := asked(); by[0] == 0 || by[1] != 0 {
 		t.Errorf("one is complete, the other filling: %v", by)
 	}
-	if err := all[1].Refilled(t.Context()); err != nil {
+	if err := all[1].Refilled(t.Context(), time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "second replica", func() bool { return all[1].Able() == nil })

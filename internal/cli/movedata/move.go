@@ -21,6 +21,8 @@ type Move struct {
 	From            string   `placeholder:"URL" help:"Move the links of this database or table, instead of a data folder; without --to fill an empty data folder, while no server uses it."`
 	Accounts        string   `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts and statistics, where links are in DynamoDB: empty for a data folder with --to, in use with --from. PGPASSWORD may have the password."`
 	Without         []string `placeholder:"NAME" help:"Servers over the DynamoDB table of --from that were killed and no longer exist."`
+	Analytics       string   `placeholder:"URLS" help:"With --to, of a data folder: ClickHouse for the statistics instead of the database, as CURT_ANALYTICS names it."`
+	Events          string   `placeholder:"URL" help:"With --analytics: Kafka for the clicks since yesterday, as CURT_EVENTS names it."`
 	LeaveStatistics bool     `help:"Leave the statistics where they are."`
 }
 
@@ -29,6 +31,10 @@ type Move struct {
 // --from and --to it moves links between databases; with --from alone it goes back, without servers.
 func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	analytics, err := c.analytics()
+	if err != nil {
 		return err
 	}
 	bar := cli.NewProgress(t, 0)
@@ -41,9 +47,8 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		bar.Clear()
 		t.Note(format, args...)
 	}
-	folder := move.Config{Data: c.Data, To: c.To, Shown: config.Redact(c.To), Statistics: !c.LeaveStatistics, Log: log, Progress: progress, Note: note}
+	folder := move.Config{Data: c.Data, To: c.To, Shown: config.Redact(c.To), Statistics: !c.LeaveStatistics, Analytics: analytics, Log: log, Progress: progress, Note: note}
 	var r move.Result
-	var err error
 	report := c.there
 	switch {
 	case c.From == "":
@@ -91,6 +96,24 @@ func (c *Move) check() error {
 	return nil
 }
 
+// analytics is where clicks go instead of the database; nil = nowhere else.
+func (c *Move) analytics() (*move.Analytics, error) {
+	switch {
+	case c.Analytics == "" && c.Events == "":
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	case c.Analytics == "" || c.Events == "" || c.To == "" || c.From != "" || c.LeaveStatistics:
+		return nil, cli.UsageError("expected --to, --analytics and --events together, without --leave-statistics")
+	case !config.IsClickHouse(c.Analytics):
+		return nil, cli.UsageError("--analytics: expected clickhouse://user@host:9000/database")
+	}
+	cfg := config.Config{Analytics: c.Analytics, Events: c.Events}
+	events, err := settings.Kafka(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &move.Analytics{Stores: settings.ClickHouses(cfg, nil), Events: events}, nil
+}
+
 // there is what was moved to a database.
 func (c *Move) there(r move.Result) string {
 	text := fmt.Sprintf("moved %s to %s: %d links, and %d rows of accounts and lists\n", cli.Plain(c.Data), cli.Plain(config.Redact(c.To)), r.Links, r.Rows)
@@ -99,6 +122,9 @@ func (c *Move) there(r move.Result) string {
 	}
 	if r.Frozen > 0 {
 		text += fmt.Sprintf("writes were frozen for %s\n", r.Frozen.Round(time.Millisecond))
+	}
+	if c.Events != "" {
+		return text + fmt.Sprintf("%d requests since yesterday were sent to Kafka, those of days before are in ClickHouse; the old files are in moved-files of the data folder\n", r.Clicks)
 	}
 	return text + fmt.Sprintf("%d requests were counted from the click log after the switch; the old files are in moved-files of the data folder\n", r.Clicks)
 }

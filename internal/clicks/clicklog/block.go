@@ -79,6 +79,7 @@ type Block struct {
 	// Watermark promises that all earlier clicks of the instance were before.
 	Watermark int64
 	Origin    Origin
+	NotBefore int64 // events of earlier times are left out; 0 = none
 
 	version byte
 	base    int64
@@ -198,6 +199,9 @@ func (b *Block) Events(f func(*Event) error) error {
 		var err error
 		if rest, err = nextEvent(rest, b.version, b.base, &e); err != nil {
 			return err
+		}
+		if e.Time < b.NotBefore {
+			continue
 		}
 		e.ID = clicks.EventID{Instance: b.First.Instance, Sequence: b.First.Sequence + uint64(i)}
 		if err := f(&e); err != nil {

@@ -82,6 +82,9 @@ func (v *Visitors) Count() uint64 {
 	return s.Estimate()
 }
 
+// Tags returns the tags of a set that is exact; nil of a sketch. It is not to be changed.
+func (v *Visitors) Tags() []uint64 { return v.tags }
+
 func (v *Visitors) clone() Visitors {
 	return Visitors{tags: slices.Clone(v.tags), dense: slices.Clone(v.dense)}
 }

@@ -164,6 +164,17 @@ func (l *lazyClicks) Insert(ctx context.Context, token string, rows []clickdb.Ro
 	return l.Store.Insert(ctx, token, rows)
 }
 
+// NoteGap implements worker.Identified. A server alone has nobody to be filled from.
+func (l *lazyClicks) NoteGap(ctx context.Context) error {
+	if l.Config.Position == 0 {
+		return nil
+	}
+	if err := l.prepare(ctx); err != nil {
+		return err
+	}
+	return l.Store.NoteGap(ctx)
+}
+
 // Advance implements worker.Store.
 func (l *lazyClicks) Advance(ctx context.Context, marks []watermarks.Watermark) error {
 	if err := l.prepare(ctx); err != nil {

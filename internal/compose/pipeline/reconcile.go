@@ -45,9 +45,9 @@ type reconciler struct {
 func (r *reconciler) run(ctx context.Context) error {
 	defer r.last.Store(nil) // another server has the lease
 	r.tried = map[*clickhouse.Store]map[time.Time]uint64{}
-	pending := 0
+	pending, due := 0, time.Time{}
 	return compose.Retry(ctx, r.log, slog.LevelError, "reconciling clicks failed, retrying", "reconciling clicks recovered", func(ctx context.Context) (time.Duration, error) {
-		if r.store.Healthy() != nil {
+		if r.store.Healthy() != nil || time.Now().Before(due) && !r.store.LastReplica().Filling {
 			return finalizeRetry, compose.ErrSkipped
 		}
 		report, err := r.step(ctx)
@@ -72,12 +72,12 @@ func (r *reconciler) run(ctx context.Context) error {
 		if pending++; report.Pending && pending <= mostPending {
 			return reconcileRetry, nil
 		}
-		pending = 0
-		return reconcileEvery, nil
+		pending, due = 0, time.Now().Add(reconcileEvery)
+		return finalizeRetry, nil // a gap does not wait for an hour
 	})
 }
 
-// step fills the replica if it is new, and reconciles it otherwise.
+// step fills the replica if it is new or has a gap, and reconciles it otherwise.
 func (r *reconciler) step(ctx context.Context) (heal.Report, error) {
 	state, err := r.store.Replica(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *reconciler) step(ctx context.Context) (heal.Report, error) {
 	replay := r.replay
 	replay.Group = worker.GroupOf(replay.Kafka.Topic, state.ID)
 	if state.Filling {
-		return heal.Report{}, r.fill(ctx, same, replay.Group)
+		return heal.Report{}, r.fill(ctx, same, replay.Group, state.Gap)
 	}
 	report, err := heal.Once(ctx, heal.Config{Replay: replay, Store: same, Clock: time.Now, Sleep: background.Sleep})
 	if err != nil {

@@ -46,16 +46,21 @@ func (r *reconciler) source() (any *clickhouse.Store) {
 	return any
 }
 
-// fill gives a new replica what Kafka no longer has.
-func (r *reconciler) fill(ctx context.Context, same sameReplica, group string) error {
+// fill gives a replica that is new, or has a gap, what Kafka no longer has.
+func (r *reconciler) fill(ctx context.Context, same sameReplica, group string, gap time.Time) error {
 	source := r.source()
 	if source == nil {
-		return r.fillFromKafka(ctx, same, group)
+		return r.fillFromKafka(ctx, same, group, gap)
 	}
 	r.log.InfoContext(ctx, "filling a replica of clickhouse", slog.String("from", source.Address()))
-	done, err := refill.All(ctx, r.refill(ctx, same, source, group))
+	c := r.refill(ctx, same, source, group)
+	c.Gap = gap
+	done, err := refill.All(ctx, c)
 	r.refilled.Add(done.Clicks)
-	if err != nil {
+	switch {
+	case errors.Is(err, refill.ErrSourceLacks):
+		return errNoSource // yet
+	case err != nil:
 		return err
 	}
 	r.log.InfoContext(ctx, "replica of clickhouse filled", slog.Int("days", done.Days), slog.Uint64("clicks", done.Clicks))
@@ -64,8 +69,10 @@ func (r *reconciler) fill(ctx context.Context, same sameReplica, group string) e
 
 // fillFromKafka takes a replica for complete that has everything that Kafka ever had. The others are away, or
 // not named.
-func (r *reconciler) fillFromKafka(ctx context.Context, same sameReplica, group string) error {
-	switch complete, err := refill.FromKafka(ctx, r.refill(ctx, same, nil, group)); {
+func (r *reconciler) fillFromKafka(ctx context.Context, same sameReplica, group string, gap time.Time) error {
+	c := r.refill(ctx, same, nil, group)
+	c.Gap = gap
+	switch complete, err := refill.FromKafka(ctx, c); {
 	case err != nil:
 		return err
 	case !complete:
@@ -84,8 +91,8 @@ func (r *reconciler) refill(ctx context.Context, same sameReplica, source *click
 	}
 }
 
-// repair gives a replica the clicks of days of which another one has more: it was away for longer than
-// Kafka keeps clicks. What a repair did not change, such as rows that are there twice, is left alone.
+// repair gives a replica the clicks of days of which another one has more, although it is none that is
+// filling: it lost them. What a repair did not change, such as rows that are there twice, is left alone.
 func (r *reconciler) repair(ctx context.Context, same sameReplica, group string) error {
 	for _, source := range r.replicas.All() {
 		if source == r.store || source.Able() != nil {
@@ -185,13 +192,13 @@ func (s sameReplica) AdoptSums(ctx context.Context, batch string, day time.Time)
 }
 
 // RefilledDay implements refill.Target.
-func (s sameReplica) RefilledDay(ctx context.Context, day time.Time) error {
-	return s.check(ctx, func() error { return s.Store.RefilledDay(ctx, day) })
+func (s sameReplica) RefilledDay(ctx context.Context, gap, day time.Time) error {
+	return s.check(ctx, func() error { return s.Store.RefilledDay(ctx, gap, day) })
 }
 
 // Refilled implements refill.Target.
-func (s sameReplica) Refilled(ctx context.Context) error {
-	return s.check(ctx, func() error { return s.Store.Refilled(ctx) })
+func (s sameReplica) Refilled(ctx context.Context, gap time.Time) error {
+	return s.check(ctx, func() error { return s.Store.Refilled(ctx, gap) })
 }
 
 // RebuildDay implements heal.Store.

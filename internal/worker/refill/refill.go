@@ -1,8 +1,10 @@
 // Package refill gives a replica of ClickHouse the clicks that another one has and Kafka no longer
-// does, day by day, while workers insert into both.
+// does, day by day, while workers insert into both: a new one, or one that was away for longer than Kafka
+// keeps records.
 //
 // A click that the other replica has came from Kafka before the end that Kafka has now. Once the
-// replica has everything before that end, what it still lacks can come from the other replica alone.
+// replica has everything before that end, what it still lacks can come from the other replica alone,
+// which has to have everything that Kafka no longer has. Days of which both have the same are skipped.
 // The state is in the replica: an emptied one begins again, a killed refill goes on.
 package refill
 
@@ -11,6 +13,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -45,9 +48,10 @@ type Target interface {
 	AdoptSums(ctx context.Context, batch string, day time.Time) error
 	AdoptValues(ctx context.Context, source *reconcile.Tables, day, now time.Time) error
 	Advance(ctx context.Context, marks []watermarks.Watermark) error
-	RefilledDays(ctx context.Context) (map[time.Time]bool, error)
-	RefilledDay(ctx context.Context, day time.Time) error
-	Refilled(ctx context.Context) error
+	RefilledDays(ctx context.Context, gap time.Time) (map[time.Time]bool, error)
+	RefilledDay(ctx context.Context, gap, day time.Time) error
+	Refilled(ctx context.Context, gap time.Time) error
+	Fingerprints(ctx context.Context, recent time.Time) (map[time.Time]reconcile.Fingerprint, error)
 	Marks(ctx context.Context) ([]watermarks.Watermark, error)
 }
 
@@ -57,6 +61,7 @@ type Config struct {
 	Group  string            // that feeds the target
 	Source *clickhouse.Store // FromKafka has none
 	Target Target
+	Gap    time.Time // of the target, as it was before the refill: a later one stays open
 
 	Retention time.Duration                      // days that are older may have lost clicks to their retention
 	Rate      int                                // clicks a second; 0 = DefaultRate
@@ -78,6 +83,8 @@ type run struct {
 	topic *kafka.Reread
 	batch string
 	done  Result
+
+	imported map[time.Time]bool // days of which the source has sums alone
 }
 
 // All gives the target everything that the source has and records that it is complete.
@@ -87,34 +94,64 @@ func All(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	defer r.topic.Close()
+	if err := r.atHand(ctx); err != nil {
+		return r.done, err
+	}
 	marks, err := c.Source.Marks(ctx) // before the clicks that they promise are read
 	if err != nil {
 		return r.done, err
 	}
-	complete, err := c.Target.RefilledDays(ctx)
+	complete, err := c.Target.RefilledDays(ctx, c.Gap)
 	if err != nil {
 		return r.done, err
 	}
-	there, err := c.Source.RowsOfDays(ctx)
-	if err != nil {
-		return r.done, fmt.Errorf("refill: %w", clickdb.Unavailable(ctx, err))
-	}
-	days, err := c.Source.SummedDays(ctx)
+	days, err := r.differing(ctx)
 	if err != nil {
 		return r.done, err
 	}
-	for at := range there {
-		days = append(days, at)
-	}
-	slices.SortFunc(days, time.Time.Compare)
-	days = slices.CompactFunc(days, time.Time.Equal)
-	if err := r.days(ctx, days, complete, c.Target.RefilledDay); err != nil {
+	if err := r.days(ctx, days, complete, func(ctx context.Context, day time.Time) error { return c.Target.RefilledDay(ctx, c.Gap, day) }); err != nil {
 		return r.done, err
 	}
 	if err := c.Target.Advance(ctx, marks); err != nil {
 		return r.done, err
 	}
-	return r.done, c.Target.Refilled(ctx)
+	return r.done, c.Target.Refilled(ctx, c.Gap)
+}
+
+// ErrSourceLacks says that the source may itself lack something that Kafka no longer has.
+var ErrSourceLacks = errors.New("the replica to fill from has not read what Kafka still has")
+
+// atHand returns an error unless the source has everything that Kafka no longer has: its worker notes a
+// gap of its own before it reads on behind it.
+func (r *run) atHand(ctx context.Context) error {
+	source, err := r.Source.Replica(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.topic.Passed(ctx, worker.GroupOf(r.Kafka.Topic, source.ID), r.Now)
+	if err == nil && slices.ContainsFunc(all, func(p kafka.Passed) bool { return worker.Stored(p) < p.Low }) {
+		err = fmt.Errorf("refill from %s: %w", r.Source.Address(), ErrSourceLacks)
+	}
+	return err
+}
+
+// differing returns the days of which the source may have what the target has not. What the source has is
+// read first: what the target gets meanwhile can only make days differ.
+func (r *run) differing(ctx context.Context) (days []time.Time, err error) {
+	recent := r.Now.Add(-r.Retention)
+	theirs, err := r.Source.Fingerprints(ctx, recent)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := r.Target.Fingerprints(ctx, recent)
+	for at, of := range theirs {
+		if !mine[at].Covers(of) {
+			days = append(days, at)
+		}
+		r.imported[at] = of.Imported()
+	}
+	slices.SortFunc(days, time.Time.Compare)
+	return days, err
 }
 
 // Some gives the target the clicks that it lacks of some days.
@@ -142,8 +179,8 @@ func FromKafka(ctx context.Context, c Config) (bool, error) {
 	if kept, err := r.kept(ctx); err != nil || !kept {
 		return false, err
 	}
-	days, err := c.Target.RefilledDays(ctx)
-	if err != nil || len(days) > 0 {
+	days, err := c.Target.RefilledDays(ctx, c.Gap)
+	if err != nil || len(days) > 0 || c.Gap.After(time.Unix(0, 0)) {
 		return false, err
 	}
 	if err := r.pass(ctx); err != nil {
@@ -161,7 +198,7 @@ func FromKafka(ctx context.Context, c Config) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, c.Target.Refilled(ctx)
+	return true, c.Target.Refilled(ctx, c.Gap)
 }
 
 // kept reports whether Kafka has every record that the topic ever had.
@@ -178,7 +215,7 @@ func begin(ctx context.Context, c Config) (*run, error) {
 	if c.Rate <= 0 {
 		c.Rate = DefaultRate
 	}
-	return &run{Config: c, topic: topic, batch: rand.Text()}, nil
+	return &run{Config: c, topic: topic, batch: rand.Text(), imported: map[time.Time]bool{}}, nil
 }
 
 // days fills days that are not complete yet.
@@ -205,7 +242,7 @@ func (r *run) days(ctx context.Context, days []time.Time, complete map[time.Time
 // day fills a day. What the source has is read first, then where Kafka ends: the order is what keeps a
 // click from being inserted by a worker, too.
 func (r *run) day(ctx context.Context, at time.Time) error {
-	ids, old := idset.New(idset.MaxPages), at.Before(r.Now.Add(-r.Retention))
+	ids, old := idset.New(idset.MaxPages), at.Before(r.Now.Add(-r.Retention)) || r.imported[at]
 	err := r.Source.StoredClicks(ctx, at, at.Add(day), r.topic.Partitions, func(k reconcile.StoredClick) error {
 		_, err := ids.Add(k.ID)
 		return err

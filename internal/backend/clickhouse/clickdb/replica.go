@@ -17,6 +17,8 @@ type Replica struct {
 	ID      string // "" = the only or the first one, whose consumer group has the plain name
 	Filling bool   // it lacks clicks that another one has
 	Days    uint64 // that the refill has completed
+	// Gap is the last time that Kafka gave up records before they came here; the Unix epoch or earlier = it never did.
+	Gap time.Time
 }
 
 // first is the identity of the database that was fed before there were several.
@@ -26,6 +28,7 @@ const first = "first"
 const (
 	refillDay    = "day"
 	refillFilled = "filled"
+	refillGap    = "gap"
 )
 
 const replicaTable = `CREATE TABLE IF NOT EXISTS replica (at DateTime64(6, 'UTC'), state LowCardinality(String), day DateTime('UTC'))
@@ -133,23 +136,41 @@ func (d *DB) Replica(ctx context.Context) (r Replica, err error) {
 	if err != nil || id == "" {
 		return r, err
 	}
-	if id == first {
-		return r, nil
-	}
-	r.ID = id
-	err = d.Conn.QueryRow(ctx, `SELECT countIf(state = {filled:String}) = 0, uniqExactIf(day, state = {day:String}) FROM replica`,
-		clickhouse.Named("filled", refillFilled), clickhouse.Named("day", refillDay)).Scan(&r.Filling, &r.Days)
+	var filled time.Time
+	err = d.Conn.QueryRow(ctx, `SELECT countIf(state = {filled:String}) = 0, maxIf(at, state = {filled:String}),
+    (SELECT max(at) FROM replica WHERE state = {gap:String}) AS since, uniqExactIf(day, state = {day:String} AND at >= since) FROM replica`,
+		clickhouse.Named("filled", refillFilled), clickhouse.Named("day", refillDay), clickhouse.Named("gap", refillGap)).
+		Scan(&r.Filling, &filled, &r.Gap, &r.Days)
 	if err != nil {
 		return r, fmt.Errorf("read the state of the replica: %w", Unavailable(ctx, err))
 	}
+	if r.ID = id; id == first { // it had all clicks when it was claimed
+		r.ID, r.Filling = "", false
+	}
+	r.Filling = r.Filling || r.Gap.After(filled)
 	return r, nil
 }
 
-// RefilledDays returns the days that the refill has completed.
-func (d *DB) RefilledDays(ctx context.Context) (days map[time.Time]bool, err error) {
+// NoteGap records that Kafka gave up records before they came here, so that the replica is filling. It
+// MUST precede everything that comes after these records, also the watermarks.
+func (d *DB) NoteGap(ctx context.Context) error {
 	ctx, cancel := Bound(ctx)
 	defer cancel()
-	rows, err := d.Conn.Query(ctx, "SELECT DISTINCT day FROM replica WHERE state = {day:String}", clickhouse.Named("day", refillDay))
+	// Later than all rows whatever the clock says: a refill closes the gaps that it knew of when it began.
+	err := d.Conn.Exec(ctx, "INSERT INTO replica SELECT greatest(now64(6, 'UTC'), max(at) + toIntervalMicrosecond(1)), {gap:String}, toDateTime(0, 'UTC') FROM replica",
+		clickhouse.Named("gap", refillGap))
+	if err != nil {
+		return fmt.Errorf("note a gap: %w", Unavailable(ctx, err))
+	}
+	return nil
+}
+
+// RefilledDays returns the days that a refill has completed since a gap.
+func (d *DB) RefilledDays(ctx context.Context, gap time.Time) (days map[time.Time]bool, err error) {
+	ctx, cancel := Bound(ctx)
+	defer cancel()
+	rows, err := d.Conn.Query(ctx, "SELECT DISTINCT day FROM replica WHERE state = {day:String} AND at >= fromUnixTimestamp64Micro({gap:Int64}, 'UTC')",
+		clickhouse.Named("day", refillDay), clickhouse.Named("gap", fmt.Sprint(max(0, gap.UnixMicro()))))
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the refill: %w", Unavailable(ctx, err))
 	}
@@ -165,20 +186,22 @@ func (d *DB) RefilledDays(ctx context.Context) (days map[time.Time]bool, err err
 	return days, Unavailable(ctx, rows.Err())
 }
 
-// RefilledDay records that a day is complete.
-func (d *DB) RefilledDay(ctx context.Context, day time.Time) error {
-	return d.note(ctx, refillDay, day)
+// RefilledDay records that a day is complete but for gaps that are later than one.
+func (d *DB) RefilledDay(ctx context.Context, gap, day time.Time) error {
+	return d.note(ctx, gap, refillDay, day)
 }
 
-// Refilled records that the replica has what another one had.
-func (d *DB) Refilled(ctx context.Context) error {
-	return d.note(ctx, refillFilled, time.Unix(0, 0))
+// Refilled records that the replica has what another one had, but for gaps that are later than one.
+func (d *DB) Refilled(ctx context.Context, gap time.Time) error {
+	return d.note(ctx, gap, refillFilled, time.Unix(0, 0))
 }
 
-func (d *DB) note(ctx context.Context, state string, day time.Time) error {
+// note writes a row with the time of the gap that it is about: a later gap is later than the row.
+func (d *DB) note(ctx context.Context, gap time.Time, state string, day time.Time) error {
 	ctx, cancel := Bound(ctx)
 	defer cancel()
-	err := d.Conn.Exec(ctx, "INSERT INTO replica SELECT now64(6), {state:String}, {day:DateTime('UTC')}", clickhouse.Named("state", state), clickhouse.Named("day", Seconds(day)))
+	err := d.Conn.Exec(ctx, "INSERT INTO replica SELECT fromUnixTimestamp64Micro({gap:Int64}, 'UTC'), {state:String}, {day:DateTime('UTC')}",
+		clickhouse.Named("gap", fmt.Sprint(max(0, gap.UnixMicro()))), clickhouse.Named("state", state), clickhouse.Named("day", Seconds(day)))
 	if err != nil {
 		return fmt.Errorf("write the state of the refill: %w", Unavailable(ctx, err))
 	}

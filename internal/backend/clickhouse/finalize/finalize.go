@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -228,6 +229,10 @@ FROM (
 )
 GROUP BY domain, code, value`, d, clicks.MaxValues, clicks.Other, domain, code, d, clickdb.InSpan, clickdb.Counted(), where)
 }
+
+// Imported is the Clicks of a [Day] whose sums and values another store had counted: it has no clicks one by one
+// that they could be compared with, or added up of again.
+const Imported = math.MaxInt64
 
 // SeenDimension is where day_values has how many visitors a finalized day had, without a value. A
 // busy link has states of 12 KiB, and merging a year of them takes longer than all the rest.

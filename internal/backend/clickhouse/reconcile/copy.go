@@ -55,23 +55,6 @@ FROM clicks WHERE `+clickdb.InSpan+` ORDER BY clicks.domain, code, time, instanc
 	return clickdb.Unavailable(ctx, rows.Err())
 }
 
-// SummedDays returns the UTC days that have sums.
-func (t *Tables) SummedDays(ctx context.Context) (days []time.Time, err error) {
-	rows, err := t.db.Conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(copySettings())), "SELECT DISTINCT at FROM days ORDER BY at")
-	if err != nil {
-		return nil, fmt.Errorf("read the days with sums: %w", clickdb.Unavailable(ctx, err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var day time.Time
-		if err := rows.Scan(&day); err != nil {
-			return nil, fmt.Errorf("read the days with sums: %w", err)
-		}
-		days = append(days, day.UTC())
-	}
-	return days, clickdb.Unavailable(ctx, rows.Err())
-}
-
 // kept are the tables whose sums outlive the clicks.
 func kept() (all []aggregate) {
 	for _, a := range aggregates() {
@@ -101,9 +84,14 @@ FROM ` + a.Table + ` WHERE at >= {from:DateTime('UTC')} AND at < {to:DateTime('U
 // AdoptSums makes the sums of a UTC day those of a batch, by adding the difference: repeated, it
 // changes nothing. Sums of which the batch has less stay, because the other replica lacks clicks.
 func (t *Tables) AdoptSums(ctx context.Context, batch string, day time.Time) error {
+	return t.adoptSums(ctx, batch, day, "CAST(visitors, 'AggregateFunction(uniqCombined64If(14), UInt64, UInt8)')")
+}
+
+// adoptSums is AdoptSums with an expression for the states of visitors.
+func (t *Tables) adoptSums(ctx context.Context, batch string, day time.Time, visitors string) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(copySettings()))
 	for _, a := range kept() {
-		staged := `SELECT domain, code, at, ` + strings.Join(added(), ", ") + `, first_seen, last_clicked, CAST(visitors, 'AggregateFunction(uniqCombined64If(14), UInt64, UInt8)') AS visitors
+		staged := `SELECT domain, code, at, ` + strings.Join(added(), ", ") + `, first_seen, last_clicked, ` + visitors + ` AS visitors
 FROM refill_sums WHERE batch = {batch:String} AND target = {target:String} AND refill_sums.at >= {from:DateTime('UTC')} AND refill_sums.at < {to:DateTime('UTC')}`
 		args := append(clickdb.Span(day, day.Add(clickdb.Day)), clickhouse.Named("batch", batch), clickhouse.Named("target", a.Table))
 		statement := a.correction() + "SELECT * FROM (" + a.differenceFrom(staged) + ") WHERE " + each(added(), "off_%s >= 0", " AND ")

@@ -117,6 +117,9 @@ func hoursOf(at time.Time) []time.Time {
 
 // verify compares hours of one day.
 func (t *Tables) verify(ctx context.Context, hours []time.Time, now time.Time) ([]Drift, error) {
+	if err := t.notImported(ctx, hours[0]); err != nil {
+		return nil, fmt.Errorf("verify %s: %w", clickdb.Seconds(hours[0]), err)
+	}
 	small, err := t.small(ctx, hours)
 	if err != nil {
 		return nil, fmt.Errorf("verify %s: %w", clickdb.Seconds(hours[0]), clickdb.Unavailable(ctx, err))
@@ -147,6 +150,16 @@ func (t *Tables) verify(ctx context.Context, hours []time.Time, now time.Time) (
 		return nil, fmt.Errorf("verify %s: day_values: %w", clickdb.Seconds(at), clickdb.Unavailable(ctx, err))
 	}
 	return all, nil
+}
+
+// notImported returns an error that wraps ErrGone for a day whose sums another store had counted.
+func (t *Tables) notImported(ctx context.Context, at time.Time) error {
+	at = at.UTC().Truncate(clickdb.Day)
+	known, err := t.days.Finalized(ctx, at, at.Add(clickdb.Day))
+	if err == nil && known[at].Clicks == finalize.Imported {
+		return ErrGone
+	}
+	return clickdb.Unavailable(ctx, err)
 }
 
 // small reports whether hours of a day may be added up at once: there are few clicks.
@@ -206,6 +219,9 @@ func (t *Tables) rebuild(ctx context.Context, hours []time.Time, now time.Time, 
 		if a.tooOld(hours[0], now, t.db.Config.MinRetention) {
 			return fmt.Errorf("rebuild %s: %w", clickdb.Seconds(hours[0]), ErrGone)
 		}
+	}
+	if err := t.notImported(ctx, hours[0]); err != nil {
+		return fmt.Errorf("rebuild %s: %w", clickdb.Seconds(hours[0]), err)
 	}
 	small, err := t.small(ctx, hours)
 	if err != nil {

@@ -41,6 +41,7 @@ type State struct {
 	Rollups int64 `json:"rollups"` //
 	Counted bool  `json:"counted"` // all rows are here
 	Summed  int64 `json:"summed"`  // all requests in it
+	Since   int64 `json:"since"`   // Unix seconds of a UTC day: statistics go to ClickHouse, of days before as sums; 0 = they come here
 	Begun   bool  `json:"begun"`   // its last clicks are being counted from the click log
 }
 
