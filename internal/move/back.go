@@ -173,7 +173,7 @@ func (b *back) compare(ctx context.Context) (err error) {
 	var links, there coldcopy.Digest
 	var bad error
 	rows, err := here.EachLink(ctx, func(l *link.Link) { bad = errors.Join(bad, addChosen(&links, *l)) })
-	if err = errors.Join(err, bad, sound(rows.Damaged)); err != nil {
+	if err = errors.Join(err, bad, Sound(rows.Damaged)); err != nil {
 		return err
 	}
 	err = b.from.Each(ctx, func(page []link.Link) error {

@@ -29,7 +29,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%d links are damaged, such as: %v; delete them or restore a backup first (curt doctor finds all)", len(e.Links), e.Links[0])
 }
 
-func sound(damaged []error) error {
+// Sound returns a DamagedError where links are damaged.
+func Sound(damaged []error) error {
 	if len(damaged) > 0 {
 		return &DamagedError{damaged}
 	}
@@ -52,7 +53,7 @@ func (m *move) walk(ctx context.Context) error {
 	for !m.state.Walked {
 		links, damaged, next, err := m.source.Links(link.Cursor(m.state.After), pageRows)
 		if err == nil {
-			err = sound(damaged)
+			err = Sound(damaged)
 		}
 		if err != nil {
 			return err
@@ -110,7 +111,7 @@ func (m *move) follow(ctx context.Context) (written int, err error) {
 		from := moveout.Heads{Changes: m.state.Changes, Creates: m.state.Creates}
 		links, damaged, to, err := m.source.Since(from, logEntries)
 		if err == nil {
-			err = sound(damaged)
+			err = Sound(damaged)
 		}
 		if err != nil || to == from {
 			return written, err
@@ -147,7 +148,7 @@ func (m *move) spent(ctx context.Context) (written int, err error) {
 	for chunk := range slices.Chunk(keys, pageRows) {
 		links, damaged, err := m.source.Get(chunk)
 		if err == nil {
-			err = sound(damaged)
+			err = Sound(damaged)
 		}
 		if err == nil {
 			err = m.links.Same(ctx, links)
@@ -192,7 +193,7 @@ func (m *move) compare(ctx context.Context) error {
 			m.Progress("comparing links of the folder", here.Rows, 0)
 		}
 	})
-	if err = errors.Join(err, bad, sound(rows.Damaged)); err != nil {
+	if err = errors.Join(err, bad, Sound(rows.Damaged)); err != nil {
 		return err
 	}
 	there, err := m.links.Digest(ctx, func(n int64) { m.Progress("comparing links of the database", n, here.Rows) })

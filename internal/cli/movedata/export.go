@@ -20,7 +20,7 @@ import (
 	"curt/internal/datafolder"
 	"curt/internal/exchange"
 	"curt/internal/link"
-	"curt/internal/move"
+	"curt/internal/move/relay"
 	"curt/internal/settings"
 	"curt/internal/transfer"
 )
@@ -83,7 +83,7 @@ func (c *Export) fromStore(ctx context.Context, t cli.Terminal) (err error) {
 	if !config.IsPostgres(c.From) && !config.IsDynamoDB(c.From) {
 		return cli.UsageError("--from: expected postgres://user@host/database or dynamodb://table?region=region")
 	}
-	s, err := move.OpenPages(ctx, c.From, t.Logger("warn"))
+	s, err := relay.OpenPages(ctx, c.From, t.Logger("warn"))
 	if err != nil {
 		return fmt.Errorf("export: %w", settings.OneLine(err))
 	}
@@ -109,7 +109,7 @@ type exporter struct {
 	t        cli.Terminal
 	from     *snapshot.Snapshot
 	api      *client.Client // instead of from
-	store    move.Pages     // instead of from
+	store    relay.Pages    // instead of from
 	out      *bufio.Writer
 	progress *cli.Progress
 	state    exportState

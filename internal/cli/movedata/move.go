@@ -10,6 +10,7 @@ import (
 	"curt/internal/cli"
 	"curt/internal/config"
 	"curt/internal/move"
+	"curt/internal/move/relay"
 	"curt/internal/settings"
 )
 
@@ -63,7 +64,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		r, err = move.Back(ctx, folder)
 	default:
 		report = c.between
-		r, err = move.Stores(ctx, move.StoresConfig{
+		r, err = relay.Run(ctx, relay.Config{
 			From: c.From, To: c.To, Shown: config.Redact(c.To), Without: c.Without, Log: log, Progress: progress, Note: note,
 		})
 	}

@@ -1,4 +1,4 @@
-package move
+package relay
 
 import (
 	"context"
@@ -8,6 +8,15 @@ import (
 
 	"curt/internal/backend/dynamodb/state"
 	"curt/internal/link"
+	"curt/internal/move"
+)
+
+// rounds bounds how often the rest is copied before the freeze, and attempts how often servers may thaw before
+// the end.
+const (
+	rounds   = 20
+	small    = 200 // changes that are few enough to freeze for
+	attempts = 5
 )
 
 // lastTime bounds what is done while servers refuse writes.
@@ -95,7 +104,7 @@ func (r *relay) mend(ctx context.Context) error {
 	for after := link.Cursor(""); ; {
 		page, damaged, next, err := r.from.Page(ctx, after, link.MaxPage)
 		if err == nil {
-			err = sound(damaged)
+			err = move.Sound(damaged)
 		}
 		var lost []link.Link
 		if err == nil {

@@ -1,4 +1,6 @@
-package move
+// Package relay moves links from one store to another, PostgreSQL or DynamoDB, while servers serve. It is the
+// move of package move without a data folder, accounts and statistics.
+package relay
 
 import (
 	"context"
@@ -17,17 +19,24 @@ import (
 	"curt/internal/backend/dynamodb/state"
 	"curt/internal/backend/postgres/movein"
 	"curt/internal/link"
+	"curt/internal/move"
 )
 
-// StoresConfig says which links are moved between databases of PostgreSQL and tables of DynamoDB.
+// pageRows are written together, logEntries read together.
+const (
+	pageRows   = 1000
+	logEntries = 1000
+)
+
+// Config says which links are moved between databases of PostgreSQL and tables of DynamoDB.
 // Accounts and statistics stay where they are.
-type StoresConfig struct {
+type Config struct {
 	From, To string   // URLs
 	Shown    string   // To without secrets
 	Without  []string // servers over tables of DynamoDB that ended without a word
 	Log      *slog.Logger
 
-	Progress func(step string, done, total int64) // as in Config
+	Progress func(step string, done, total int64) // as in move.Config
 	Note     func(format string, args ...any)
 }
 
@@ -59,23 +68,23 @@ type relayed struct {
 
 // relay is a move between stores under way.
 type relay struct {
-	StoresConfig
-	result Result
+	Config
+	result move.Result
 	state  relayed
 	from   origin
 	logs   logs
 	to     sink
 }
 
-// Stores moves the links of one store to another while servers over the first one serve, or goes on with
+// Run moves the links of one store to another while servers over the first one serve, or goes on with
 // a move that was interrupted. It returns when the links are in the other store and servers over it have
 // begun. Those over the first one redirect on and refuse writes until they are ended, and do not start
 // again.
 //
-// It is as Run: a walk, then the logs, a comparison, a freeze for the last changes, and one durable write
+// It is as move.Run: a walk, then the logs, a comparison, a freeze for the last changes, and one durable write
 // that says where the links are, which lets no server write behind it.
-func Stores(ctx context.Context, c StoresConfig) (_ Result, err error) {
-	r := &relay{StoresConfig: c}
+func Run(ctx context.Context, c Config) (_ move.Result, err error) {
+	r := &relay{Config: c}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx); err != nil {
 		return r.result, err
@@ -187,7 +196,7 @@ func (r *relay) walk(ctx context.Context) (err error) {
 	for !r.state.Walked {
 		page, damaged, next, err := r.from.Page(ctx, r.state.After, pageRows)
 		if err == nil {
-			err = sound(damaged)
+			err = move.Sound(damaged)
 		}
 		if err == nil {
 			err = r.to.Put(ctx, page)
@@ -328,7 +337,7 @@ func (r *relay) compare(ctx context.Context) error {
 	for after := link.Cursor(""); ; {
 		page, damaged, next, err := r.from.Page(ctx, after, link.MaxPage)
 		if err == nil {
-			err = sound(damaged)
+			err = move.Sound(damaged)
 		}
 		if err == nil {
 			err = r.comparePage(ctx, page, &sum)
