@@ -63,7 +63,7 @@ func openTable(ctx context.Context, url, accounts string, log *slog.Logger) (tra
 
 // openDatabase opens a database of PostgreSQL that no server uses.
 func openDatabase(ctx context.Context, url string, log *slog.Logger) (transfer.Sink, func() error, error) {
-	made, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: movein.Named(url), Instance: "curt-import", Log: log, Readers: 2, Writers: 1})
+	made, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: movein.Named(url), Instance: "curt-import", Log: log, Readers: 4, Writers: 4})
 	if err == nil { // it has a key of codes now
 		err = made.Close()
 	}

@@ -87,7 +87,7 @@ func (d *database) Page(ctx context.Context, after link.Cursor, n int) ([]link.L
 }
 
 func (d *database) open(ctx context.Context) (logs, error) {
-	return postgres.OpenLinks(ctx, postgres.LinksConfig{URL: movein.Named(d.url), Instance: "curt-move", Log: d.log, Readers: 2, Writers: 1, ReadOnly: true})
+	return postgres.OpenLinks(ctx, postgres.LinksConfig{URL: movein.Named(d.url), Instance: "curt-move", Log: d.log, Readers: 4, Writers: 4, ReadOnly: true})
 }
 
 func (d *database) freeze(ctx context.Context) (frozen, error) {
