@@ -35,7 +35,10 @@ func begin(t *testing.T, s *curttest.Server, n int, name string) *makers {
 
 func (m *makers) run(ctx context.Context, t *testing.T, s *curttest.Server, prefix string) {
 	var c *curttest.Conn
+	pace := time.NewTicker(5 * time.Millisecond) // a server without a writer accepts 64 MiB
+	defer pace.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
+		<-pace.C
 		var err error
 		if c == nil {
 			if c, err = curttest.Dial(context.WithoutCancel(ctx), s.Addr); err != nil {
