@@ -255,7 +255,7 @@ func (p *partition) persist(failed string, f func() error) error {
 		if err == nil || errors.Is(err, kafka.ErrLeave) {
 			return err
 		}
-		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, failed, err) //nolint:sloglint // one of three messages
+		failing.Log(p.open, time.Now(), p.log, slog.LevelWarn, failed, err)
 		if err := pause(p.open, wait); err != nil {
 			return err
 		}
