@@ -73,7 +73,6 @@ func TestWhatNobodyOfUsWroteIsRefused(t *testing.T) {
 		"no redirect":     with(func(e *cache.Entry) { e.Target.Redirect = 200 }),
 		"no status":       with(func(e *cache.Entry) { e.Target.Status = 9 }),
 		"no safety":       with(func(e *cache.Entry) { e.Target.Safety = 0 }),
-		"no version":      with(func(e *cache.Entry) { e.Target.Version = 0 }),
 		"missing, of one": with(func(e *cache.Entry) { e.Missing = true }),
 		"void, of none":   encoded(t, cache.Entry{Void: true}),
 		"text":            []byte("https://example.com/ and more than a head"),
@@ -81,6 +80,10 @@ func TestWhatNobodyOfUsWroteIsRefused(t *testing.T) {
 		if e, ok := redis.Decode(b); ok {
 			t.Errorf("%s: read as %+v", name, e)
 		}
+	}
+	pending := entry(0) // of a link that waits to be written
+	if e, ok := redis.Decode(encoded(t, pending)); !ok || !reflect.DeepEqual(e, pending) {
+		t.Errorf("a pending link is read as %+v", e)
 	}
 	if _, err := redis.Encode(entry(1 << 53)); err == nil {
 		t.Error("a version that a script cannot compare was written")
