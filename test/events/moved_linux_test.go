@@ -119,7 +119,7 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		case <-time.After(after):
 		}
 		_ = m.cmd.Process.Kill() // it runs
-		_ = <-m.ended // it was killed
+		_ = <-m.ended            // it was killed
 		kills++
 		click(old, 0)
 	}
