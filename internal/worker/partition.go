@@ -27,16 +27,13 @@ const (
 	blockRows = 10_000
 	mostRows  = 50_000
 	blockAge  = 2 * time.Second
-
 	// idleCommit is how often it is written down how far a partition was read in which
 	// nothing was clicked: not more than this is read again.
 	idleCommit = 30 * time.Second
-
 	// right is how long a commit shows that the partition is ours: an insert that is tried
 	// later is preceded by the same commit again. Together with the time-out of an insert it
 	// MUST be well below the time in which the tables forget a token.
 	right = 10 * time.Second
-
 	// askAgain is how long a commit waits while members move partitions.
 	askAgain = 50 * time.Millisecond
 )
@@ -98,8 +95,14 @@ func (p *partition) repeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.next, p.reader.at = p.from, p.from // also when Kafka no longer has its end
-	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
+	if p.reader.at < p.from { // Kafka no longer has its end
+		err = p.noteGap()
+	}
+	b.next, p.reader.at = p.from, p.from
+	if err == nil {
+		err = p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) })
+	}
+	if err != nil {
 		return err
 	}
 	p.stats.again.Add(1)
@@ -128,7 +131,7 @@ func (p *partition) gather(below int64) (*block, error) {
 			return b, nil
 		}
 		before := len(b.rows)
-		if p.reader.add(b, r) && !again { // most likely somebody has inserted a block that was committed
+		if p.reader.add(b, r) {
 			if err := p.noteGap(); err != nil { // before anything that comes after it
 				return nil, err
 			}
@@ -152,8 +155,10 @@ func (p *partition) deliver(ctx context.Context, b *block) error {
 	if err := p.persist("resolving workspaces of clicks failed, clicks wait in kafka", func() error { return p.names.fill(p.open, b.rows) }); err != nil {
 		return err
 	}
-	if err := p.bury(b); err != nil {
-		return err
+	if len(b.poison) > 0 {
+		if err := p.bury(b); err != nil {
+			return err
+		}
 	}
 	if err := p.tellEnds(ctx); err != nil {
 		return err
@@ -229,9 +234,6 @@ func (p *partition) insert(ctx context.Context, b *block, metadata string) error
 
 // bury writes what nobody can read where somebody may look at it.
 func (p *partition) bury(b *block) error {
-	if len(b.poison) == 0 {
-		return nil
-	}
 	p.stats.poison.Add(uint64(len(b.poison)))
 	p.log.WarnContext(p.open, "unreadable records, moved to the dead letter topic", slog.Int("records", len(b.poison)), slog.Any("err", b.reasons[0]))
 	return p.persist("writing dead letters failed, clicks wait in kafka", func() error { return p.group.Bury(p.open, b.poison, b.reasons) })
@@ -240,14 +242,14 @@ func (p *partition) bury(b *block) error {
 // noteGap has the store know that it lacks what Kafka gave up.
 func (p *partition) noteGap() error {
 	store, is := p.cfg.Store.(Identified)
-	if !is {
+	if !is { // nobody else has them
 		return nil
 	}
 	p.log.WarnContext(p.open, "kafka gave up records before they were read, another replica may have them")
 	return p.persist("noting a gap failed, clicks wait in kafka", func() error { return store.NoteGap(p.open) })
 }
 
-// persist calls f until it succeeds, or the partition is not ours any more.
+// persist calls f until it succeeds, or the partition is lost.
 func (p *partition) persist(failed string, f func() error) error {
 	var failing repeatlog.Condition
 	for wait := waitFirst; ; wait = min(2*wait, waitMost) {
