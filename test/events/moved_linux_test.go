@@ -119,7 +119,9 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		case <-time.After(after):
 		}
 		_ = m.cmd.Process.Kill() // it runs
-		_ = <-m.ended            // it was killed
+		if err := <-m.ended; err == nil {
+			t.Error("a killed curt move ended without an error")
+		}
 		kills++
 		click(old, 0)
 	}
