@@ -69,9 +69,16 @@ func (c DB) ReadMany(ctx context.Context, f func(coldsql.Tx) error) error {
 	return c.db.ReadMany(ctx, c.on(f))
 }
 
+// batchRows are so many that a busy database may take longer for them than a caller of one row waits.
+const batchRows = 100
+
 // Write implements coldsql.DB.
-func (c DB) Write(ctx context.Context, _ int, f func(coldsql.Tx) error) error {
-	return c.db.Transact(ctx, func(ctx context.Context, t pgx.Tx) error { return c.on(f)(ctx, t) })
+func (c DB) Write(ctx context.Context, rows int, f func(coldsql.Tx) error) error {
+	transact := c.db.Transact
+	if rows >= batchRows {
+		transact = c.db.TransactMany
+	}
+	return transact(ctx, func(ctx context.Context, t pgx.Tx) error { return c.on(f)(ctx, t) })
 }
 
 // Change implements coldsql.DB.

@@ -185,7 +185,18 @@ func (s *Database) ClosePools() {
 // server undid it because of others: f must set all that it returns anew. An error of f
 // undoes everything.
 func (s *Database) Transact(ctx context.Context, f func(ctx context.Context, t pgx.Tx) error) error {
-	return s.Write(ctx, func(ctx context.Context, _ Querier) error {
-		return pgx.BeginFunc(ctx, s.WritePool, func(t pgx.Tx) error { return f(ctx, t) })
+	return s.transactWithin(ctx, callLimit, f)
+}
+
+// TransactMany is Transact for a batch of statements, within the limit of a batch.
+func (s *Database) TransactMany(ctx context.Context, f func(ctx context.Context, t pgx.Tx) error) error {
+	return s.transactWithin(ctx, StatementLimit, f)
+}
+
+func (s *Database) transactWithin(ctx context.Context, limit time.Duration, f func(ctx context.Context, t pgx.Tx) error) error {
+	return s.WriteWithin(ctx, limit, func(ctx context.Context) error {
+		return Retry(ctx, func() error {
+			return pgx.BeginFunc(ctx, s.WritePool, func(t pgx.Tx) error { return f(ctx, t) })
+		})
 	})
 }
