@@ -20,7 +20,7 @@ import (
 )
 
 // writePause leaves a move the time to catch up: DynamoDB Local takes fewer writes than a data folder.
-const writePause = 10 * time.Millisecond
+const writePause = 50 * time.Millisecond
 
 // aws is what the SDK needs for DynamoDB Local.
 func aws() []string {
