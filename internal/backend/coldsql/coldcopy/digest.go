@@ -43,6 +43,22 @@ func (d Digest) String() string {
 	return hex.EncodeToString(b[:16])
 }
 
+// OfLinks is the digest of all links that each calls back with, page by page. told is given the number so far.
+func OfLinks(each func(page func([]link.Link) error) error, told func(rows int64)) (sum Digest, err error) {
+	err = each(func(page []link.Link) error {
+		for i := range page {
+			d, err := OfLink(&page[i])
+			if err != nil {
+				return err
+			}
+			sum.Add(d)
+		}
+		told(sum.Rows)
+		return nil
+	})
+	return sum, err
+}
+
 // OfLink is the digest of a link: of every field of the table of fields, and of those that a newer
 // release added.
 func OfLink(l *link.Link) (Digest, error) {

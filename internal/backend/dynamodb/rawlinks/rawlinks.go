@@ -108,19 +108,8 @@ func (t *Table) Each(ctx context.Context, f func([]link.Link) error) error {
 }
 
 // Digest reads all links.
-func (t *Table) Digest(ctx context.Context, told func(rows int64)) (sum coldcopy.Digest, err error) {
-	err = t.Each(ctx, func(page []link.Link) error {
-		for i := range page {
-			d, err := coldcopy.OfLink(&page[i])
-			if err != nil {
-				return err
-			}
-			sum.Add(d)
-		}
-		told(sum.Rows)
-		return nil
-	})
-	return sum, err
+func (t *Table) Digest(ctx context.Context, told func(rows int64)) (coldcopy.Digest, error) {
+	return coldcopy.OfLinks(func(page func([]link.Link) error) error { return t.Each(ctx, page) }, told)
 }
 
 // Get reads links consistently; what is not there is left out, and a damaged one is an error.

@@ -257,19 +257,8 @@ func (t *Target) Get(ctx context.Context, keys []link.Key) (links []link.Link, e
 }
 
 // Digest reads all links.
-func (t *Target) Digest(ctx context.Context, told func(rows int64)) (sum coldcopy.Digest, err error) {
-	err = t.Each(ctx, func(page []link.Link) error {
-		for i := range page {
-			d, err := coldcopy.OfLink(&page[i])
-			if err != nil {
-				return err
-			}
-			sum.Add(d)
-		}
-		told(sum.Rows)
-		return nil
-	})
-	return sum, err
+func (t *Target) Digest(ctx context.Context, told func(rows int64)) (coldcopy.Digest, error) {
+	return coldcopy.OfLinks(func(page func([]link.Link) error) error { return t.Each(ctx, page) }, told)
 }
 
 // CountLinks returns how many links there are, tombstones included.
