@@ -19,7 +19,8 @@ const maxUpdates = 100
 // later. Update then re-reads: one version up and exactly what f wanted is
 // success; the version of before is tried again, because of two writes over one
 // version only one can win; a version further up hides whether ours was below it,
-// and Update returns the error rather than apply f twice.
+// and Update returns the error rather than apply f twice. Whatever ends Update before that is known
+// is ErrUncertain, too: a read that fails afterwards does not undo the write.
 //
 // Of callers whose f accepts one version only (If-Match) exactly one succeeds. There is one
 // exception: after such a Replace a rival that stored the very same bytes counts as ourselves,
@@ -31,7 +32,7 @@ func Update(ctx context.Context, s Store, k Key, principal string, f func(*Link)
 	for range maxUpdates {
 		current, err := s.Get(ctx, k)
 		if err != nil {
-			return Link{}, fmt.Errorf("update %s: %w", k, err)
+			return Link{}, unsettled(doubts, fmt.Errorf("update %s: %w", k, err))
 		}
 		if len(doubts) > 0 && current.Version >= doubts[0].want.Version {
 			done, err := settle(current, doubts)
@@ -46,7 +47,7 @@ func Update(ctx context.Context, s Store, k Key, principal string, f func(*Link)
 		wanted := current
 		wanted.Tags = slices.Clone(current.Tags)
 		if err := f(&wanted); err != nil {
-			return Link{}, err
+			return Link{}, unsettled(doubts, err)
 		}
 		stored, err := s.Replace(ctx, wanted, Edit{Principal: principal, Fields: Changed(&current, &wanted)})
 		switch {
@@ -54,12 +55,21 @@ func Update(ctx context.Context, s Store, k Key, principal string, f func(*Link)
 			return stored, nil
 		case errors.Is(err, ErrConflict): // somebody won, perhaps our own earlier attempt
 		case refused(err) || ctx.Err() != nil:
-			return Link{}, fmt.Errorf("update %s: %w", k, err)
+			return Link{}, unsettled(doubts, fmt.Errorf("update %s: %w", k, err))
 		default:
 			doubts = append(doubts, attempt{want: after(current, wanted), err: err})
 		}
 	}
-	return Link{}, fmt.Errorf("update %s: lost %d rounds: %w", k, maxUpdates, ErrConflict)
+	return Link{}, unsettled(doubts, fmt.Errorf("update %s: lost %d rounds: %w", k, maxUpdates, ErrConflict))
+}
+
+// unsettled is the error of an Update that ends while attempts may still have happened: it says that,
+// and wraps no sentinel by which callers would take the write for one that did not.
+func unsettled(doubts []attempt, err error) error {
+	if len(doubts) == 0 || errors.Is(err, ErrUncertain) {
+		return err
+	}
+	return fmt.Errorf("%w: %w; then: %v", ErrUncertain, doubts[0].err, err) //nolint:errorlint // see above
 }
 
 // attempt is a Replace that may have happened.

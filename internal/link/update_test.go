@@ -136,6 +136,48 @@ func TestUpdateRecognisesItsTombstone(t *testing.T) {
 	}
 }
 
+// An attempt whose answer was lost may have happened, whatever else fails before that is known: callers take
+// ErrUnavailable and its like for a write that did not.
+func TestUpdateThatEndsInDoubtIsUncertain(t *testing.T) {
+	for name, then := range map[string]struct{ get, replace, wanted error }{
+		"the next read fails":                   {get: link.ErrUnavailable},
+		"the next read says there is none":      {get: link.ErrNotFound},
+		"the next attempt is refused":           {replace: link.ErrUnavailable},
+		"the next attempt has no room":          {replace: link.ErrFull},
+		"the caller wants it no more":           {wanted: errOther},
+		"each attempt after it loses its round": {replace: link.ErrConflict},
+	} {
+		s := linktest.NewMemory()
+		stored, err := s.Create(t.Context(), valid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := false
+		wire := linktest.WithFaults(s, func(op linktest.Op, _ link.Key) (bool, error) {
+			switch {
+			case op == linktest.OpReplace && !lost:
+				lost = true
+				return false, errLost
+			case op == linktest.OpReplace && then.replace != nil:
+				return false, then.replace
+			case op == linktest.OpGet && lost && then.get != nil:
+				return false, then.get
+			}
+			return true, nil
+		})
+		_, err = link.Update(t.Context(), wire, stored.Key, "tester", func(l *link.Link) error {
+			l.Title = "other"
+			if lost {
+				return then.wanted
+			}
+			return nil
+		})
+		if !errors.Is(err, link.ErrUncertain) || !errors.Is(err, errLost) || errors.Is(err, link.ErrUnavailable) || errors.Is(err, link.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What a refused Replace says is said once, without a second try.
 func TestUpdateStopsWhereNothingHappened(t *testing.T) {
 	for _, refusal := range []error{link.ErrUnavailable, link.ErrFull, link.ErrInvalid, link.ErrNotFound} {
