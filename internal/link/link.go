@@ -207,6 +207,22 @@ func (l Link) WithoutContent(now time.Time) Link { return l.remains(now) }
 // ContentRemoved reports whether l is what WithoutContent returned.
 func (l *Link) ContentRemoved() bool { return l.Status == Deleted && !l.Expires.IsZero() }
 
+// Imported returns l as a store imports it: as a chosen code, because which codes the permutation of another
+// store made, ours cannot say, and without content where it was deleted. ErrInvalid: it cannot be stored.
+func (l Link) Imported() (Link, error) {
+	l.CodeKind = Chosen
+	if err := l.Validate(); err != nil {
+		return Link{}, err
+	}
+	if l.Version == 0 {
+		return Link{}, fmt.Errorf("version 0: %w", ErrInvalid)
+	}
+	if l.Status == Deleted && l.Destination != "" {
+		l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
+	}
+	return l.Normal(), nil
+}
+
 // IsPending reports whether l was accepted and is not in the store yet: it has no version.
 func (l *Link) IsPending() bool { return l.Version == 0 && !l.ID.IsZero() }
 

@@ -51,16 +51,8 @@ func (s *creator) importAll(ctx context.Context, links []link.Link, results []li
 }
 
 func (s *creator) importOne(ctx context.Context, l link.Link) (r link.Result) {
-	l.CodeKind = link.Chosen
-	if r.Err = l.Validate(); r.Err != nil {
+	if l, r.Err = l.Imported(); r.Err != nil {
 		return r
-	}
-	if l.Version == 0 {
-		r.Err = fmt.Errorf("version 0: %w", link.ErrInvalid)
-		return r
-	}
-	if l.Status == link.Deleted && l.Destination != "" {
-		l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
 	}
 	send, err := s.prepareAs(&l, claimed{})
 	if err != nil {

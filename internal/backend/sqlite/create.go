@@ -329,12 +329,7 @@ func (s *Links) Import(ctx context.Context, links []link.Link) ([]link.Result, e
 }
 
 func (s *Links) importOne(t *sqlitedb.Tx, l link.Link) (r link.Result) {
-	l.CodeKind = link.Chosen
-	if r.Err = l.Validate(); r.Err != nil {
-		return r
-	}
-	if l.Version == 0 {
-		r.Err = fmt.Errorf("version 0: %w", link.ErrInvalid)
+	if l, r.Err = l.Imported(); r.Err != nil {
 		return r
 	}
 	workspace, err := s.workspace(t, l.Workspace)
@@ -342,9 +337,6 @@ func (s *Links) importOne(t *sqlitedb.Tx, l link.Link) (r link.Result) {
 		r.Err = err
 		return r
 	}
-	if l.Status == link.Deleted && l.Destination != "" {
-		l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
-	}
-	r.Link, r.Found, r.Err = s.createAlias(t, workspace, l.Normal())
+	r.Link, r.Found, r.Err = s.createAlias(t, workspace, l)
 	return r
 }

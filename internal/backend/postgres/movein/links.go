@@ -329,16 +329,10 @@ func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, 
 
 // importable makes of a link what is stored.
 func importable(l *link.Link) error {
-	l.CodeKind = link.Chosen
-	if err := l.Validate(); err != nil {
+	imported, err := l.Imported()
+	if err != nil {
 		return err
 	}
-	if l.Version == 0 {
-		return fmt.Errorf("version 0: %w", link.ErrInvalid)
-	}
-	if l.Status == link.Deleted && l.Destination != "" {
-		*l = l.Tombstone(l.Updated) // a file written by others: it was deleted, it did not lose its content to time
-	}
-	*l = l.Normal()
+	*l = imported
 	return fit(append([]link.Link(nil), *l))
 }
