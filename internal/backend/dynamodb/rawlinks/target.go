@@ -46,6 +46,7 @@ func (t *Target) Begin(ctx context.Context, key [32]byte, text []byte) error {
 	if err := t.Store(ctx, text); err != nil { // before the key: no server makes one from now on
 		return err
 	}
+	t.known = true // of an empty table; what is there from now on comes by Put
 	return t.Continue(ctx, key)
 }
 
@@ -113,7 +114,7 @@ func addLink(sum *coldcopy.Digest, l *link.Link) error {
 // The table is read for those of an earlier run once.
 func (t *Target) Limited(ctx context.Context) (keys []link.Key, err error) {
 	in := &dynamodb.ScanInput{
-		TableName: &t.db.Links, ConsistentRead: aws.Bool(true),
+		TableName: &t.db.Links, ConsistentRead: aws.Bool(true), Limit: aws.Int32(walkPage),
 		FilterExpression: aws.String("attribute_exists(" + linkitem.Limit + ")"), ProjectionExpression: aws.String(linkitem.Key),
 	}
 	for !t.known {
