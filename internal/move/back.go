@@ -75,7 +75,7 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 	} {
 		if err := step(); err != nil {
 			if errors.Is(err, coldcopy.ErrDiffers) { // servers wrote between two runs
-				err = errors.Join(fmt.Errorf("%w; run this again to begin anew", err), os.RemoveAll(b.half))
+				err = errors.Join(fmt.Errorf("%w; run this again", err), os.RemoveAll(b.half))
 			}
 			return b.result, err
 		}

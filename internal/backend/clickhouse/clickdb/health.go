@@ -137,7 +137,7 @@ func Probe(ctx context.Context, c Config) (p Probed, err error) {
 		return p, nil
 	}
 	p.Text += ", tables present"
-	if p.Migrated, err = d.migrated(ctx); err != nil {
+	if p.Migrated, err = migrated(ctx, d); err != nil {
 		return p, err
 	}
 	if p.Replica, err = d.Replica(ctx); err == nil && p.Replica.Filling {

@@ -150,7 +150,7 @@ func (d *DB) migrate(ctx context.Context) error {
 }
 
 // migrated reports whether the database has seen every migration. It changes nothing.
-func (d *DB) migrated(ctx context.Context) (bool, error) {
+func migrated(ctx context.Context, d *DB) (bool, error) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		return false, fmt.Errorf("list migrations: %w", err)

@@ -64,7 +64,8 @@ const sqlFinalized = `SELECT CAST(domain, 'String') AS d, code AS c, dimension, 
 FROM day_values WHERE at = {from:DateTime('UTC')} AND version = {version:UInt64} GROUP BY d, c, dimension, value ORDER BY d, c, dimension, value`
 
 // Day calls f with what each link and workspace has on a UTC day, by key: the day, and its quarter hours.
-// Values are those of the day; those of a day that is not finalized are counted from its clicks. Visitors
+// Values are those of the day; those of a day that is not finalized are counted from its clicks. They are with
+// its first quarter hour, too, so that a range that begins or ends within the day has them. Visitors
 // are a set where ClickHouse has one, else as many tags, of nobody, as the day had visitors.
 func (t Exports) Day(ctx context.Context, day time.Time, f func(*rollup.LinkDelta) error) error {
 	err := t.day(clickhouse.Context(ctx, clickhouse.WithSettings(copySettings())), day, f)
@@ -101,6 +102,7 @@ func (t Exports) day(ctx context.Context, day time.Time, f func(*rollup.LinkDelt
 		if len(one.Buckets) == 0 {
 			return nil
 		}
+		spread(one.Buckets)
 		return f(&one)
 	}
 	for counts.Next() {
@@ -119,6 +121,27 @@ func (t Exports) day(ctx context.Context, day time.Time, f func(*rollup.LinkDelt
 		return err
 	}
 	return give()
+}
+
+// spread gives the first quarter hour with clicks what only the day has. The day is the first bucket.
+func spread(buckets []rollup.BucketDelta) {
+	day := buckets[0].Rollup
+	if buckets[0].Bucket.Granularity != rollup.Day {
+		return
+	}
+	var first *rollup.Rollup
+	sets := false
+	for _, q := range buckets[1:] {
+		if sets = sets || q.Rollup.Visitors.Count() > 0; first == nil && q.Rollup.Clicks > 0 {
+			first = q.Rollup
+		}
+	}
+	if first == nil {
+		return
+	}
+	if first.Dimensions = day.Dimensions; !sets {
+		first.Visitors = day.Visitors
+	}
 }
 
 // counted reads a row. One of another link than the last gives that one away first.
