@@ -131,13 +131,21 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		if err := <-m.ended; err == nil {
 			t.Error("a killed curt move ended without an error")
 		}
+		p.reviveHouse(t)
 		kills++
 		click(old, 0)
 	}
 	creators := old.CreateEvery(t, 2, "https://example.com/made", 5*time.Millisecond)
 	creators.AwaitMade(t, 10)
 	m := beginMove(t, args...)
-	within(t, time.Minute, "the switch", func() bool { return strings.Contains(old.Log(), "moved") })
+	within(t, 2*time.Minute, "the switch", func() bool {
+		select {
+		case err := <-m.ended:
+			t.Fatalf("curt move ended before the switch: %v: %s", err, m.said.String())
+		default:
+		}
+		return strings.Contains(old.Log(), "moved")
+	})
 	switched := time.Now() // servers over the database write from now on
 	within(t, time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
 	creators.Stop()
