@@ -177,7 +177,6 @@ func (t Exports) counted(rows driver.Rows, day time.Time, one *rollup.LinkDelta,
 // valuesOfKeys are the values of a day, which come by key.
 type valuesOfKeys struct {
 	rows driver.Rows
-	key  link.Key
 	next ImportedValue
 	had  bool // next is one
 }
