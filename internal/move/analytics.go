@@ -30,7 +30,10 @@ import (
 // and the days that workers compare with Kafka have all of their clicks there.
 type Analytics struct {
 	Stores []clickhouse.Config
-	Events kafka.Config
+	Events kafka.Config // not for Back
+
+	// Senders are the servers that may hold clicks, for Back.
+	Senders func(context.Context) ([]ship.Sender, error)
 }
 
 // shippedFile is the position of a server that sends its click log to Kafka.

@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"curt/internal/backend/sqlite/moveout"
 	"curt/internal/backend/sqlite/refill"
 	"curt/internal/link"
+	"curt/internal/statefile"
 )
 
 // back is a move from a database to a folder under way.
@@ -24,7 +26,18 @@ type back struct {
 	half   string // the folder until it is complete
 	source *movein.Target
 	from   linkSource // of links: source, or tables
+	done   backDone   // by an earlier run
 }
+
+// backDone is what a folder that is not complete has: all links and accounts of a database.
+type backDone struct {
+	Key   [32]byte `json:"key"` // of its codes
+	Links int64    `json:"links"`
+	Rows  int64    `json:"rows"`
+}
+
+// doneFile has a backDone.
+const doneFile = "move-back.json"
 
 // linkSource is what links are moved back from.
 type linkSource interface {
@@ -34,8 +47,8 @@ type linkSource interface {
 // Back moves what the database of Config.To has, or the tables of Config.To and the database of
 // Config.Accounts, into Config.Data, a folder that must be empty or not
 // be there, and compares both. No server may use the database meanwhile: those that are connected
-// are an error. The folder gets its name when it is complete; an earlier one that was not is begun
-// anew.
+// are an error. The folder gets its name when it is complete. An earlier one that was not is gone on with
+// behind its links, and in statistics of ClickHouse day by day.
 //
 // All codes are taken for chosen ones, as by an import; the counters of codes come too, so that
 // none is issued again.
@@ -54,12 +67,16 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	for _, step := range []func() error{
-		func() error { return b.accounts(ctx, key) },
+		func() error { return b.copy(ctx, key) },
 		func() error { return b.counts(ctx) },
 		func() error { return b.compare(ctx) },
+		func() error { return os.Remove(filepath.Join(b.half, doneFile)) },
 		func() error { return os.Rename(b.half, c.Data) },
 	} {
 		if err := step(); err != nil {
+			if errors.Is(err, coldcopy.ErrDiffers) { // servers wrote between two runs
+				err = errors.Join(fmt.Errorf("%w; run this again", err), os.RemoveAll(b.half))
+			}
 			return b.result, err
 		}
 	}
@@ -78,7 +95,7 @@ func (b *back) unused(ctx context.Context) (key [32]byte, end func() error, err 
 		return key, nil, err
 	}
 	b.from = t
-	issued, err := t.Unused(ctx)
+	issued, err := t.Unused(ctx, b.Without)
 	if err == nil {
 		err = movein.Sink{Target: b.source}.GoOn(ctx, issued) // from where the folder takes them with the accounts
 	}
@@ -99,10 +116,30 @@ func (b *back) empty() error {
 	case len(entries) > 0:
 		return errNotEmpty
 	}
+	return nil
+}
+
+// copy fills curt.db, unless an earlier run has.
+func (b *back) copy(ctx context.Context, key [32]byte) error {
+	name := filepath.Join(b.half, doneFile)
+	text, err := os.ReadFile(name)
+	if err == nil && json.Unmarshal(text, &b.done) == nil && b.done.Key == key {
+		b.result.Links, b.result.Rows = b.done.Links, b.done.Rows
+		return nil
+	}
 	if err := os.RemoveAll(b.half); err != nil {
 		return err
 	}
-	return os.MkdirAll(b.half, 0o750)
+	if err := os.MkdirAll(b.half, 0o750); err != nil {
+		return err
+	}
+	if err := b.accounts(ctx, key); err != nil {
+		return err
+	}
+	if text, err = json.Marshal(backDone{key, b.result.Links, b.result.Rows}); err != nil {
+		return err
+	}
+	return statefile.Replace(name, text)
 }
 
 // accounts makes curt.db.
@@ -132,7 +169,16 @@ func (b *back) links(ctx context.Context, l *sqlite.Links, page []link.Link) err
 
 // counts makes clicks.db.
 func (b *back) counts(ctx context.Context) (err error) {
-	if there, err := b.source.Counts().There(ctx); err != nil || !there || !b.Statistics {
+	if !b.Statistics {
+		return nil
+	}
+	if b.Analytics != nil {
+		return (&importer{b}).importCounts(ctx)
+	}
+	if there, err := b.source.Counts().There(ctx); err != nil || !there {
+		return err
+	}
+	if err := removeCounts(b.half); err != nil {
 		return err
 	}
 	c, err := refill.NewCounts(ctx, b.half)
@@ -157,6 +203,15 @@ func (b *back) counts(ctx context.Context) (err error) {
 		}
 		return c.Rollups(ctx, all)
 	})
+}
+
+// removeCounts removes a clicks.db that an earlier run has filled in part.
+func removeCounts(folder string) error {
+	names, err := filepath.Glob(filepath.Join(folder, "clicks.db*"))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // compare reads both sides in whole.

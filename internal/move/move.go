@@ -43,7 +43,8 @@ type Config struct {
 	Accounts   string     // URL of the database of accounts, where To is tables; else ""
 	Shown      string     // the same without secrets
 	Statistics bool       // with the counts of clicks
-	Analytics  *Analytics // where they go; nil = to the database
+	Analytics  *Analytics // where they go, or come back from; nil = the database
+	Without    []string   // servers over tables that were killed, for Back
 	Log        *slog.Logger
 
 	// Progress is told how far a step has come, of a total that may be unknown, 0.

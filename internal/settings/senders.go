@@ -35,3 +35,19 @@ func WithSenders(ctx context.Context, cfg config.Config, f func(Senders) error) 
 	}
 	return errors.Join(f(links.Senders()), links.Close())
 }
+
+// SendersOf returns the servers that the store of CURT_LINKS knows, and changes nothing there: the error wraps
+// pgdb.ErrNotMigrated if it is not of this release.
+func SendersOf(ctx context.Context, cfg config.Config) (all []ship.Sender, err error) {
+	if config.IsDynamoDB(cfg.Links) {
+		err = WithSenders(ctx, cfg, func(of Senders) (err error) {
+			all, err = of.All(ctx)
+			return err
+		})
+		return all, err
+	}
+	if all, err = postgres.ReadSenders(ctx, cfg.Links); err != nil {
+		return nil, WrongDatabase("CURT_LINKS", cfg.Links, err)
+	}
+	return all, nil
+}

@@ -2,16 +2,25 @@ package events_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"curt.example/client"
 	"curt/internal/backend/kafka"
+	"curt/internal/backend/postgres"
+	"curt/internal/backend/sqlite/counts"
+	"curt/internal/clicks/rollup"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
@@ -122,11 +131,41 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		if err := <-m.ended; err == nil {
 			t.Error("a killed curt move ended without an error")
 		}
+		p.reviveHouse(t)
 		kills++
 		click(old, 0)
 	}
+	creators := old.CreateEvery(t, 2, "https://example.com/made", 5*time.Millisecond)
+	creators.AwaitMade(t, 10)
 	m := beginMove(t, args...)
-	within(t, time.Minute, "the switch", func() bool { return strings.Contains(old.Log(), "moved") })
+	within(t, 2*time.Minute, "the switch", func() bool {
+		select {
+		case err := <-m.ended:
+			t.Fatalf("curt move ended before the switch: %v: %s", err, m.said.String())
+		default:
+		}
+		return strings.Contains(old.Log(), "moved")
+	})
+	switched := time.Now() // servers over the database write from now on
+	within(t, time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
+	creators.Stop()
+	var last time.Time
+	for _, l := range creators.Made() {
+		if l.At.After(last) {
+			last = l.At
+		}
+	}
+	// handover.Limit is 5 s; a busy machine may see it late.
+	if refused := switched.Sub(last); refused > 30*time.Second {
+		t.Errorf("creates were refused for %v", refused)
+	} else {
+		t.Logf("creates were refused for %v before the switch", refused)
+	}
+	for status, body := range creators.Others() {
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("a create: %d %s", status, body)
+		}
+	}
 	click(old, 0)
 	s := p.start(t, t.TempDir(), "redirect")
 	click(s, 0)
@@ -169,4 +208,175 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	if n := p.clickhouse.Exec(t, "SELECT count() - uniqExact(instance, sequence) FROM "+p.database+".clicks"); n != "0" {
 		t.Errorf("%s clicks are there twice", n)
 	}
+	p.movesBack(t, []*curttest.Server{s, fleet}, []string{"--from=" + links, "--analytics=" + analytics}, want)
+}
+
+// movesBack ends a fleet and moves it to a folder, whose links and days are those of the fleet. Kills in between
+// lose nothing.
+func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, want map[string]int64) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "back")
+	args = append(args, "--data="+data)
+	refuses := func(why string) {
+		t.Helper()
+		m := beginMove(t, args...)
+		if err := <-m.ended; err == nil || !strings.Contains(m.said.String(), why) {
+			t.Errorf("it should end with %q: %v: %s", why, err, m.said.String())
+		}
+	}
+	refuses("end them first")
+	var tops []string
+	api := of[len(of)-1]
+	for _, code := range p.codes[:2] {
+		tops = append(tops, statisticsOf(t, api, code))
+	}
+	for _, w := range p.works { // it inserts no more
+		w.Terminate(t)
+	}
+	for _, s := range of {
+		s.Terminate(t)
+	}
+	refuses("not in ClickHouse yet")
+	p.works = map[string]*curttest.Server{}
+	p.worker(t, t.TempDir())
+	within(t, time.Minute, "the last promises of servers", func() bool {
+		all, err := postgres.ReadSenders(t.Context(), linksOf(args))
+		return err == nil && len(all) == 0
+	})
+	for _, w := range p.works {
+		w.Terminate(t)
+	}
+	for after := 20 * time.Millisecond; after < 300*time.Millisecond; after += 40 * time.Millisecond {
+		m := beginMove(t, args...)
+		time.Sleep(after) // the moment of the kill is what differs, nothing is awaited
+		_ = m.cmd.Process.Kill()
+		if err := <-m.ended; err == nil {
+			break
+		}
+		p.reviveHouse(t)
+	}
+	if _, err := os.Stat(data); err != nil {
+		beginMove(t, args...).wait(t)
+	}
+	snapshot, err := counts.TakeSnapshot(t.Context(), filepath.Join(data, "clicks.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	err = snapshot.CountedDays(t.Context(), 0, func(d rollup.LinkDay, c rollup.Counts) {
+		if d.Key.Domain == "" && d.Key.Code != "" {
+			got[string(d.Key.Code)+" "+time.Unix(int64(d.Day)*24*60*60, 0).UTC().Format(time.DateOnly)] = int64(c.Clicks)
+		}
+	})
+	if err = errors.Join(err, snapshot.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clicks of days in the folder (-want +got):\n%s", diff)
+	}
+	n := curttest.Start(t, curttest.Options{Data: data})
+	for i, code := range p.codes[:2] {
+		if diff := cmp.Diff(tops[i], statisticsOf(t, n, code)); diff != "" {
+			t.Errorf("statistics of %s (-fleet +folder):\n%s", code, diff)
+		}
+	}
+	p.clickOn(t, n)
+	all := int64(len(p.codes))
+	for _, n := range want {
+		all += n
+	}
+	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
+}
+
+// reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end when a client is
+// killed in a query.
+func (p *plant) reviveHouse(t *testing.T) {
+	t.Helper()
+	within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := p.clickhouse.Ask(within, "SELECT 1"); err != nil {
+		p.clickhouse.Kill(t)
+		p.clickhouse.Again(t)
+	}
+}
+
+// linksOf is the database of --from.
+func linksOf(args []string) string { return strings.TrimPrefix(args[0], "--from=") }
+
+// statisticsOf are the counts, visitors and values of a link, of its whole life by days.
+func statisticsOf(t *testing.T, s *curttest.Server, code string) string {
+	t.Helper()
+	api, err := client.New("http://"+s.Addr, client.WithKey(curttest.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err := api.Stats(t.Context(), code, client.StatsQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent([]any{stats.TotalClicks, stats.HumanClicks, stats.BotClicks, stats.Previews, stats.VisitorDays, stats.LastClickedAt, stats.Top}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestAFolderMovesIntoReplicas: what was counted of days before yesterday is in each server of ClickHouse, and so are
+// the clicks since, by the group of each. Both count as complete, and either alone has the statistics.
+func TestAFolderMovesIntoReplicas(t *testing.T) {
+	testkit.Faults(t)
+	r := &replicas{of: []*testkit.ClickHouse{testkit.StartClickHouse(t), testkit.StartClickHouse(t)}}
+	p := &plant{kafka: testkit.StartKafka(t, 1), clickhouse: r.of[0], sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
+	r.plant, p.database = p, r.of[0].Database(t)
+	r.of[1].Exec(t, "CREATE DATABASE "+p.database+" ENGINE = Atomic")
+	p.links = testkit.StartPostgres(t, testkit.PostgresConfig{})
+	links, events, analytics := p.links.Database(t), p.kafka.URL("clicks"), r.named(p.database, r.of...)
+	p.env = []string{"CURT_LINKS=" + links, "CURT_EVENTS=" + events, analytics, "CURT_RAW_RETENTION_OF=default=90d"}
+	topic, err := kafka.Parse(events)
+	if err == nil {
+		_, err = kafka.Migrate(t.Context(), topic, kafka.Topic{Partitions: 4})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	old := curttest.Start(t, curttest.Options{Data: data})
+	for _, l := range old.MustCreate(t, 20) {
+		p.codes = append(p.codes, l.Code)
+	}
+	want := map[string]int64{}
+	for _, ago := range []time.Duration{5, 4, 1, 0} { // days
+		old.SetClock(t, -ago*24*time.Hour)
+		p.clickOn(t, old)
+		for _, code := range p.codes {
+			want[code+" "+time.Now().Add(-ago*24*time.Hour).UTC().Format(time.DateOnly)]++
+		}
+		time.Sleep(200 * time.Millisecond) // captured under this clock
+	}
+	all := int64(len(p.codes)) * 4
+	within(t, time.Minute, "the counts in the folder", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
+	old.Terminate(t)
+	setting := strings.TrimPrefix(analytics, "CURT_ANALYTICS=")
+	beginMove(t, "--data="+data, "--to="+links, "--analytics="+setting, "--events="+events).wait(t)
+	p.worker(t, t.TempDir())
+	fleet := p.startWith(t, t.TempDir(), "CURT_ROLE=api")
+	r.filled(t, fleet, r.of...)
+	for i, house := range r.of {
+		p.clickhouse = house
+		within(t, 3*time.Minute, "all clicks in each", func() bool {
+			n := int64(0)
+			for _, clicks := range p.clicksOf(t) {
+				n += clicks
+			}
+			return n >= all
+		})
+		if diff := cmp.Diff(want, p.clicksOf(t)); diff != "" {
+			t.Errorf("replica %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+	within(t, 3*time.Minute, "statistics of the fleet", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	r.of[0].Kill(t)
+	within(t, 3*time.Minute, "statistics of the second alone", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	r.of[0].Again(t)
+	p.movesBack(t, []*curttest.Server{fleet}, []string{"--from=" + links, "--analytics=" + setting}, want)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"curt.example/client"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
@@ -348,4 +349,73 @@ func TestExportsGoIntoEveryStore(t *testing.T) {
 		}
 		twice(t, func() []string { return n.Follow(t, known, 2) })
 	}
+}
+
+// TestAnExportOfATableResumes: one that was killed goes on behind the page that it had, and the file is what one
+// that was not killed has.
+func TestAnExportOfATableResumes(t *testing.T) {
+	testkit.Faults(t)
+	data, tables := t.TempDir(), freshTables(t)
+	old := embedded(t, data)
+	for range 12 { // more than two pages
+		all := make([]client.NewLink, 1000)
+		for i := range all {
+			all[i] = client.NewLink{LongURL: "https://example.com/a"}
+		}
+		if _, err := old.api.CreateMany(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "links.jsonl")
+	for _, args := range [][]string{{"export", "--data=" + data, "-o", file}, {"import", file, "--to=" + tables, "--accounts=" + database(t)}} {
+		if said, code := curt(t, nil, args...); code != 0 {
+			t.Fatalf("%v: code %d, %s", args, code, said)
+		}
+	}
+	want := rows(t, "--from="+tables)
+	if len(want) < 12_000 {
+		t.Fatalf("%d rows are exported", len(want))
+	}
+	for range 5 {
+		folder := t.TempDir()
+		out := filepath.Join(folder, "out.jsonl")
+		c := exec.CommandContext(t.Context(), curttest.Binary(t), "export", "--from="+tables, "-o", out)
+		c.Env = slices.Concat(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), aws())
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		killed := false
+		for !killed {
+			if there, _ := filepath.Glob(filepath.Join(folder, "out.jsonl*")); len(there) > 1 { // the rows of a page, and how far they go
+				_ = c.Process.Kill()
+				killed = true
+			}
+			select {
+			case err := <-ended:
+				ended <- err
+				killed = true
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if err := <-ended; err == nil {
+			continue // it was done before
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatal("a killed export has its name")
+		}
+		if said, code := curt(t, nil, "export", "--from="+tables, "-o", out, "--resume"); code != 0 {
+			t.Fatalf("--resume: code %d, %s", code, said)
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, slices.Sorted(strings.Lines(string(text)))); diff != "" {
+			t.Errorf("resumed (-whole +resumed):\n%.2000s", diff)
+		}
+		return
+	}
+	t.Error("no export could be killed in between")
 }

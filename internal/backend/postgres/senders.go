@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,4 +97,15 @@ func (s Senders) Forget(ctx context.Context, folder string) (found bool, err err
 		return false, fmt.Errorf("forget sender %s: %w", folder, err)
 	}
 	return found, nil
+}
+
+// ReadSenders returns the senders that a database knows, and changes nothing there: pgdb.ErrNotMigrated if
+// it is not of this release.
+func ReadSenders(ctx context.Context, url string) ([]ship.Sender, error) {
+	db := pgdb.New(pgdb.LinksHealth(true), 1, slog.New(slog.DiscardHandler))
+	defer db.ClosePools()
+	if err := db.ConnectAsIs(ctx, url, 1); err != nil {
+		return nil, fmt.Errorf("list senders: %w", err)
+	}
+	return Senders{db}.All(ctx)
 }

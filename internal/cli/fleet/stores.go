@@ -141,7 +141,11 @@ func (c *Status) clickHouse(ctx context.Context, senders func() ([]ship.Sender, 
 	for _, with := range settings.ClickHouses(c.Config, nil) {
 		p := newPart("clickhouse", hostsOf(with.URL), "statistics")
 		found, err := clickdb.Probe(ctx, with.DB())
-		if p.Version = found.Version; err == nil {
+		switch p.Version = found.Version; {
+		case err != nil:
+		case !found.Migrated:
+			p.warn("the tables are not migrated to those of this release: run curt migrate")
+		default:
 			var silent []part
 			silent, err = complete(ctx, with, senders, &p, now)
 			for _, one := range silent { // each replica knows of them
@@ -168,7 +172,7 @@ func complete(ctx context.Context, with clickhouse.Config, senders func() ([]shi
 		return nil, nil
 	}
 	with.Senders = func(context.Context) ([]ship.Sender, error) { return all, nil }
-	store, err := clickhouse.Open(ctx, with)
+	store, err := clickhouse.New(with) // which changes nothing there
 	if err != nil {
 		return nil, err
 	}

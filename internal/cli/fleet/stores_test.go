@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"curt/internal/backend/clickhouse"
+	"curt/internal/backend/postgres"
 	"curt/internal/testkit"
 )
 
@@ -41,12 +45,86 @@ func kill(t *testing.T, servers ...*testkit.Redis) {
 	}
 }
 
+// migrate brings the schemas of both stores up to date.
+func migrate(t *testing.T, c *Status) {
+	t.Helper()
+	links, err := postgres.OpenLinks(t.Context(), postgres.LinksConfig{URL: c.Links})
+	if err == nil {
+		err = links.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clicks, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: c.Analytics})
+	if err == nil {
+		err = clicks.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A status looks, and migrates nothing: neither an empty database nor one of an earlier schema.
+func TestAStatusMigratesNothing(t *testing.T) {
+	database, house := testkit.StartPostgres(t, testkit.PostgresConfig{}), testkit.StartClickHouse(t)
+	name := house.Database(t)
+	c := Status{}
+	c.Links, c.Analytics = database.Database(t), house.URL(name)
+	conn, err := pgx.Connect(t.Context(), c.Links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // a test's
+	number := func(query string) (n int64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	said := func(what string) {
+		t.Helper()
+		all := c.inspect(t.Context(), time.Now())
+		for part, want := range map[string]string{
+			"postgresql": "the schema is not migrated to that of this release: run curt migrate",
+			"clickhouse": "the tables are not migrated to those of this release: run curt migrate",
+		} {
+			if p := find(t, all, part, ""); p.State != warning || !slices.Equal(p.Wrong, []string{want}) {
+				t.Errorf("%s: %+v", what, p)
+			}
+		}
+	}
+	said("empty")
+	if n := number("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"); n != 0 {
+		t.Errorf("the empty database has %d relations", n)
+	}
+	if n := house.Exec(t, "SELECT count() FROM system.tables WHERE database = '"+name+"'"); n != "0" {
+		t.Errorf("the empty database of ClickHouse has %s tables", n)
+	}
+	migrate(t, &c)
+	const newest = "SELECT max(version_id) FROM goose_db_version"
+	if _, err := conn.Exec(t.Context(), "DELETE FROM goose_db_version WHERE version_id = ("+newest+")"); err != nil {
+		t.Fatal(err)
+	}
+	house.Exec(t, "DELETE FROM "+name+".migrations WHERE version = 300")
+	before := number(newest)
+	said("an earlier schema")
+	if after := number(newest); after != before {
+		t.Errorf("the schema was %d and is %d", before, after)
+	}
+	if n := house.Exec(t, "SELECT max(version) FROM "+name+".migrations"); n != "200" {
+		t.Errorf("the schema of ClickHouse is %s", n)
+	}
+}
+
 // A link store that fails is a problem of its own part, and of no other that needs it.
 func TestTheLinkStoreIsBlamedForItself(t *testing.T) {
 	database := testkit.StartPostgres(t, testkit.PostgresConfig{})
 	c := Status{}
-	c.Analytics, c.Events = testkit.StartClickHouse(t).URL("curt"), ""
+	house := testkit.StartClickHouse(t)
+	c.Analytics, c.Events = house.URL(house.Database(t)), ""
 	c.Links = database.Database(t)
+	migrate(t, &c)
 	if p := find(t, c.inspect(t.Context(), time.Now()), "clickhouse", ""); p.State != warning || p.Lag != "" || p.Version == "" {
 		t.Errorf("without clicks: %+v", p)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"curt/internal/cli"
+	"curt/internal/clicks/ship"
 	"curt/internal/config"
 	"curt/internal/move"
 	"curt/internal/move/relay"
@@ -21,9 +22,9 @@ type Move struct {
 	To              string   `placeholder:"URL" help:"PostgreSQL database, postgres://user@host/database, or tables of DynamoDB, dynamodb://table?region=region: empty, or those of an interrupted move. PGPASSWORD may have the password."`
 	From            string   `placeholder:"URL" help:"Move the links of this database or table, instead of a data folder; without --to fill an empty data folder, while no server uses it."`
 	Accounts        string   `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts and statistics, where links are in DynamoDB: empty for a data folder with --to, in use with --from. PGPASSWORD may have the password."`
-	Without         []string `placeholder:"NAME" help:"Servers over the DynamoDB table of --from that were killed and no longer exist."`
-	Analytics       string   `placeholder:"URLS" help:"With --to, of a data folder: ClickHouse for the statistics instead of the database, as CURT_ANALYTICS names it."`
-	Events          string   `placeholder:"URL" help:"With --analytics: Kafka for the clicks since yesterday, as CURT_EVENTS names it."`
+	Without         []string `placeholder:"NAME" help:"Servers over the DynamoDB table of --from that were killed and no longer exist; what they reserved of codes is left behind."`
+	Analytics       string   `placeholder:"URLS" help:"With --to, of a data folder: ClickHouse for the statistics instead of the database, as CURT_ANALYTICS names it. With --from alone: where the statistics come back from."`
+	Events          string   `placeholder:"URL" help:"With --to and --analytics: Kafka for the clicks since yesterday, as CURT_EVENTS names it."`
 	LeaveStatistics bool     `help:"Leave the statistics where they are."`
 }
 
@@ -48,7 +49,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		bar.Clear()
 		t.Note(format, args...)
 	}
-	folder := move.Config{Data: c.Data, To: c.To, Shown: config.Redact(c.To), Statistics: !c.LeaveStatistics, Analytics: analytics, Log: log, Progress: progress, Note: note}
+	folder := move.Config{Data: c.Data, To: c.To, Shown: config.Redact(c.To), Statistics: !c.LeaveStatistics, Analytics: analytics, Without: c.Without, Log: log, Progress: progress, Note: note}
 	var r move.Result
 	report := c.there
 	switch {
@@ -102,12 +103,16 @@ func (c *Move) analytics() (*move.Analytics, error) {
 	switch {
 	case c.Analytics == "" && c.Events == "":
 		return nil, nil //nolint:nilnil // there is none, which is no error
-	case c.Analytics == "" || c.Events == "" || c.To == "" || c.From != "" || c.LeaveStatistics:
-		return nil, cli.UsageError("expected --to, --analytics and --events together, without --leave-statistics")
+	case c.LeaveStatistics, c.Analytics == "", c.To != "" && c.From != "", (c.To == "") != (c.Events == ""):
+		return nil, cli.UsageError("expected --to, --analytics and --events together, or --from and --analytics, without --leave-statistics")
 	case !config.IsClickHouse(c.Analytics):
 		return nil, cli.UsageError("--analytics: expected clickhouse://user@host:9000/database")
 	}
-	cfg := config.Config{Analytics: c.Analytics, Events: c.Events}
+	cfg := config.Config{Links: c.From, Analytics: c.Analytics, Events: c.Events}
+	if c.To == "" {
+		senders := func(ctx context.Context) ([]ship.Sender, error) { return settings.SendersOf(ctx, cfg) }
+		return &move.Analytics{Stores: settings.ClickHouses(cfg, nil), Senders: senders}, nil
+	}
 	events, err := settings.Kafka(cfg)
 	if err != nil {
 		return nil, err

@@ -106,6 +106,8 @@ type Probed struct {
 	Version string
 	Text    string  // for people
 	Replica Replica // the zero value = it is the only one, or has no tables
+
+	Migrated bool // it has the tables of this release
 }
 
 // Probe connects once and says what the server is, and whether it may have its position among several. It
@@ -135,6 +137,9 @@ func Probe(ctx context.Context, c Config) (p Probed, err error) {
 		return p, nil
 	}
 	p.Text += ", tables present"
+	if p.Migrated, err = migrated(ctx, d); err != nil {
+		return p, err
+	}
 	if p.Replica, err = d.Replica(ctx); err == nil && p.Replica.Filling {
 		p.Text += fmt.Sprintf("; a replica that is not queried yet, filled with %d days so far", p.Replica.Days)
 	}

@@ -149,6 +149,24 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
+// migrated reports whether the database has seen every migration. It changes nothing.
+func migrated(ctx context.Context, d *DB) (bool, error) {
+	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return false, fmt.Errorf("list migrations: %w", err)
+	}
+	var there, done uint64
+	err = d.Conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'migrations'").Scan(&there)
+	if err == nil && there > 0 {
+		err = d.Conn.QueryRow(ctx, "SELECT toUInt64(max(version)) FROM migrations").Scan(&done)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the table of migrations: %w", err)
+	}
+	newest, err := strconv.ParseUint(strings.TrimPrefix(files[len(files)-1], "migrations/")[:5], 10, 32)
+	return err == nil && done >= newest, err
+}
+
 func (d *DB) run(ctx context.Context, name string) error {
 	all, err := statements(name)
 	if err != nil {

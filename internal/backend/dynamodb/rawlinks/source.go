@@ -3,6 +3,7 @@ package rawlinks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/backend/dynamodb/state"
@@ -21,11 +22,12 @@ func (t *Table) Freeze(ctx context.Context, token string, without []string) (*st
 func (t *Table) MovedAway(ctx context.Context) (string, error) { return state.Moved(ctx, t.db) }
 
 // Unused returns what servers over the table were given. An error names those that are registered: they
-// run, or ended without a word.
-func (t *Table) Unused(ctx context.Context) (coldcopy.Issued, error) {
+// run, or ended without a word, as those of without have.
+func (t *Table) Unused(ctx context.Context, without []string) (coldcopy.Issued, error) {
 	names, err := state.Writers(ctx, t.db)
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })
 	if err == nil && len(names) > 0 {
-		err = fmt.Errorf("servers use this table: end them first: %v", names)
+		err = fmt.Errorf("servers use this table: end them first, or name those that were killed in --without: %v", names)
 	}
 	if err != nil {
 		return coldcopy.Issued{}, err

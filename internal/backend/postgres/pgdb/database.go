@@ -58,6 +58,21 @@ func (s *Database) Connect(ctx context.Context, url string, readers, writers int
 	return err
 }
 
+// ConnectAsIs is Connect for who only looks: it changes nothing there. The error wraps ErrNotMigrated if
+// the schema is older than that of this release, or there is none.
+func (s *Database) ConnectAsIs(ctx context.Context, url string, readers int) (err error) {
+	if s.ReadPool, err = s.conns.newPool(ctx, url, int32(readers)); err != nil {
+		return err
+	}
+	if _, err := CheckServer(ctx, s.ReadPool); err != nil {
+		return err
+	}
+	if err := checkNeeds(ctx, s.ReadPool); err != nil {
+		return err
+	}
+	return checkMigrated(ctx, s.ReadPool)
+}
+
 // Ready says whether a call may go on, before it waits for a connection.
 func (s *Database) Ready(ctx context.Context) error {
 	if ctx.Err() != nil {

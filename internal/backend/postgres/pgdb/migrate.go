@@ -219,3 +219,28 @@ func checkNeeds(ctx context.Context, q Querier) error {
 	}
 	return nil
 }
+
+// ErrNotMigrated says that a database does not have the schema of this release yet.
+var ErrNotMigrated = errors.New("the schema is not migrated to that of this release: run curt migrate")
+
+const (
+	sqlHasMigrations = `SELECT to_regclass('goose_db_version') IS NOT NULL`
+	sqlMigrated      = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
+)
+
+// checkMigrated returns ErrNotMigrated unless all migrations that this program knows were applied.
+func checkMigrated(ctx context.Context, q Querier) error {
+	var there bool
+	var version int64
+	err := q.QueryRow(ctx, sqlHasMigrations).Scan(&there)
+	if err == nil && there {
+		err = q.QueryRow(ctx, sqlMigrated).Scan(&version)
+	}
+	if err == nil && version < newest(migrations, "migrations") {
+		err = ErrNotMigrated
+	}
+	if err != nil {
+		return fmt.Errorf("read the version of the schema: %w", err)
+	}
+	return nil
+}
