@@ -53,37 +53,89 @@ func (l *Log) head(ctx context.Context) (link.Sequence, error) {
 	return link.Sequence(ddb.IntOf(item, attrHead)), err
 }
 
-// number gives a sequence to every entry that is pending when it is called, and returns the head.
-func (l *Log) number(ctx context.Context) (link.Sequence, error) {
-	l.numbering.Lock()
-	defer l.numbering.Unlock()
-	for {
-		head, err := l.head(ctx) // before the entries: whoever moved it later is noticed
-		if err != nil || l.config.ReadOnly {
-			return head, err
-		}
-		all, complete, err := l.waiting(ctx)
-		if err != nil {
-			return 0, err
-		}
-		overtaken := false
-		for batch := range chunks(all, head) {
-			if head, err = l.move(ctx, head, batch); errors.Is(err, link.ErrConflict) {
-				overtaken = true
-				break
-			} else if err != nil {
-				return 0, err
-			}
-		}
-		if complete && !overtaken {
-			return head, nil
-		}
+// end numbers what is pending, unless others are to do that, and returns the head.
+func (l *Log) end(ctx context.Context) (link.Sequence, error) {
+	if l.config.ReadOnly {
+		return l.head(ctx)
 	}
+	return l.number(ctx)
 }
 
-// waiting returns what is pending, in an order in which it may be numbered. complete = false: there
-// may be more.
+// number returns the newest sequence when every entry that was pending at the call has one, given here or by
+// another process. With an error it returns what is known by then: entries that could be read are numbered
+// all the same.
+func (l *Log) number(ctx context.Context) (link.Sequence, error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	r := round{log: l}
+	err := ddb.Retry(ctx, func() error {
+		for {
+			if done, err := r.attempt(ctx); done || err != nil {
+				return err
+			}
+		}
+	})
+	return r.head, err
+}
+
+// round is one call of number. Where writers never rest and other processes are always faster, each of its own
+// transactions fails. It ends all the same: what it owes, others have numbered.
+type round struct {
+	log  *Log
+	head link.Sequence   // the newest that is known
+	owed map[string]bool // what was pending at the first complete reading; nil = there was none yet
+}
+
+// attempt reads what is pending and numbers it. done = false: others were faster, or there may be more.
+func (r *round) attempt(ctx context.Context) (done bool, err error) {
+	all, complete, failed := r.log.waiting(ctx)
+	// The head after the entries: what others numbered before the entries were read is not behind it. What they
+	// number later is noticed, as an entry has to be there to be numbered.
+	head, err := r.log.head(ctx)
+	if err != nil {
+		return false, err
+	}
+	r.head = head
+	if complete && r.settled(all) {
+		return true, nil
+	}
+	for batch := range chunks(all, r.head) {
+		to, err := r.log.move(ctx, r.head, batch)
+		switch {
+		case errors.Is(err, link.ErrConflict):
+			return false, failed
+		case err != nil:
+			return false, err
+		}
+		r.head = to
+	}
+	return complete, failed
+}
+
+// settled reports whether nothing is pending any more of what was at the first complete reading.
+func (r *round) settled(all []waiting) bool {
+	if r.owed == nil {
+		r.owed = make(map[string]bool, len(all))
+		for i := range all {
+			r.owed[all[i].name()] = true
+		}
+		return len(all) == 0
+	}
+	return !slices.ContainsFunc(all, func(w waiting) bool { return r.owed[w.name()] })
+}
+
+// name tells a pending item from all others.
+func (w *waiting) name() string { return ddb.TextOf(w.key, ddb.Partition) + string(w.sort) }
+
+// waiting returns what is pending, in an order in which it may be numbered, within the time of a call.
+// complete = false: there may be more. With an error it returns what the partitions had that could be read.
 func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err error) {
+	ctx, cancel := l.db.Bound(ctx)
+	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	complete = true
@@ -96,11 +148,8 @@ func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err er
 		})
 	}
 	wg.Wait()
-	if err != nil {
-		return nil, false, err
-	}
 	order(all)
-	return all, complete, nil
+	return all, complete && err == nil, err
 }
 
 // shard reads a partition from its end.
@@ -184,8 +233,10 @@ func chunks(all []waiting, head link.Sequence) func(yield func([]waiting) bool) 
 }
 
 // move numbers a chunk behind a head and returns the new one. link.ErrConflict: somebody else moved
-// it.
+// it, or numbered some of the chunk.
 func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (link.Sequence, error) {
+	ctx, cancel := l.db.Bound(ctx)
+	defer cancel()
 	if err := l.erase(ctx, batch); err != nil {
 		return 0, err
 	}
@@ -216,7 +267,9 @@ func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (li
 		l.put(chunk),
 	}
 	for i := range batch {
-		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{TableName: &l.db.State, Key: batch[i].key}})
+		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &l.db.State, Key: batch[i].key, ConditionExpression: aws.String("attribute_exists(pk)"),
+		}})
 	}
 	if err := l.db.Transact(ctx, writes); err != nil {
 		if _, refused := ddb.Conditions(err); refused {
@@ -278,22 +331,31 @@ func (l *Log) deleteAll(ctx context.Context, partition string) error {
 	}
 }
 
-// How often Run numbers: soon after a write of this process, and otherwise what others left behind.
+// How often Run numbers: soon after a write of this process, and otherwise what others left behind. Those who
+// only read do so rarely, for a fleet whose last writer died between a write and its number.
 const (
 	numberSoon  = 50 * time.Millisecond
 	numberEvery = 2 * time.Second
+	numberLeft  = 5 * time.Second
 )
 
 // Run numbers entries until ctx ends, so that those who only read see them. failed is called with
 // each error.
 func (l *Log) Run(ctx context.Context, failed func(error)) {
+	often := numberEvery
 	if l.config.ReadOnly {
-		<-ctx.Done()
-		return
+		often = numberLeft
 	}
-	every := time.NewTicker(numberEvery)
+	every := time.NewTicker(often)
 	defer every.Stop()
 	for {
+		err := l.db.Read(ctx, func(ctx context.Context) error {
+			_, err := l.number(ctx)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
 		wait := time.Duration(0)
 		select {
 		case <-ctx.Done():
@@ -304,13 +366,6 @@ func (l *Log) Run(ctx context.Context, failed func(error)) {
 		}
 		if !background.Sleep(ctx, wait) {
 			return
-		}
-		err := l.db.ReadMany(ctx, func(ctx context.Context) error {
-			_, err := l.number(ctx)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			failed(err)
 		}
 	}
 }
