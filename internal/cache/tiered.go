@@ -65,6 +65,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 		c.recent.keep()
 	}
 	c.polls = polls{clock: clock, shared: cfg.Shared, wanted: make(chan struct{}, 1)}
+	c.polls.hears() // what is loaded before the first reading is believed as long as what it might miss
 	c.changes = changes{l1: &c.l1, recent: &c.recent, issued: cfg.Issued, listen: cfg.OnChanges}
 	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, unwritten: cfg.Unwritten, puts: make(chan offered, 1024)}
 	c.loader = loader{
@@ -157,8 +158,9 @@ func (c *Tiered) Run(ctx context.Context) error {
 // every interval (1 s by design) and applies the changes as Changed does. It begins at the
 // log's head with an empty L1. A position that was trimmed away means that changes were
 // missed, and so does a log that ends before the position: everything is dropped, and it
-// begins again. It returns nil when ctx ends; while the log cannot be read, Staleness grows
-// and L1 is served on.
+// begins again. It returns nil when ctx ends. While the log cannot be read, Staleness grows, and
+// after 5 s entries are believed for a second only: a source that answers is asked again, and what is held
+// is served on while it does not.
 //
 // With Config.Bus the log is read when the bus says that there is something, every
 // fourth interval, and every interval while the bus is silent.

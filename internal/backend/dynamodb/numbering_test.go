@@ -77,11 +77,11 @@ func overtakenReaders(t *testing.T, s *server) {
 	n := 0
 	end := p.Breaks(func(r request) *answer {
 		if numbering(r) {
-			n++
-			mustChoose(t, beside, n, link.Code(fmt.Sprintf("more%d", n)))
 			if _, err := beside.Head(t.Context()); err != nil {
 				t.Error(err)
 			}
+			n++
+			mustChoose(t, beside, n, link.Code(fmt.Sprintf("more%d", n)))
 		}
 		return nil
 	})
