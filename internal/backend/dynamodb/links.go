@@ -87,6 +87,7 @@ var (
 	_ link.ManyGetter = (*Links)(nil)
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
+	_ link.Reserver   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
