@@ -46,11 +46,12 @@ type Log struct {
 	db     *ddb.Client
 	config Config
 
-	turn chan struct{} // capacity 1: who numbers entries; another round in this process would be in vain
+	turn chan struct{} // capacity 1: whose round is under way; another one in this process would be in vain
 	poke chan struct{} // capacity 1: entries are pending
 
 	mu   sync.Mutex
-	last int64 // the newest stamp; guarded by mu
+	last int64   // the newest stamp; guarded by mu
+	next *flight // the round that has not begun; nil = nobody waits; guarded by mu
 }
 
 // New returns the log of a table. Its requests have a retry budget of their own: a round takes some 20 of them,
