@@ -21,10 +21,8 @@ const (
 	// round after the first reads the primary, so a second one needs a change within
 	// the first; five in one load mean a key that changes faster than it can be read.
 	rounds = 5
-	// deafMissing is how long "not found" is believed while neither the log nor the bus is heard, and
-	// deafFresh how long a link is then.
-	deafMissing = time.Second
-	deafFresh   = time.Second
+	// How long "not found", and a link, are believed while neither the log nor the bus is heard.
+	deafMissing, deafFresh = time.Second, time.Second
 )
 
 // loader brings entries into L1: it loads from L2 or the source, has entries in use loaded
@@ -79,11 +77,8 @@ func (l *loader) serves(e *Held) bool {
 // doubtful reports whether a deaf process asks for an entry again that it would call fresh otherwise. Where the source
 // failed a moment ago one visitor tries, and the others are served what is held.
 func (l *loader) doubtful(e *Held, now int64) bool {
-	if e.fresh-now <= int64(deafFresh) {
-		return false
-	}
 	lately := l.lately.Load()
-	return lately == 0 || now-lately >= int64(retryAfter) && l.lately.CompareAndSwap(lately, now)
+	return e.fresh-now > int64(deafFresh) && (lately == 0 || now-lately >= int64(retryAfter) && l.lately.CompareAndSwap(lately, now))
 }
 
 // askRefresh queues e for a refresh; when the queue is full, a later reader retries.
@@ -104,7 +99,7 @@ func (l *loader) refresh(ctx context.Context) {
 			return
 		case e := <-l.due:
 			l.refreshes.Add(1)
-			_, _ = l.load(ctx, l.l1.hash.of(e.Key.Domain, e.Key.Code), e.Key, e, l.limit)
+			_, _ = l.load(ctx, l.l1.hash.Of(e.Key.Domain, e.Key.Code), e.Key, e, l.limit)
 		}
 	}
 }

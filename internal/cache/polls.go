@@ -67,11 +67,9 @@ func (p *polls) confirm() {
 
 // hears puts off when this process counts as deaf.
 func (p *polls) hears() {
-	if !p.shared {
-		p.deafAt.Store(math.MaxInt64)
-		return
+	if p.deafAt.Store(math.MaxInt64); p.shared {
+		p.deafAt.Store(p.clock.now() + int64(feedLimit))
 	}
-	p.deafAt.Store(p.clock.now() + int64(feedLimit))
 }
 
 // deaf reports whether changes may have been missed for long: neither the log nor the bus was heard.

@@ -11,12 +11,20 @@ import (
 
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/linkitem"
+	"curt/internal/backend/dynamodb/state"
 	"curt/internal/backend/dynamodb/tables"
 	"curt/internal/link"
 )
 
 // A reservation is the item under the key of its link, so that the condition of every create meets it. No time to live
 // removes it: that table has none. The clock is that of the machine: DynamoDB shows none.
+
+// reserver holds codes for workspaces that are about to create a link there.
+type reserver struct {
+	db     *ddb.Client
+	reader *linkReader
+	gate   *state.Gate
+}
 
 // attrCount is a number that grows with each reservation of a workspace.
 const attrCount = "taken"
@@ -29,7 +37,7 @@ func isReservation(r *linkitem.Reservation) ddb.Item {
 }
 
 // Reserve implements link.Reserver: two reads, and a transaction.
-func (s *creator) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, found bool, err error) {
+func (s *reserver) Reserve(ctx context.Context, c link.Claim) (r link.Reservation, found bool, err error) {
 	if err := s.db.Ready(ctx); err != nil {
 		return link.Reservation{}, false, fmt.Errorf("reserve: %w", err)
 	}
@@ -55,7 +63,7 @@ func (s *creator) Reserve(ctx context.Context, c link.Claim) (r link.Reservation
 
 // reserve tries once. Its error is a condition that did not hold where another caller was first in a way that may
 // matter.
-func (s *creator) reserve(ctx context.Context, c *link.Claim, now time.Time) (r link.Reservation, found bool, err error) {
+func (s *reserver) reserve(ctx context.Context, c *link.Claim, now time.Time) (r link.Reservation, found bool, err error) {
 	item, err := s.db.Get(ctx, s.db.Links, linkitem.KeyOf(c.Key), true)
 	if err != nil {
 		return link.Reservation{}, false, err
@@ -96,7 +104,7 @@ func (s *creator) reserve(ctx context.Context, c *link.Claim, now time.Time) (r 
 }
 
 // held counts the reservations of a workspace, and returns the number by which they are counted one after the other.
-func (s *creator) held(ctx context.Context, w link.WorkspaceID, now time.Time) (holds int, taken int64, err error) {
+func (s *reserver) held(ctx context.Context, w link.WorkspaceID, now time.Time) (holds int, taken int64, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: &s.db.State, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :p"),
 		ExpressionAttributeValues: ddb.Item{":p": ddb.Text(linkitem.HeldPartition(w))},
@@ -132,7 +140,7 @@ func redeem(l *link.Link, met *linkitem.Reservation, writes []types.TransactWrit
 }
 
 // Occupants implements link.Reserver.
-func (s *creator) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant, error) {
+func (s *reserver) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupant, error) {
 	if len(keys) > link.MaxPage {
 		return nil, fmt.Errorf("find the occupants of %d keys: %w", len(keys), link.ErrInvalid)
 	}
@@ -159,7 +167,7 @@ func (s *creator) Occupants(ctx context.Context, keys []link.Key) ([]link.Occupa
 }
 
 // Release implements link.Reserver.
-func (s *creator) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
+func (s *reserver) Release(ctx context.Context, k link.Key, w link.WorkspaceID) error {
 	err := s.gate.Write(ctx, func(ctx context.Context) error {
 		for {
 			if !link.ValidCode(k.Code) {
@@ -188,7 +196,7 @@ func (s *creator) Release(ctx context.Context, k link.Key, w link.WorkspaceID) e
 }
 
 // remove removes a reservation that was read. gone = false: something else is there by now.
-func (s *creator) remove(ctx context.Context, r *linkitem.Reservation) (gone bool, err error) {
+func (s *reserver) remove(ctx context.Context, r *linkitem.Reservation) (gone bool, err error) {
 	err = s.db.Transact(ctx, []types.TransactWriteItem{
 		{Delete: &types.Delete{
 			TableName: &s.db.Links, Key: linkitem.KeyOf(r.Key),
@@ -203,7 +211,7 @@ func (s *creator) remove(ctx context.Context, r *linkitem.Reservation) (gone boo
 }
 
 // RemoveLapsed implements link.Reserver, by an index.
-func (s *creator) RemoveLapsed(ctx context.Context, n int) (removed int, err error) {
+func (s *reserver) RemoveLapsed(ctx context.Context, n int) (removed int, err error) {
 	now := time.Now()
 	w := walk{
 		index: tables.ByExpiry, hash: linkitem.OfExpiry, sort: linkitem.Expiry, forward: true,
@@ -214,7 +222,7 @@ func (s *creator) RemoveLapsed(ctx context.Context, n int) (removed int, err err
 		shards = append(shards, linkitem.ReservedShard(i))
 	}
 	err = s.gate.WriteMany(ctx, func(ctx context.Context) error {
-		m := s.merge(w, shards, n/linkitem.Shards+8)
+		m := s.reader.merge(w, shards, n/linkitem.Shards+8)
 		for removed < n {
 			shown, more, err := m.next(ctx)
 			if err != nil || !more {

@@ -144,7 +144,7 @@ type round struct {
 
 // attempt reads what is pending and numbers it. done = false: others were faster, or there may be more.
 func (r *round) attempt(ctx context.Context) (done bool, err error) {
-	all, complete, failed := r.log.waiting(ctx)
+	all, complete, failed := r.waiting(ctx)
 	// The head after the entries: what others numbered before the entries were read is not behind it. What they
 	// number later is noticed, as an entry has to be there to be numbered.
 	head, err := r.log.head(ctx)
@@ -156,7 +156,7 @@ func (r *round) attempt(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	for batch := range chunks(all, r.head) {
-		to, err := r.log.move(ctx, r.head, batch)
+		to, err := r.move(ctx, r.head, batch)
 		switch {
 		case errors.Is(err, link.ErrConflict):
 			return false, failed
@@ -185,15 +185,15 @@ func (w *waiting) name() string { return ddb.TextOf(w.key, ddb.Partition) + stri
 
 // waiting returns what is pending, in an order in which it may be numbered, within the time of a call.
 // complete = false: there may be more. With an error it returns what the partitions had that could be read.
-func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err error) {
-	ctx, cancel := l.db.Bound(ctx)
+func (r *round) waiting(ctx context.Context) (all []waiting, complete bool, err error) {
+	ctx, cancel := r.log.db.Bound(ctx)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	complete = true
 	for shard := range uint32(shards) {
 		wg.Go(func() {
-			some, whole, failed := l.shard(ctx, shardName(shard))
+			some, whole, failed := r.shard(ctx, shardName(shard))
 			mu.Lock()
 			defer mu.Unlock()
 			all, complete, err = append(all, some...), complete && whole, cmp.Or(err, failed) // one says what all say
@@ -205,13 +205,13 @@ func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err er
 }
 
 // shard reads a partition from its end.
-func (l *Log) shard(ctx context.Context, partition string) (all []waiting, whole bool, err error) {
+func (r *round) shard(ctx context.Context, partition string) (all []waiting, whole bool, err error) {
 	in := &dynamodb.QueryInput{
-		TableName: &l.db.State, ConsistentRead: aws.Bool(true), ScanIndexForward: aws.Bool(false),
+		TableName: &r.log.db.State, ConsistentRead: aws.Bool(true), ScanIndexForward: aws.Bool(false),
 		KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: ddb.Item{":p": ddb.Text(partition)},
 	}
 	for range fewPages {
-		items, next, err := l.db.Query(ctx, in)
+		items, next, err := r.log.db.Query(ctx, in)
 		if err != nil {
 			return nil, false, err
 		}
@@ -286,10 +286,10 @@ func chunks(all []waiting, head link.Sequence) func(yield func([]waiting) bool) 
 
 // move numbers a chunk behind a head and returns the new one. link.ErrConflict: somebody else moved
 // it, or numbered some of the chunk.
-func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (link.Sequence, error) {
-	ctx, cancel := l.db.Bound(ctx)
+func (r *round) move(ctx context.Context, head link.Sequence, batch []waiting) (link.Sequence, error) {
+	ctx, cancel := r.log.db.Bound(ctx)
 	defer cancel()
-	if err := l.erase(ctx, batch); err != nil {
+	if err := r.log.erase(ctx, batch); err != nil {
 		return 0, err
 	}
 	to := head + link.Sequence(len(batch))
@@ -302,7 +302,7 @@ func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (li
 		return 0, fmt.Errorf("a chunk of the change log: %w", err)
 	}
 	chunk := ddb.StateKey(segmentOf(head+1), ddb.Sortable(int64(to)))
-	chunk[attrFirst], chunk[attrEntry], chunk[ddb.TTL] = ddb.Int(int64(head+1)), ddb.Text(string(text)), l.until(time.Now())
+	chunk[attrFirst], chunk[attrEntry], chunk[ddb.TTL] = ddb.Int(int64(head+1)), ddb.Text(string(text)), r.log.until(time.Now())
 	condition := "head = :from"
 	if head == 0 {
 		condition = "attribute_not_exists(head)"
@@ -313,17 +313,17 @@ func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (li
 	}
 	writes := []types.TransactWriteItem{
 		{Update: &types.Update{
-			TableName: &l.db.State, Key: headKey(), UpdateExpression: aws.String("SET head = :to"),
+			TableName: &r.log.db.State, Key: headKey(), UpdateExpression: aws.String("SET head = :to"),
 			ConditionExpression: &condition, ExpressionAttributeValues: values,
 		}},
-		l.put(chunk),
+		r.log.put(chunk),
 	}
 	for i := range batch {
 		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &l.db.State, Key: batch[i].key, ConditionExpression: aws.String("attribute_exists(pk)"),
+			TableName: &r.log.db.State, Key: batch[i].key, ConditionExpression: aws.String("attribute_exists(pk)"),
 		}})
 	}
-	if err := l.db.Transact(ctx, writes); err != nil {
+	if err := r.log.db.Transact(ctx, writes); err != nil {
 		if _, refused := ddb.Conditions(err); refused {
 			return 0, fmt.Errorf("number after %d: %w", head, link.ErrConflict)
 		}
