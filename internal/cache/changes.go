@@ -40,7 +40,7 @@ func (c *changes) one(k link.Key, v link.Version) {
 	default:
 		c.issued.Add(k.Code)
 	}
-	h := c.l1.hash.of(k.Domain, k.Code)
+	h := c.l1.hash.Of(k.Domain, k.Code)
 	c.recent.heard(h, v)
 	c.l1.changed(h, k, v)
 }

@@ -8,7 +8,7 @@ import (
 
 // LoadAfterMiss is what a look-up does that found nothing in L1 a moment ago.
 func (c *Tiered) LoadAfterMiss(ctx context.Context, k link.Key) error {
-	_, err := c.loader.load(ctx, c.l1.hash.of(k.Domain, k.Code), k, nil, c.loader.limit)
+	_, err := c.loader.load(ctx, c.l1.hash.Of(k.Domain, k.Code), k, nil, c.loader.limit)
 	return err
 }
 

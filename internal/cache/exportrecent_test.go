@@ -84,6 +84,6 @@ func Early(left, cost time.Duration, chance float64) bool { return early(left, c
 
 // Collide puts what L1 holds of a key where another would be, as if both had one hash.
 func (c *Tiered) Collide(held, other link.Key) {
-	e := c.l1.peek(c.l1.hash.of(held.Domain, held.Code), held)
-	c.l1.entries.Set(c.l1.hash.of(other.Domain, other.Code), e)
+	e := c.l1.peek(c.l1.hash.Of(held.Domain, held.Code), held)
+	c.l1.entries.Set(c.l1.hash.Of(other.Domain, other.Code), e)
 }

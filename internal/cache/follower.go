@@ -10,6 +10,7 @@ import (
 
 	"curt/internal/background"
 	"curt/internal/cache/issued"
+	"curt/internal/cache/keyhash"
 	"curt/internal/feed"
 	"curt/internal/link"
 	"curt/internal/repeatlog"
@@ -35,7 +36,7 @@ const (
 // said, because the position was trimmed away or is past the end, L1 is emptied first.
 type follower struct {
 	clock   clock
-	hash    hasher
+	hash    keyhash.Hasher
 	changes *changes
 	recent  *recent
 	polls   *polls
@@ -115,7 +116,7 @@ func (f *follower) reader(log ChangeLog) *feed.Follower[link.Position, link.Chan
 		},
 		Apply: func(ctx context.Context, changes []link.Change, _ link.Position) error {
 			for _, ch := range changes {
-				f.recent.read(f.hash.of(ch.Key.Domain, ch.Key.Code), ch)
+				f.recent.read(f.hash.Of(ch.Key.Domain, ch.Key.Code), ch)
 			}
 			f.changes.apply(changes)
 			head, _ := f.recent.head()
@@ -180,7 +181,7 @@ func (f *follower) recallPage(ctx context.Context, log ChangeLog) bool {
 	}
 	hashes := make([]uint64, len(changes))
 	for i, ch := range changes {
-		hashes[i] = f.hash.of(ch.Key.Domain, ch.Key.Code)
+		hashes[i] = f.hash.Of(ch.Key.Domain, ch.Key.Code)
 	}
 	f.recent.before(partition, from, hashes, changes)
 	return true

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"curt/internal/cache/floors"
+	"curt/internal/cache/keyhash"
 	"curt/internal/link"
 )
 
@@ -23,7 +23,7 @@ const shards = 64
 // one flight at a time. Reads of entries take no lock.
 type l1 struct {
 	entries *otter.Cache[uint64, *Held] // read by each hit
-	hash    hasher                      // read by each hit
+	hash    keyhash.Hasher              // read by each hit
 
 	clock        clock
 	terms        terms
@@ -96,8 +96,8 @@ func (l *l1) claim(h uint64, k link.Key, have *Held) (e *Held, f *flight, lead b
 }
 
 // finish ends the flight with what was found, unless a change says that it is too
-// old; then the next read is of the primary. A "not found" is believed for missing.
-func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool, missing time.Duration) bool {
+// old; then the next read is of the primary.
+func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool, believed belief) bool {
 	s := l.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool,
 	if e := l.peek(h, k); e != nil && version < e.Target.Version && !primary {
 		return false
 	}
-	f.held = l.terms.hold(k, found, time.Now(), missing)
+	f.held = l.terms.hold(k, found, time.Now(), believed)
 	l.entries.Set(h, f.held)
 	s.end(k, f)
 	return true
@@ -199,26 +199,6 @@ func (l *l1) dropAll() {
 	for i := range l.shards {
 		l.shards[i].mu.Unlock()
 	}
-}
-
-// hasher gives a key its hash, from which its shard follows.
-type hasher struct{ seed maphash.Seed }
-
-// of and ofBytes give the same hash for the same bytes. Nearly all keys are of the
-// default domain, whose name is empty.
-func (s hasher) of(d link.Domain, code link.Code) uint64 {
-	return s.withDomain(maphash.String(s.seed, string(code)), d)
-}
-
-func (s hasher) ofBytes(d link.Domain, code []byte) uint64 {
-	return s.withDomain(maphash.Bytes(s.seed, code), d)
-}
-
-func (s hasher) withDomain(h uint64, d link.Domain) uint64 {
-	if d == "" {
-		return h
-	}
-	return h ^ maphash.String(s.seed, string(d))*0x9e3779b97f4a7c15 // odd: a bijection, so that equal parts do not cancel out
 }
 
 // clock counts nanoseconds since New on the monotonic clock.

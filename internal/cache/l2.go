@@ -117,10 +117,7 @@ func (l *l2) offer(k link.Key, found answer, asOf link.Heads, cost time.Duration
 		return // it would replace what another process shares of a link that is not written yet
 	}
 	now := time.Now()
-	e := Entry{
-		Target: found.target, Missing: found.missing, AsOf: asOf, Cost: cost,
-		Until: now.Add(l.lifetime(found, now)),
-	}
+	e := Entry{Target: found.target, Missing: found.missing, AsOf: asOf, Cost: cost, Until: now.Add(l.lifetime(found, now))}
 	select {
 	case l.puts <- offered{k, e}:
 	default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"curt/internal/background"
+	"curt/internal/cache/keyhash"
 	"curt/internal/link"
 )
 
@@ -51,7 +52,7 @@ type Bus interface {
 // never a change.
 type notes struct {
 	clock   clock
-	hash    hasher
+	hash    keyhash.Hasher
 	bus     Bus // nil = none
 	changes *changes
 	recent  *recent
@@ -112,7 +113,7 @@ func (n *notes) hear(note Note) {
 	n.heard.Store(n.clock.now())
 	whole := true
 	for _, ch := range note.Changes {
-		if ch.Sequence > 0 && !n.recent.advance(n.hash.of(ch.Key.Domain, ch.Key.Code), ch) {
+		if ch.Sequence > 0 && !n.recent.advance(n.hash.Of(ch.Key.Domain, ch.Key.Code), ch) {
 			whole = false
 		}
 		n.changes.one(ch.Key, ch.Version)

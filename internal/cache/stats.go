@@ -30,13 +30,10 @@ type Stats struct {
 func (c *Tiered) Stats() Stats {
 	l, second, notes := &c.loader, &c.l2, &c.notes
 	s := Stats{
-		Loads: l.loads.Load(), Failures: l.failures.Load(), Joined: l.joined.Load(),
-		Stale: l.stale.Load(), Never: c.never.Load(), Refreshes: l.refreshes.Load(),
-		Deferred: l.crowded.Load(), Changes: c.changes.count.Load(),
-		SharedHits: second.hits.Load(), SharedMisses: second.misses.Load(),
-		SharedOld: second.old.Load(), SharedDropped: second.crowded.Load(),
-		Notes: notes.count.Load(), Gaps: notes.gaps.Load(),
-		Entries: c.l1.entries.EstimatedSize(), Bytes: c.l1.entries.WeightedSize(),
+		Loads: l.loads.Load(), Failures: l.failures.Load(), Joined: l.joined.Load(), Stale: l.stale.Load(), Never: c.never.Load(),
+		Refreshes: l.refreshes.Load(), Deferred: l.crowded.Load(), Changes: c.changes.count.Load(), SharedHits: second.hits.Load(),
+		SharedMisses: second.misses.Load(), SharedOld: second.old.Load(), SharedDropped: second.crowded.Load(),
+		Notes: notes.count.Load(), Gaps: notes.gaps.Load(), Entries: c.l1.entries.EstimatedSize(), Bytes: c.l1.entries.WeightedSize(),
 	}
 	if c.issued != nil {
 		s.Chosen = c.issued.Len()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"curt/internal/cache/issued"
+	"curt/internal/cache/keyhash"
 	"curt/internal/link"
 )
 
@@ -52,7 +52,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: create L1: %w", err)
 	}
-	clock, hash := clock{time.Now()}, hasher{maphash.MakeSeed()}
+	clock, hash := clock{time.Now()}, keyhash.New()
 	c := &Tiered{issued: cfg.Issued, refreshers: cfg.Refreshers, log: cfg.Log}
 	c.l1 = l1{
 		entries: entries, hash: hash, clock: clock, lag: int64(cfg.Lag),
@@ -65,19 +65,19 @@ func New(cfg Config, source Source) (*Tiered, error) {
 		c.recent.keep()
 	}
 	c.polls = polls{clock: clock, shared: cfg.Shared, wanted: make(chan struct{}, 1)}
+	c.polls.hears() // what is loaded before the first reading is believed as long as what it might miss
 	c.changes = changes{l1: &c.l1, recent: &c.recent, issued: cfg.Issued, listen: cfg.OnChanges}
 	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, unwritten: cfg.Unwritten, puts: make(chan offered, 1024)}
 	c.loader = loader{
-		clock: clock, l1: &c.l1, l2: &c.l2, polls: &c.polls, source: source,
-		limit: cfg.LoadTimeout, missing: cfg.Missing, log: cfg.Log, due: make(chan *Held, 1024),
+		clock: clock, l1: &c.l1, l2: &c.l2, polls: &c.polls, source: source, limit: cfg.LoadTimeout, missing: cfg.Missing, log: cfg.Log,
+		due: make(chan *Held, 1024),
 	}
 	c.notes = notes{
-		clock: clock, hash: hash, bus: cfg.Bus, changes: &c.changes, recent: &c.recent,
-		polls: &c.polls, l2: &c.l2, log: cfg.Log, outbox: make(chan link.Change, 1024),
+		clock: clock, hash: hash, bus: cfg.Bus, changes: &c.changes, recent: &c.recent, polls: &c.polls, l2: &c.l2, log: cfg.Log,
+		outbox: make(chan link.Change, 1024),
 	}
 	c.follower = follower{
-		clock: clock, hash: hash, changes: &c.changes, recent: &c.recent, polls: &c.polls,
-		notes: &c.notes, issued: cfg.Issued, log: cfg.Log,
+		clock: clock, hash: hash, changes: &c.changes, recent: &c.recent, polls: &c.polls, notes: &c.notes, issued: cfg.Issued, log: cfg.Log,
 	}
 	return c, nil
 }
@@ -89,7 +89,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 // The caller's deadline bounds how long it waits for another's load; a load that it
 // leads itself goes on to its own deadline, because others may wait for it.
 func (c *Tiered) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
-	h := c.l1.hash.of(k.Domain, k.Code)
+	h := c.l1.hash.Of(k.Domain, k.Code)
 	e := find(&c.l1, h, k.Domain, k.Code)
 	if e != nil && c.loader.serves(e) {
 		return e.answer()
@@ -116,7 +116,7 @@ func (c *Tiered) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
 // asking anybody, or nil. It takes the bytes of a request as they are and does not
 // allocate.
 func (c *Tiered) Hit(d link.Domain, code []byte) *Held {
-	e := find(&c.l1, c.l1.hash.ofBytes(d, code), d, code)
+	e := find(&c.l1, c.l1.hash.OfBytes(d, code), d, code)
 	if e == nil || !c.loader.serves(e) {
 		return nil
 	}
@@ -153,12 +153,11 @@ func (c *Tiered) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow hears what other processes change: it reads the change log to its end
-// every interval (1 s by design) and applies the changes as Changed does. It begins at the
-// log's head with an empty L1. A position that was trimmed away means that changes were
-// missed, and so does a log that ends before the position: everything is dropped, and it
-// begins again. It returns nil when ctx ends; while the log cannot be read, Staleness grows
-// and L1 is served on.
+// Follow hears what other processes change: it reads the change log to its end every interval (1 s by design) and applies
+// the changes as Changed does. It begins at the log's head with an empty L1. A position that was trimmed away means that
+// changes were missed, and so does a log that ends before the position: everything is dropped, and it begins again. It
+// returns nil when ctx ends. While the log cannot be read, Staleness grows, and after 5 s entries are believed for a second
+// only: a source that answers is asked again, and what is held is served on while it does not.
 //
 // With Config.Bus the log is read when the bus says that there is something, every
 // fourth interval, and every interval while the bus is silent.
@@ -186,7 +185,7 @@ func (c *Tiered) Announce(changes ...link.Change) {
 // a visitor may have tried the code before. Such creates are not in the change log, so
 // other processes may go on for Config.Missing; the chance that a code was tried in that
 // time is the reason why they are spared the traffic.
-func (c *Tiered) Created(k link.Key) { c.l1.created(c.l1.hash.of(k.Domain, k.Code), k) }
+func (c *Tiered) Created(k link.Key) { c.l1.created(c.l1.hash.Of(k.Domain, k.Code), k) }
 
 // Warm has L2 take a link that was just created, so that its first visitor on any process
 // needs no read of the source. It does not wait; what finds no room, or is not new, is left out.
@@ -199,7 +198,7 @@ func (c *Tiered) Accepted(ctx context.Context, l *link.Link) {
 		c.issued.Created(l.Key.Code)
 	}
 	c.l2.share(ctx, l, c.loader.clock.now())
-	h := c.l1.hash.of(l.Key.Domain, l.Key.Code)
+	h := c.l1.hash.Of(l.Key.Domain, l.Key.Code)
 	c.l1.forget(h, l.Key)
 }
 

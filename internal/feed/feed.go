@@ -25,7 +25,8 @@ type Log[P comparable, E any] struct {
 	// Read returns up to n entries behind a position, and the position behind them. Those of a
 	// partition come in order, and an entry is visible only when all before it in its partition are.
 	// A page without entries may move the position past what the log leaves out. link.ErrConflict:
-	// what followed the position is not there; it was trimmed, or the log ends before it.
+	// what followed the position is not there; it was trimmed, or the log ends before it. Another error
+	// may come with the entries before it, and the position behind them.
 	Read func(ctx context.Context, after P, n int) (page []E, next P, err error)
 	// Head returns the position behind the newest visible entries.
 	Head func(ctx context.Context) (P, error)
@@ -73,7 +74,11 @@ func (f *Follower[P, E]) Step(ctx context.Context) (more bool, err error) {
 		f.lost = true
 		return f.rebuild(ctx)
 	case err != nil:
-		return false, fmt.Errorf("%s: read the log after %v: %w", f.Name, after, err)
+		err = fmt.Errorf("%s: read the log after %v: %w", f.Name, after, err)
+		if len(page) > 0 {
+			err = errors.Join(err, f.Apply(ctx, page, next))
+		}
+		return false, err
 	case len(page) == 0:
 		f.from, f.past = at, next
 		return false, nil

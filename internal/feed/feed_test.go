@@ -18,6 +18,7 @@ type numbers struct {
 	log     []int // the entry i has the position i+1
 	trimmed int
 	failing error
+	partly  bool // a failing log returns what it has
 
 	kept    []int
 	at      int
@@ -27,7 +28,7 @@ type numbers struct {
 }
 
 func (n *numbers) read(_ context.Context, after, most int) (page []int, next int, err error) {
-	if n.failing != nil {
+	if n.failing != nil && !n.partly {
 		return nil, 0, n.failing
 	}
 	if after < n.trimmed || after > len(n.log) {
@@ -35,7 +36,7 @@ func (n *numbers) read(_ context.Context, after, most int) (page []int, next int
 	}
 	next = min(after+most, len(n.log))
 	page = slices.DeleteFunc(slices.Clone(n.log[after:next]), func(i int) bool { return i == leftOut })
-	return page, next, nil
+	return page, next, n.failing
 }
 
 func (n *numbers) follower() *feed.Follower[int, int] {
@@ -96,6 +97,20 @@ func TestAFollower(t *testing.T) {
 	n.log = []int{20, 21} // an older copy, or another primary
 	n.trimmed = 0
 	n.want(t, f.CatchUp(t.Context()), 3, 20, 21)
+}
+
+// What a log returns with an error was read, and is not its end.
+func TestALogThatFailsInParts(t *testing.T) {
+	n := &numbers{log: []int{10}}
+	f, away := n.follower(), errors.New("the store is away")
+	n.want(t, f.CatchUp(t.Context()), 1, 10)
+	n.log, n.failing, n.partly = append(n.log, 11), away, true
+	for range 2 {
+		if err := f.CatchUp(t.Context()); !errors.Is(err, away) {
+			t.Errorf("the log was read to its end: %v", err)
+		}
+	}
+	n.want(t, nil, 1, 10, 11)
 }
 
 // Whoever has lost the position and cannot begin anew yet does not go on where it was, even when

@@ -74,6 +74,7 @@ type Store interface {
 	// from there misses nothing. Partitions come in any order: where a key moved between
 	// them, its changes are in order by their versions. ErrConflict: what followed the
 	// position was trimmed, or the log ends before it; the reader starts again from Head.
+	// Another error may come with the changes before it, and the position behind them.
 	Changes(ctx context.Context, after Position, n int) ([]Change, Position, error)
 
 	// Head returns the position behind the newest visible changes.

@@ -64,10 +64,6 @@ func (f *fleet) history(t *testing.T) {
 	h.faults = f.faults
 	h.count(t)
 	h.mustLinearize(t)
-	if f.tables != nil && !curttest.Long() {
-		t.Log("how soon visitors hear of a change over DynamoDB is part of the long form")
-		return
-	}
 	h.mustBeInTime(t, f)
 }
 

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -61,14 +62,31 @@ func (s *creator) create(ctx context.Context, l link.Link, from claimed) (link.L
 	return s.finish(ctx, l, send)
 }
 
+// sending stores a link: with over, in place of that reservation alone.
+type sending func(ctx context.Context, over *linkitem.Reservation) error
+
 // finish sends a create that was prepared.
-func (s *creator) finish(ctx context.Context, l link.Link, send func(context.Context) error) (link.Link, error) {
-	err := send(ctx)
-	failed, refused := ddb.Conditions(err)
-	switch {
-	case refused && len(failed) == 1 && failed[0].At == 0:
-		return owned(&l, failed[0].Item)
-	case err != nil:
+func (s *creator) finish(ctx context.Context, l link.Link, send sending) (link.Link, error) {
+	err := send(ctx, nil)
+	for {
+		failed, refused := ddb.Conditions(err)
+		if !refused || len(failed) != 1 || failed[0].At != 0 {
+			break
+		}
+		met, reserved := linkitem.ReservationOf(failed[0].Item)
+		switch {
+		case reserved:
+			err = send(ctx, &met)
+		case failed[0].Item == nil: // the reservation that it met is gone
+			err = send(ctx, nil)
+		default:
+			return owned(&l, failed[0].Item)
+		}
+		if ctx.Err() != nil {
+			return link.Link{}, errors.Join(context.Cause(ctx), err)
+		}
+	}
+	if err != nil {
 		return link.Link{}, err
 	}
 	if s.stored != nil {
@@ -79,13 +97,13 @@ func (s *creator) finish(ctx context.Context, l link.Link, send func(context.Con
 
 // prepare makes of a link what is stored, and returns what stores it: a generated code in one request without a transaction, and else
 // a transaction of which the link is the first write.
-func (s *creator) prepare(l *link.Link, from claimed) (send func(context.Context) error, err error) {
+func (s *creator) prepare(l *link.Link, from claimed) (send sending, err error) {
 	l.Version, l.Spent = 1, 0
 	return s.prepareAs(l, from)
 }
 
 // prepareAs is prepare for a link that has a version and a counter.
-func (s *creator) prepareAs(l *link.Link, from claimed) (send func(context.Context) error, err error) {
+func (s *creator) prepareAs(l *link.Link, from claimed) (send sending, err error) {
 	*l = l.Normal()
 	item, err := linkitem.Marshal(l)
 	if err != nil {
@@ -96,7 +114,10 @@ func (s *creator) prepareAs(l *link.Link, from claimed) (send func(context.Conte
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if l.CodeKind != link.Chosen && from.twin == "" {
-		return func(ctx context.Context) error {
+		return func(ctx context.Context, over *linkitem.Reservation) error {
+			if over != nil {
+				return link.ErrExists
+			}
 			s.late(item, l, time.Now())
 			return s.db.Put(ctx, &dynamodb.PutItemInput{
 				TableName: put.TableName, Item: item, ConditionExpression: put.ConditionExpression,
@@ -109,7 +130,10 @@ func (s *creator) prepareAs(l *link.Link, from claimed) (send func(context.Conte
 		writes = append(writes, s.standFor(l, from))
 	}
 	if l.CodeKind != link.Chosen {
-		return func(ctx context.Context) error {
+		return func(ctx context.Context, over *linkitem.Reservation) error {
+			if over != nil {
+				return link.ErrExists
+			}
 			s.late(item, l, time.Now())
 			return s.db.Transact(ctx, writes)
 		}, nil
@@ -125,9 +149,15 @@ func (s *creator) prepareAs(l *link.Link, from claimed) (send func(context.Conte
 		return nil, err
 	}
 	writes = append(append(writes, pending...), types.TransactWriteItem{Put: &types.Put{TableName: &s.db.State, Item: linkitem.Chosen(l.Key)}})
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, over *linkitem.Reservation) error {
+		all := writes
+		if over != nil {
+			if all, err = redeem(l, over, writes, s.db.State); err != nil {
+				return err
+			}
+		}
 		defer s.log.Pended()
-		return s.db.Transact(ctx, writes)
+		return s.db.Transact(ctx, all)
 	}, nil
 }
 
@@ -206,7 +236,7 @@ func (s *creator) createApart(ctx context.Context, now time.Time, entries []link
 			r.Link, r.Found, r.Err = s.findOrCreate(ctx, l, now, made)
 			continue
 		}
-		var send func(context.Context) error
+		var send sending
 		if send, r.Err = s.prepare(&l, claimed{}); r.Err != nil { // in order: entries of the change log are
 			continue
 		}

@@ -10,7 +10,8 @@ import (
 
 // Stopped is a writer that was stopped when all of its create was ready to be sent; commit sends it.
 func (s *Links) Stopped(l link.Link) (commit func(context.Context) error, err error) {
-	return s.prepare(&l, claimed{})
+	send, err := s.prepare(&l, claimed{})
+	return func(ctx context.Context) error { return send(ctx, nil) }, err
 }
 
 // Client is what the store asks DynamoDB with.

@@ -73,6 +73,7 @@ type Config struct {
 type Links struct {
 	*state.Leases
 	*creator
+	*reserver
 
 	db      *ddb.Client
 	log     *changes.Log
@@ -87,6 +88,7 @@ var (
 	_ link.ManyGetter = (*Links)(nil)
 	_ link.EventLog   = (*Links)(nil)
 	_ link.CreateLog  = (*Links)(nil)
+	_ link.Reserver   = (*Links)(nil)
 	_ codegen.Leaser  = (*Links)(nil)
 )
 
@@ -123,10 +125,11 @@ func open(ctx context.Context, c Config) (*Links, error) {
 		return nil, err
 	}
 	log := changes.New(db, changes.Config{Region: c.Region, Retention: c.LogBounds.Age, ReadOnly: c.ReadOnly})
-	reader := &linkReader{db: db, delay: c.CreatesDelay}
+	reader, gate := &linkReader{db: db, delay: c.CreatesDelay}, state.NewGate(db, c.Instance, c.Log)
 	s := &Links{
 		Leases: state.NewLeases(db), db: db, log: log, config: c,
-		creator: &creator{linkReader: reader, log: log, gate: state.NewGate(db, c.Instance, c.Log), stored: c.Stored, flights: map[string]*flight{}},
+		creator:  &creator{linkReader: reader, log: log, gate: gate, stored: c.Stored, flights: map[string]*flight{}},
+		reserver: &reserver{db, reader, gate},
 	}
 	var unknown error
 	s.healthy.Store(&unknown)
@@ -156,7 +159,7 @@ func (s *Links) begin(ctx context.Context) error {
 		if err := s.Begin(ctx); err != nil {
 			return err
 		}
-		return s.gate.Open(ctx)
+		return s.creator.gate.Open(ctx)
 	})
 }
 
@@ -202,7 +205,7 @@ func (s *Links) Run(ctx context.Context) error {
 			numbering.Log(ctx, time.Now(), s.config.Log, slog.LevelWarn, "numbering the change log failed, retrying", err)
 		})
 	})
-	running.Go(func() { s.gate.Run(ctx) })
+	running.Go(func() { s.creator.gate.Run(ctx) })
 	defer running.Wait()
 	for range background.Every(ctx, healthEvery) {
 		err := s.db.Read(ctx, func(ctx context.Context) error { return tables.Alive(ctx, s.db) })
@@ -216,7 +219,7 @@ func (s *Links) Run(ctx context.Context) error {
 // Close refuses calls from now on, and writes that this server has ended. A second Close does nothing.
 func (s *Links) Close() (err error) {
 	s.closing.Do(func() {
-		if err = s.gate.Close(context.Background()); errors.Is(err, link.ErrUnavailable) {
+		if err = s.creator.gate.Close(context.Background()); errors.Is(err, link.ErrUnavailable) {
 			err = nil // a mover will ask an operator about it
 		}
 		s.db.Close()

@@ -105,6 +105,8 @@ func TestDynamoDB(t *testing.T) {
 		"requests of creates": requestsOfCreates, "late commits": lateCommits, "no tables": noTables, "restored tables": restoredTables,
 		"one creates with indexes of the past": oneCreates, "tables are those of the template": migrates, "senders": senders,
 		"a hot code is read once": hotCode, "units": units, "policies": policies, "claims": claims,
+		"readers that are overtaken": overtakenReaders, "numbered meanwhile": numberedMeanwhile, "a partition of the log fails": aPartitionFails,
+		"budgets of retries": budgets, "entries left behind": leftBehind,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}

@@ -81,7 +81,7 @@ func (s *Links) afterRestore(ctx context.Context) (done []string, err error) {
 // whoever fills a filter from these items would call the code of a link without one unknown.
 func (s *Links) rechoose(ctx context.Context) (many int, err error) {
 	in := &dynamodb.ScanInput{
-		TableName: &s.db.Links, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("k, minted"),
+		TableName: &s.db.Links, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("k, minted, held_by"),
 	}
 	for {
 		page, err := s.db.API().Scan(ctx, in)
@@ -89,7 +89,7 @@ func (s *Links) rechoose(ctx context.Context) (many int, err error) {
 			return many, err
 		}
 		for _, item := range page.Items {
-			if link.CodeKind(ddb.UintOf(item, "minted")) != link.Chosen {
+			if _, reserved := linkitem.ReservationOf(item); reserved || link.CodeKind(ddb.UintOf(item, "minted")) != link.Chosen {
 				continue
 			}
 			if err := s.db.Put(ctx, &dynamodb.PutItemInput{TableName: &s.db.State, Item: linkitem.Chosen(linkitem.ParseKey(item))}); err != nil {

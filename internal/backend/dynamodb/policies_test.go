@@ -148,6 +148,8 @@ func serves(t *testing.T, l *dynamodb.Links) error {
 	limited := linktest.Chosen(4, "limited")
 	limited.MaxClicks = 3
 	_, bound := l.Create(ctx, limited)
+	_, _, reserve := l.Reserve(ctx, link.Claim{Key: link.Key{Code: "reserved"}, Workspace: "me", For: time.Minute, Most: 1})
+	release := l.Release(ctx, link.Key{Code: "reserved"}, "me")
 	_, spend := l.Spend(ctx, limited.Key, 1)
-	return errors.Join(create, generated, dedupe, update, events, remove, many, list, lease, head, bound, spend)
+	return errors.Join(create, generated, dedupe, reserve, release, update, events, remove, many, list, lease, head, bound, spend)
 }

@@ -94,15 +94,7 @@ func (s *linkReader) GetMany(ctx context.Context, keys []link.Key) ([]link.Link,
 // many reads links consistently; what is not there or damaged is left out.
 func (s *linkReader) many(ctx context.Context, keys []link.Key) (map[link.Key]link.Link, error) {
 	found := make(map[link.Key]link.Link, len(keys))
-	asked := make(map[link.Key]bool, len(keys))
-	var items []ddb.Item
-	for _, k := range keys {
-		if link.ValidCode(k.Code) && !asked[k] {
-			asked[k] = true
-			items = append(items, linkitem.KeyOf(k))
-		}
-	}
-	err := s.db.BatchGet(ctx, s.db.Links, items, func(item ddb.Item) error {
+	err := s.db.BatchGet(ctx, s.db.Links, itemsOf(keys), func(item ddb.Item) error {
 		l, err := linkitem.Unmarshal(item)
 		if err != nil && !link.Absent(err) {
 			return err
@@ -113,6 +105,18 @@ func (s *linkReader) many(ctx context.Context, keys []link.Key) (map[link.Key]li
 		return nil
 	})
 	return found, err
+}
+
+// itemsOf are the keys of items, each once.
+func itemsOf(keys []link.Key) (items []ddb.Item) {
+	asked := make(map[link.Key]bool, len(keys))
+	for _, k := range keys {
+		if link.ValidCode(k.Code) && !asked[k] {
+			asked[k] = true
+			items = append(items, linkitem.KeyOf(k))
+		}
+	}
+	return items
 }
 
 // Expired implements link.Store, by an index.

@@ -53,64 +53,165 @@ func (l *Log) head(ctx context.Context) (link.Sequence, error) {
 	return link.Sequence(ddb.IntOf(item, attrHead)), err
 }
 
-// number gives a sequence to every entry that is pending when it is called, and returns the head.
+// end numbers what is pending, unless others are to do that, and returns the head.
+func (l *Log) end(ctx context.Context) (link.Sequence, error) {
+	if l.config.ReadOnly {
+		return l.head(ctx)
+	}
+	return l.number(ctx)
+}
+
+// number returns the newest sequence when every entry that was pending at the call has one, given here or by
+// another process. With an error it returns what is known by then: entries that could be read are numbered
+// all the same.
+//
+// All who call while a round is under way share the next one: a server has half a dozen followers, and each round is
+// some 18 requests.
 func (l *Log) number(ctx context.Context) (link.Sequence, error) {
-	l.numbering.Lock()
-	defer l.numbering.Unlock()
 	for {
-		head, err := l.head(ctx) // before the entries: whoever moved it later is noticed
-		if err != nil || l.config.ReadOnly {
-			return head, err
+		f, lead := l.board()
+		if lead {
+			l.lead(ctx, f)
+			return f.head, f.err
 		}
-		all, complete, err := l.waiting(ctx)
-		if err != nil {
-			return 0, err
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
 		}
-		overtaken := false
-		for batch := range chunks(all, head) {
-			if head, err = l.move(ctx, head, batch); errors.Is(err, link.ErrConflict) {
-				overtaken = true
-				break
-			} else if err != nil {
-				return 0, err
-			}
-		}
-		if complete && !overtaken {
-			return head, nil
+		if !f.left {
+			return f.head, f.err
 		}
 	}
 }
 
-// waiting returns what is pending, in an order in which it may be numbered. complete = false: there
-// may be more.
-func (l *Log) waiting(ctx context.Context) (all []waiting, complete bool, err error) {
+// flight is a round that callers wait for.
+type flight struct {
+	done chan struct{}
+
+	// Set once done is closed.
+	head link.Sequence
+	err  error
+	left bool // its leader's context ended: others try again
+}
+
+// board returns the round that has not begun. lead: the caller has to run it.
+func (l *Log) board() (f *flight, lead bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next != nil {
+		return l.next, false
+	}
+	l.next = &flight{done: make(chan struct{})}
+	return l.next, true
+}
+
+// lead runs a round, after the one before.
+func (l *Log) lead(ctx context.Context, f *flight) {
+	defer close(f.done)
+	begin := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.next = nil
+	}
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		begin()
+		f.err, f.left = context.Cause(ctx), true
+		return
+	}
+	begin() // who comes from now on is not content with what this one reads
+	r := round{log: l}
+	f.err = ddb.Retry(ctx, func() error {
+		for {
+			if done, err := r.attempt(ctx); done || err != nil {
+				return err
+			}
+		}
+	})
+	f.head, f.left = r.head, f.err != nil && ctx.Err() != nil
+}
+
+// round numbers what is pending when it begins. Where writers never rest and other processes are always faster, each of its own
+// transactions fails. It ends all the same: what it owes, others have numbered.
+type round struct {
+	log  *Log
+	head link.Sequence   // the newest that is known
+	owed map[string]bool // what was pending at the first complete reading; nil = there was none yet
+}
+
+// attempt reads what is pending and numbers it. done = false: others were faster, or there may be more.
+func (r *round) attempt(ctx context.Context) (done bool, err error) {
+	all, complete, failed := r.waiting(ctx)
+	// The head after the entries: what others numbered before the entries were read is not behind it. What they
+	// number later is noticed, as an entry has to be there to be numbered.
+	head, err := r.log.head(ctx)
+	if err != nil {
+		return false, err
+	}
+	r.head = head
+	if complete && r.settled(all) {
+		return true, nil
+	}
+	for batch := range chunks(all, r.head) {
+		to, err := r.move(ctx, r.head, batch)
+		switch {
+		case errors.Is(err, link.ErrConflict):
+			return false, failed
+		case err != nil:
+			return false, err
+		}
+		r.head = to
+	}
+	return complete, failed
+}
+
+// settled reports whether nothing is pending any more of what was at the first complete reading.
+func (r *round) settled(all []waiting) bool {
+	if r.owed == nil {
+		r.owed = make(map[string]bool, len(all))
+		for i := range all {
+			r.owed[all[i].name()] = true
+		}
+		return len(all) == 0
+	}
+	return !slices.ContainsFunc(all, func(w waiting) bool { return r.owed[w.name()] })
+}
+
+// name tells a pending item from all others.
+func (w *waiting) name() string { return ddb.TextOf(w.key, ddb.Partition) + string(w.sort) }
+
+// waiting returns what is pending, in an order in which it may be numbered, within the time of a call.
+// complete = false: there may be more. With an error it returns what the partitions had that could be read.
+func (r *round) waiting(ctx context.Context) (all []waiting, complete bool, err error) {
+	ctx, cancel := r.log.db.Bound(ctx)
+	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	complete = true
 	for shard := range uint32(shards) {
 		wg.Go(func() {
-			some, whole, failed := l.shard(ctx, shardName(shard))
+			some, whole, failed := r.shard(ctx, shardName(shard))
 			mu.Lock()
 			defer mu.Unlock()
 			all, complete, err = append(all, some...), complete && whole, cmp.Or(err, failed) // one says what all say
 		})
 	}
 	wg.Wait()
-	if err != nil {
-		return nil, false, err
-	}
 	order(all)
-	return all, complete, nil
+	return all, complete && err == nil, err
 }
 
 // shard reads a partition from its end.
-func (l *Log) shard(ctx context.Context, partition string) (all []waiting, whole bool, err error) {
+func (r *round) shard(ctx context.Context, partition string) (all []waiting, whole bool, err error) {
 	in := &dynamodb.QueryInput{
-		TableName: &l.db.State, ConsistentRead: aws.Bool(true), ScanIndexForward: aws.Bool(false),
+		TableName: &r.log.db.State, ConsistentRead: aws.Bool(true), ScanIndexForward: aws.Bool(false),
 		KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: ddb.Item{":p": ddb.Text(partition)},
 	}
 	for range fewPages {
-		items, next, err := l.db.Query(ctx, in)
+		items, next, err := r.log.db.Query(ctx, in)
 		if err != nil {
 			return nil, false, err
 		}
@@ -184,9 +285,11 @@ func chunks(all []waiting, head link.Sequence) func(yield func([]waiting) bool) 
 }
 
 // move numbers a chunk behind a head and returns the new one. link.ErrConflict: somebody else moved
-// it.
-func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (link.Sequence, error) {
-	if err := l.erase(ctx, batch); err != nil {
+// it, or numbered some of the chunk.
+func (r *round) move(ctx context.Context, head link.Sequence, batch []waiting) (link.Sequence, error) {
+	ctx, cancel := r.log.db.Bound(ctx)
+	defer cancel()
+	if err := r.log.erase(ctx, batch); err != nil {
 		return 0, err
 	}
 	to := head + link.Sequence(len(batch))
@@ -199,7 +302,7 @@ func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (li
 		return 0, fmt.Errorf("a chunk of the change log: %w", err)
 	}
 	chunk := ddb.StateKey(segmentOf(head+1), ddb.Sortable(int64(to)))
-	chunk[attrFirst], chunk[attrEntry], chunk[ddb.TTL] = ddb.Int(int64(head+1)), ddb.Text(string(text)), l.until(time.Now())
+	chunk[attrFirst], chunk[attrEntry], chunk[ddb.TTL] = ddb.Int(int64(head+1)), ddb.Text(string(text)), r.log.until(time.Now())
 	condition := "head = :from"
 	if head == 0 {
 		condition = "attribute_not_exists(head)"
@@ -210,15 +313,17 @@ func (l *Log) move(ctx context.Context, head link.Sequence, batch []waiting) (li
 	}
 	writes := []types.TransactWriteItem{
 		{Update: &types.Update{
-			TableName: &l.db.State, Key: headKey(), UpdateExpression: aws.String("SET head = :to"),
+			TableName: &r.log.db.State, Key: headKey(), UpdateExpression: aws.String("SET head = :to"),
 			ConditionExpression: &condition, ExpressionAttributeValues: values,
 		}},
-		l.put(chunk),
+		r.log.put(chunk),
 	}
 	for i := range batch {
-		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{TableName: &l.db.State, Key: batch[i].key}})
+		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &r.log.db.State, Key: batch[i].key, ConditionExpression: aws.String("attribute_exists(pk)"),
+		}})
 	}
-	if err := l.db.Transact(ctx, writes); err != nil {
+	if err := r.log.db.Transact(ctx, writes); err != nil {
 		if _, refused := ddb.Conditions(err); refused {
 			return 0, fmt.Errorf("number after %d: %w", head, link.ErrConflict)
 		}
@@ -278,22 +383,31 @@ func (l *Log) deleteAll(ctx context.Context, partition string) error {
 	}
 }
 
-// How often Run numbers: soon after a write of this process, and otherwise what others left behind.
+// How often Run numbers: soon after a write of this process, and otherwise what others left behind. Those who
+// only read do so rarely, for a fleet whose last writer died between a write and its number.
 const (
 	numberSoon  = 50 * time.Millisecond
 	numberEvery = 2 * time.Second
+	numberLeft  = 5 * time.Second
 )
 
 // Run numbers entries until ctx ends, so that those who only read see them. failed is called with
 // each error.
 func (l *Log) Run(ctx context.Context, failed func(error)) {
+	often := numberEvery
 	if l.config.ReadOnly {
-		<-ctx.Done()
-		return
+		often = numberLeft
 	}
-	every := time.NewTicker(numberEvery)
+	every := time.NewTicker(often)
 	defer every.Stop()
 	for {
+		err := l.db.Read(ctx, func(ctx context.Context) error {
+			_, err := l.number(ctx)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
 		wait := time.Duration(0)
 		select {
 		case <-ctx.Done():
@@ -304,13 +418,6 @@ func (l *Log) Run(ctx context.Context, failed func(error)) {
 		}
 		if !background.Sleep(ctx, wait) {
 			return
-		}
-		err := l.db.ReadMany(ctx, func(ctx context.Context) error {
-			_, err := l.number(ctx)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			failed(err)
 		}
 	}
 }

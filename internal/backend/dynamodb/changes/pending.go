@@ -37,7 +37,7 @@ const (
 type Config struct {
 	Region    string        // of this server, in entries; "" = there is one
 	Retention time.Duration // of entries, for followers
-	// ReadOnly readers see what others have numbered, and number nothing.
+	// ReadOnly readers see what others have numbered; only Run numbers what nobody else does.
 	ReadOnly bool
 }
 
@@ -46,16 +46,18 @@ type Log struct {
 	db     *ddb.Client
 	config Config
 
-	numbering sync.Mutex    // held while entries are numbered: another round in this process would be in vain
-	poke      chan struct{} // capacity 1: entries are pending
+	turn chan struct{} // capacity 1: whose round is under way; another one in this process would be in vain
+	poke chan struct{} // capacity 1: entries are pending
 
 	mu   sync.Mutex
-	last int64 // the newest stamp; guarded by mu
+	last int64   // the newest stamp; guarded by mu
+	next *flight // the round that has not begun; nil = nobody waits; guarded by mu
 }
 
-// New returns the log of a table.
+// New returns the log of a table. Its requests have a retry budget of their own: a round takes some 20 of them,
+// and would fail with each single one after look-ups have spent a common budget.
 func New(db *ddb.Client, c Config) *Log {
-	return &Log{db: db, config: c, poke: make(chan struct{}, 1)}
+	return &Log{db: db.Apart(), config: c, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1)}
 }
 
 // entry is one of the log as it is stored.

@@ -39,14 +39,19 @@ func (l *Log) Changes(ctx context.Context, after link.Position, n int) (all []li
 // Events implements link.EventLog.
 func (l *Log) Events(ctx context.Context, after link.Position, n int) (all []link.Event, next link.Position, err error) {
 	next, err = l.after(ctx, after, n, func(ctx context.Context, page []numbered) error {
-		all = make([]link.Event, len(page))
+		all = nil
+		events := make([]link.Event, len(page))
 		for i, e := range page {
 			var err error
-			if all[i], err = e.event(e.at); err != nil {
+			if events[i], err = e.event(e.at); err != nil {
 				return err
 			}
 		}
-		return l.oldValues(ctx, page, all)
+		if err := l.oldValues(ctx, page, events); err != nil {
+			return err
+		}
+		all = events
+		return nil
 	})
 	return all, next, err
 }
@@ -73,7 +78,7 @@ func (l *Log) oldValues(ctx context.Context, page []numbered, all []link.Event) 
 func (l *Log) Head(ctx context.Context) (link.Position, error) {
 	var head link.Sequence
 	err := l.db.ReadMany(ctx, func(ctx context.Context) (err error) {
-		head, err = l.number(ctx)
+		head, err = l.end(ctx)
 		return err
 	})
 	if err != nil {
@@ -83,7 +88,8 @@ func (l *Log) Head(ctx context.Context) (link.Position, error) {
 }
 
 // after reads up to n entries behind a position, gives them to take and returns the position behind
-// them.
+// them. Where the end could not be reached it does so with the entries that have a sequence, and
+// returns why.
 func (l *Log) after(ctx context.Context, at link.Position, n int, take func(ctx context.Context, page []numbered) error) (link.Position, error) {
 	from, err := at.Sequence()
 	if err != nil {
@@ -92,11 +98,14 @@ func (l *Log) after(ctx context.Context, at link.Position, n int, take func(ctx 
 	to := from
 	err = l.db.ReadMany(ctx, func(ctx context.Context) error {
 		head, err := l.head(ctx)
-		if err == nil && head < from+link.Sequence(n) { // the end is within reach
-			head, err = l.number(ctx)
-		}
 		if err != nil {
 			return err
+		}
+		var short error
+		if head < from+link.Sequence(n) { // the end is within reach
+			var end link.Sequence
+			end, short = l.end(ctx)
+			head = max(head, end)
 		}
 		if err := from.Continues(0, head); err != nil {
 			return err
@@ -105,13 +114,21 @@ func (l *Log) after(ctx context.Context, at link.Position, n int, take func(ctx 
 		if err != nil {
 			return err
 		}
-		to = from + link.Sequence(len(page))
-		return take(ctx, page)
+		if err := take(ctx, page); err != nil {
+			return err
+		}
+		if to = from + link.Sequence(len(page)); len(page) == n {
+			return nil
+		}
+		return short
 	})
-	if err != nil {
-		return "", fmt.Errorf("read changes after %d: %w", from, err)
+	switch {
+	case err == nil:
+		return to.Position(), nil
+	case to > from:
+		return to.Position(), fmt.Errorf("read changes after %d: %w", to, err)
 	}
-	return to.Position(), nil
+	return "", fmt.Errorf("read changes after %d: %w", from, err)
 }
 
 // page returns the entries behind from, up to end, or fewer where some of them are gone; ErrConflict

@@ -58,7 +58,7 @@ type Client struct {
 	api    *dynamodb.Client
 	meter  func(Usage)
 	time   time.Duration // of a call
-	closed atomic.Bool
+	closed *atomic.Bool
 }
 
 // Open returns a client of the tables of an address. Region and credentials that the address has not
@@ -90,13 +90,29 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
 	})
-	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter, time: cmp.Or(c.CallTime, callTime)}, nil
+	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter, time: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
 }
 
 func retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = maxAttempts, maxBackoff
 	})
+}
+
+// Apart returns a client of the same tables with a token bucket of its own: what other callers use up of
+// theirs does not keep its requests from being sent again. It is closed with c.
+func (c *Client) Apart() *Client {
+	o := c.api.Options()
+	o.Retryer = retryer()
+	apart := *c
+	apart.api = dynamodb.New(o)
+	return &apart
+}
+
+// Bound returns a context that ends with the time of a call, for a part of a longer one that is not to take
+// all of it.
+func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.time, errSlow)
 }
 
 // API returns the SDK's client, for tables.

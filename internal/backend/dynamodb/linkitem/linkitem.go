@@ -225,8 +225,12 @@ func list(texts []string) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberL{Value: all}, nil
 }
 
-// Unmarshal returns the link of an item. A link.DamagedError for what Marshal did not write.
+// Unmarshal returns the link of an item. A link.DamagedError for what Marshal did not write; a reservation is
+// link.ErrNotFound.
 func Unmarshal(i ddb.Item) (link.Link, error) {
+	if _, reserved := ReservationOf(i); reserved {
+		return link.Link{}, link.ErrNotFound
+	}
 	l := link.Link{Key: ParseKey(i)}
 	fields := link.Fields()
 	for at := range fields {

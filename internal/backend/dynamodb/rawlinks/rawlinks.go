@@ -70,6 +70,7 @@ func (t *Table) Page(ctx context.Context, after link.Cursor, n int) (page []link
 		for _, item := range items {
 			l, err := linkitem.Unmarshal(item)
 			switch {
+			case errors.Is(err, link.ErrNotFound): // a reservation, which stays behind
 			case err != nil && link.Absent(err):
 				damaged = append(damaged, err)
 			case err != nil:
@@ -126,6 +127,9 @@ func (t *Table) Get(ctx context.Context, keys []link.Key) (links []link.Link, er
 		links = nil
 		return t.db.BatchGet(ctx, t.db.Links, items, func(item ddb.Item) error {
 			l, err := linkitem.Unmarshal(item)
+			if errors.Is(err, link.ErrNotFound) { // a reservation
+				return nil
+			}
 			links = append(links, l)
 			return err
 		})

@@ -96,7 +96,7 @@ type Role struct {
 // Roles returns the policies, with no more than each needs. Requests of a transaction need the actions
 // of its writes.
 func Roles() []Role {
-	write := []string{"DescribeTable", "GetItem", "BatchGetItem", "PutItem", "UpdateItem"}
+	write := []string{"DescribeTable", "GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"} // of reservations
 	state := []string{"DescribeTable", "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"}
 	tables := []string{
 		"CreateTable", "DescribeTable", "TagResource", "DescribeContinuousBackups", "UpdateContinuousBackups", "DescribeTimeToLive", "UpdateTimeToLive",
