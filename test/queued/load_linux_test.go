@@ -137,7 +137,7 @@ func TestPoisonIsBuried(t *testing.T) {
 	for _, r := range []struct{ key, value string }{
 		{"/garbage1", "no JSON"},
 		{"/garbage2", `{"v":1,"link":{"id":7}}`},
-		{"/invalid1", `{"v":1,"link":{"id":"AZ6DDhoAcAGQwGuSDXNaAg==","code":"invalid1"}}`},
+		{"/invalid1", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,3],"code":"invalid1","domain":""}}`},
 		{"/has-it", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,2],"code":"has-it","domain":"","destination":"https://example.com/","workspace":"default","status":1,"safety":1,"redirect":302,"created":"2026-06-01T12:00:00Z","updated":"2026-06-01T12:00:00Z"}}`},
 		{"not a key/?", "?"},
 	} {
