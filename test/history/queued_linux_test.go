@@ -432,7 +432,11 @@ func (n *line) losing(t *testing.T) {
 	}
 	h := n.judged()
 	wrong := slices.DeleteFunc(h.wrongs(time.Hour), func(text string) bool { return !strings.Contains(text, "was accepted") })
-	if lost := n.count() - before; len(wrong) < 20 || len(wrong) > lost {
-		t.Errorf("%d of %d lost links were found: the check proves nothing", len(wrong), lost)
+	lost := map[string]bool{}
+	for _, accepted := range h.accepted[before:] {
+		lost[accepted.key] = true
+	}
+	if len(wrong) != len(lost) {
+		t.Errorf("%d of %d lost links were found: the check proves nothing", len(wrong), len(lost))
 	}
 }
