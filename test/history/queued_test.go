@@ -106,6 +106,7 @@ func (h *queue) lives() (lives map[string]*life, wrong []string) {
 			if _, found := l.versions[g.to]; !found {
 				l.versions[g.to] = 0
 			}
+		case leads, gone, pends, unfound, tooSoon: // nothing that others have to know
 		}
 	}
 	return lives, wrong
@@ -159,6 +160,7 @@ func (l *life) wrong(g *glance, late time.Duration) string {
 		if needs := l.newest(g.call - late); version > 0 && version < needs {
 			return fmt.Sprintf("leads to version %d, and version %d was known %s before", version, needs, g.call-l.since[needs])
 		}
+	case changedTo, silent: // judged by what others are shown
 	}
 	return ""
 }
