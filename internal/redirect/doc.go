@@ -23,6 +23,7 @@
 //	expired, exhausted            302 to the fallback, else 410 expired, exhausted
 //	  warn or quarantined         to the fallback only by the warning, as below
 //	disabled, deleted             410 disabled, deleted
+//	accepted and never stored     410 record-unreadable, record-invalid
 //	warn, quarantined             200 page for browsers, 403 warning for others
 //	  with the page's pass        302 to where the page said, no-store
 //	blocked                       403 blocked

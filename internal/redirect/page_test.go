@@ -28,6 +28,8 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 	put("used", link.Target{Limited: true, Exhausted: true})
 	put("off", link.Target{Status: link.Disabled})
 	put("dead", link.Target{Status: link.Deleted})
+	put("torn", link.Target{Status: link.Deleted, Redirect: link.Redirect(link.UnwrittenUnreadable)})
+	put("null", link.Target{Status: link.Deleted, Redirect: link.Redirect(link.UnwrittenInvalid)})
 	put("warn", link.Target{Safety: link.Warn})
 	put("evil", link.Target{Safety: link.Blocked})
 	put("law", link.Target{Safety: link.Legal})
@@ -38,6 +40,7 @@ func everyProblem() (*cachetest.Source, map[redirect.Problem][2]string) {
 	return s, map[redirect.Problem][2]string{
 		redirect.NotFound: {"GET", "/none"}, redirect.Expired: {"GET", "/late"},
 		redirect.Exhausted: {"GET", "/used"}, redirect.Disabled: {"GET", "/off"}, redirect.Deleted: {"GET", "/dead"},
+		redirect.Unreadable: {"GET", "/torn"}, redirect.Unstorable: {"GET", "/null"},
 		redirect.Warning: {"GET", "/warn"}, redirect.Blocked: {"GET", "/evil"}, redirect.Legal: {"GET", "/law"},
 		redirect.MethodNotAllowed: {"POST", "/live"}, redirect.URITooLong: {"GET", "/long?x=123456789"},
 		redirect.BrokenLink: {"GET", "/junk"}, redirect.Loop: {"GET", "/loop"}, redirect.Unavailable: {"GET", "/live"},

@@ -19,6 +19,8 @@ const (
 	Exhausted
 	Disabled
 	Deleted
+	Unreadable
+	Unstorable
 	Warning
 	Blocked
 	Legal
@@ -54,6 +56,10 @@ func (p Problem) describe() description {
 		return description{410, "disabled", "Link disabled", "This link has been disabled by its owner."}
 	case Deleted:
 		return description{410, "deleted", "Link deleted", "This link has been deleted permanently."}
+	case Unreadable:
+		return description{410, "record-unreadable", "Link not stored", "This link was accepted, but could not be stored: its record is damaged."}
+	case Unstorable:
+		return description{410, "record-invalid", "Link not stored", "This link was accepted, but could not be stored: its record is invalid."}
 	case Warning:
 		return description{403, "warning", "This link may be harmful", "This link was reported or looks unsafe, so we paused the redirect."}
 	case Blocked:
@@ -125,4 +131,15 @@ func problemOf(s link.State) Problem {
 	case link.StateLive:
 	}
 	return NoProblem
+}
+
+// goneAs says why a link is gone for good: it was deleted, or could never be stored.
+func goneAs(t *link.Target) Problem {
+	switch t.Unwritten() {
+	case link.UnwrittenUnreadable:
+		return Unreadable
+	case link.UnwrittenInvalid:
+		return Unstorable
+	}
+	return Deleted
 }

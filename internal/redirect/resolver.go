@@ -97,7 +97,9 @@ func (r *Resolver) decide(ctx context.Context, k link.Key, t link.Target, q Requ
 			return warned(out), err
 		}
 		return r.warn(k, t, t.Destination, shownDestination(t), q, now), nil
-	case link.StateDeleted, link.StateLegal, link.StateBlocked, link.StateDisabled:
+	case link.StateDeleted:
+		return refuse(goneAs(&t), q), nil
+	case link.StateLegal, link.StateBlocked, link.StateDisabled:
 		return refuse(problemOf(state), q), nil
 	}
 	return refuse(BrokenLink, q), fmt.Errorf("resolve %s: %w: no state", k, link.ErrInvalid)

@@ -77,6 +77,8 @@ func TestTableOfAnswers(t *testing.T) {
 		{name: "legal", target: link.Target{Safety: link.Legal, Fallback: back}, get: refused(451, redirect.Legal)},
 
 		// The first that holds decides.
+		{name: "never written, unreadable", target: link.Target{Status: link.Deleted, Redirect: 1}, get: refused(410, redirect.Unreadable)},
+		{name: "never written, invalid", target: link.Target{Status: link.Deleted, Redirect: 2, Safety: link.Blocked}, get: refused(410, redirect.Unstorable)},
 		{name: "deleted before legal", target: link.Target{Status: link.Deleted, Safety: link.Legal}, get: refused(410, redirect.Deleted)},
 		{name: "legal before disabled", target: link.Target{Status: link.Disabled, Safety: link.Legal}, get: refused(451, redirect.Legal)},
 		{name: "blocked before disabled", target: link.Target{Status: link.Disabled, Safety: link.Blocked}, get: refused(403, redirect.Blocked)},

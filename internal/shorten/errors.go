@@ -33,6 +33,10 @@ var (
 	// ErrContentRemoved: the link expired long ago and its content is gone, so that nothing can be
 	// changed any more. It wraps link.ErrNotFound.
 	ErrContentRemoved = fmt.Errorf("the content of the expired link was removed: %w", link.ErrNotFound)
+	// ErrUnreadable and ErrUnstorable: the link was accepted and can never be written, because its record is damaged or invalid. They
+	// wrap link.ErrNotFound.
+	ErrUnreadable = fmt.Errorf("the record of the accepted link is damaged: %w", link.ErrNotFound)
+	ErrUnstorable = fmt.Errorf("the record of the accepted link is invalid: %w", link.ErrNotFound)
 	// ErrListed: a blocklist forbids links to the destination.
 	ErrListed = errors.New("the destination is on a blocklist")
 	// ErrBanned: whoever asks may make no links.
@@ -44,6 +48,17 @@ var (
 	// ErrVersion: the link is not at the version that the caller expects.
 	ErrVersion = errors.New("the link has a different version")
 )
+
+// Unwritten returns ErrUnreadable or ErrUnstorable where a link is the tombstone of one that was accepted and never written.
+func Unwritten(l *link.Link) error {
+	switch l.Unwritten() {
+	case link.UnwrittenUnreadable:
+		return ErrUnreadable
+	case link.UnwrittenInvalid:
+		return ErrUnstorable
+	}
+	return nil
+}
 
 // InvalidError says which field of a request is wrong, and how. It wraps
 // link.ErrInvalid: a retry cannot help.

@@ -237,34 +237,45 @@ func (s *session) bury(ctx context.Context, now time.Time, batch []*item) error 
 	return nil
 }
 
-// entomb takes the code of a link that can never be written, if it is known and no link has it. The tombstone is of a Chosen
-// code, because those are in the change log: caches that were told of the link hear that it is gone.
+// entomb takes the code of a link that can never be written, if it is known and no link has it: visitors get 410 with the reason.
 func (s *session) entomb(ctx context.Context, now time.Time, it *item) error {
-	t := it.link.Tombstone(now)
-	if t.Key.Code == "" { // the record cannot be read, but its key
+	t, err := tombstone(now, it)
+	if err != nil || t.ID.IsZero() {
+		return err
+	}
+	if _, err := s.w.cfg.Store.Create(ctx, t); err != nil && !refused(err) {
+		return fmt.Errorf("leave a tombstone of %s: %w", t.Key, err)
+	}
+	return nil
+}
+
+// tombstone returns what is left of a link that can never be written; nothing, where another link has its code, or no link can
+// have it. It is one of a Chosen code, because those are in the change log: caches that were told of the link hear that
+// it is gone. Its id is of its own where that of the link is unknown, or another link's.
+func tombstone(now time.Time, it *item) (t link.Link, err error) {
+	l, why := it.link, link.UnwrittenInvalid
+	if errors.Is(it.dead, pending.ErrUnreadable) {
+		why = link.UnwrittenUnreadable
+	}
+	if l.Key.Code == "" { // the record cannot be read, but its key
 		domain, code, _ := strings.Cut(string(it.record.Key), "/")
-		t.Key = link.Key{Domain: link.Domain(domain), Code: link.Code(code)}
+		l.Key = link.Key{Domain: link.Domain(domain), Code: link.Code(code)}
 	}
-	if errors.Is(it.dead, link.ErrExists) || t.Key.Validate() != nil {
-		return nil //nolint:nilerr // no link has such a key: the dead letter is all
+	if errors.Is(it.dead, link.ErrExists) || l.Key.Validate() != nil {
+		return link.Link{}, nil //nolint:nilerr // the dead letter is all
 	}
-	if t.ID.IsZero() {
-		id, err := link.NewID(now, rand.Reader)
-		if err != nil {
-			return err //nolint:wrapcheck // says what it did
-		}
-		t.ID = id
-	}
+	t = l.NeverWritten(now, why)
 	t.Created, t.CodeKind = now, link.Chosen
-	if t.Workspace == "" {
+	if t.ID.IsZero() || errors.Is(it.dead, link.ErrConflict) {
+		if t.ID, err = link.NewID(now, rand.Reader); err != nil {
+			return link.Link{}, err //nolint:wrapcheck // says what it did
+		}
+	}
+	if t.Workspace == "" || len(t.Workspace) > link.MaxName {
 		t.Workspace = link.WorkspaceDefault
 	}
 	if t.Safety < link.Clean || t.Safety > link.Legal {
 		t.Safety = link.Clean
 	}
-	_, err := s.w.cfg.Store.Create(ctx, t)
-	if err != nil && !refused(err) {
-		return fmt.Errorf("leave a tombstone of %s: %w", t.Key, err)
-	}
-	return nil
+	return t, nil
 }

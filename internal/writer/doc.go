@@ -6,7 +6,7 @@
 // lost a partition to another one, therefore repeats some creates, and that is all.
 //
 // What can never be written is a dead letter: it is kept in a topic of its own with the reason, and where its code is known
-// a tombstone takes the code, so that visitors are told 410 instead of 404.
+// a tombstone takes the code and bears the reason, so that visitors are told 410 and why, instead of 404.
 //
 // Read writer.go first, then batch.go, which has one round.
 package writer

@@ -8,6 +8,9 @@
 // bound, and no more: stale_test.go. A request without an answer, or with one that leaves
 // its outcome open, may have happened at any time from then on.
 //
+// Links that wait in Kafka before they are written have a model and controls of their own, queued_test.go, and a run in which their
+// servers and writers are killed, queued_linux_test.go.
+//
 // controls_test.go has histories that each check must refuse, and history_linux_test.go lets
 // live servers make some. clients_linux_test.go has the clients, fleet_linux_test.go the
 // servers, faults_linux_test.go what happens to them, and tables_linux_test.go both over DynamoDB. The tests

@@ -137,7 +137,7 @@ func TestPoisonIsBuried(t *testing.T) {
 	for _, r := range []struct{ key, value string }{
 		{"/garbage1", "no JSON"},
 		{"/garbage2", `{"v":1,"link":{"id":7}}`},
-		{"/invalid1", `{"v":1,"link":{"id":"AZ6DDhoAcAGQwGuSDXNaAg==","code":"invalid1"}}`},
+		{"/invalid1", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,3],"code":"invalid1","domain":""}}`},
 		{"/has-it", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,2],"code":"has-it","domain":"","destination":"https://example.com/","workspace":"default","status":1,"safety":1,"redirect":302,"created":"2026-06-01T12:00:00Z","updated":"2026-06-01T12:00:00Z"}}`},
 		{"not a key/?", "?"},
 	} {
@@ -155,9 +155,12 @@ func TestPoisonIsBuried(t *testing.T) {
 	good["https://example.com/first"] = "has-it"
 	compare(t, api, good)
 	soon(t, "poison is counted", func() bool { return metric(t, writer, "curt_writer_dead_letters_total") == 5 })
-	for _, code := range []string{"garbage1", "garbage2", "invalid1"} {
-		if status, _, _ := visit(t, api, code); status != 410 {
-			soon(t, code+" is 410", func() bool { status, _, _ := visit(t, api, code); return status == 410 })
+	for code, why := range map[string]string{"garbage1": "record-unreadable", "garbage2": "record-unreadable", "invalid1": "record-invalid"} {
+		soon(t, code+" is 410", func() bool { status, _, _ := visit(t, api, code); return status == 410 })
+		for _, path := range []string{"/" + code, "/api/v1/links/" + code} {
+			if a := call(t, api, "GET", path, ""); a.Status != 410 || a.Link.Type != "/problems/"+why {
+				t.Errorf("%s: %d %q, want 410 %s", path, a.Status, a.Body, why)
+			}
 		}
 	}
 	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), "writes.dead")

@@ -101,6 +101,8 @@ func mappings() problemTable {
 		{shorten.ErrKeyBusy, Kind{"idempotency-key-busy", 409, "Request in flight"}, "the first request with this Idempotency-Key is still in flight; retry later"},
 		{shorten.ErrLinkGone, Kind{"link-deleted", 409, "Link deleted"}, "the link created with this Idempotency-Key was deleted"},
 		{shorten.ErrContentRemoved, Kind{"content-removed", 410, "Content removed"}, "the link expired, and its content has been removed since: it can no longer be changed, and its code stays taken"},
+		{shorten.ErrUnreadable, Kind{"record-unreadable", 410, "Link not stored"}, "the link was accepted, but could not be stored: its record is damaged"},
+		{shorten.ErrUnstorable, Kind{"record-invalid", 410, "Link not stored"}, "the link was accepted, but could not be stored: its record is invalid"},
 		{shorten.ErrListed, Kind{"destination-listed", 422, "Destination on a blocklist"}, "the destination is on a blocklist of this service"},
 		{shorten.ErrBanned, Kind{"banned", 403, "Link creation not allowed"}, "contact the operator of this service"},
 		{shorten.ErrBannedDestination, Kind{"destination-banned", 422, "Destination banned"}, "this service does not allow links to this destination"},

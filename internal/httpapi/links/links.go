@@ -111,7 +111,7 @@ func (ls *Links) linkOperations(d kernel.Describer) []*kernel.Operation {
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: Path + "/{code}", OperationID: "get-link", Summary: "Get a link",
 				Parameters: []*huma.Param{kernel.CodeParam(), kernel.DomainParam()},
-				Responses:  d.Answers(200, "The link.", Link{}, tag, 404),
+				Responses:  d.Answers(200, "The link.", Link{}, tag, 404, 410),
 			},
 			Action: auth.ReadLink, Serve: kernel.Reply(http.StatusOK, Keyed(ls, ls.get)),
 		},

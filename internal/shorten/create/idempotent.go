@@ -283,7 +283,9 @@ func (b *batch) useStored(r *Row, l *link.Link) {
 	r.Err, r.done = nil, true
 	r.link.Key, r.link.CodeKind = l.Key, l.CodeKind // what its record may not say yet
 	if l.Status == link.Deleted {
-		r.Err = shorten.ErrLinkGone
+		if r.Err = shorten.Unwritten(l); r.Err == nil {
+			r.Err = shorten.ErrLinkGone
+		}
 		return
 	}
 	r.Result = shorten.Result{Link: *l, Found: b.promise.rec.Found}

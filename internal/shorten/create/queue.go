@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"curt/internal/link"
+	"curt/internal/shorten"
 )
 
 // enqueue puts rows into the queue, and returns those that have to be written at once: an alias is told whether
@@ -36,7 +37,7 @@ func (b *batch) enqueue(ctx context.Context, rows []*Row) (rest []*Row, err erro
 }
 
 // Await waits until a link is written that is pending here, and returns it as it is stored then. A link that is still pending when ctx
-// ends is returned as it was; one that was refused for good is link.ErrNotFound.
+// ends is returned as it was; one that was refused for good is link.ErrNotFound, with the reason where its tombstone has one.
 func (c *Creator) Await(ctx context.Context, l *link.Link) (link.Link, error) {
 	if !l.IsPending() || c.queue.Await(ctx, l.Key) != nil {
 		return *l, nil //nolint:nilerr // it is still pending, and will be written
@@ -45,6 +46,8 @@ func (c *Creator) Await(ctx context.Context, l *link.Link) (link.Link, error) {
 	switch {
 	case err != nil:
 		return *l, fmt.Errorf("get %s: %w", l.Key, err)
+	case stored.Unwritten() != 0:
+		return *l, fmt.Errorf("get %s: %w", l.Key, shorten.Unwritten(&stored))
 	case stored.ID != l.ID || stored.Status == link.Deleted:
 		return *l, fmt.Errorf("get %s: it could not be written: %w", l.Key, link.ErrNotFound)
 	}

@@ -88,13 +88,17 @@ func (s *Editor) update(ctx context.Context, now time.Time, who auth.Principal, 
 }
 
 // whyNotFound returns shorten.ErrContentRemoved for a change that came after the content of a link was
-// removed, where the caller may know of the link, or else err.
+// removed, and shorten.Unwritten for one of a link that was never written, where the caller may know of the link, or else err.
 func (s *Editor) whyNotFound(ctx context.Context, who auth.Principal, k link.Key, err error) error {
 	l, got := s.store.Get(ctx, k)
-	if got != nil || !l.ContentRemoved() || auth.May(who, auth.Unrestricted, auth.In(l.Workspace)) != nil {
+	why := shorten.Unwritten(&l)
+	if l.ContentRemoved() {
+		why = shorten.ErrContentRemoved
+	}
+	if got != nil || why == nil || auth.May(who, auth.Unrestricted, auth.In(l.Workspace)) != nil {
 		return err
 	}
-	return fmt.Errorf("change %s: %w", k, shorten.ErrContentRemoved)
+	return fmt.Errorf("change %s: %w", k, why)
 }
 
 // Delete leaves a tombstone: the content is erased, the code never used again.

@@ -34,12 +34,16 @@ func New(store link.Store, queue shorten.Queue, index search.Index, ranking sear
 }
 
 // Get returns a link that the caller sees. What is deleted, or another's, is
-// link.ErrNotFound.
+// link.ErrNotFound; a link that was accepted and never written says why, as shorten.Unwritten.
 func (s *Finder) Get(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
 	if err := auth.May(who, auth.ReadLink, auth.Resource{}); err != nil {
 		return link.Link{}, err
 	}
-	return s.find(ctx, who, k)
+	l, err := s.find(ctx, who, k)
+	if errors.Is(err, link.ErrNotFound) && l.Unwritten() != 0 && auth.May(who, auth.Unrestricted, auth.In(l.Workspace)) == nil {
+		return link.Link{}, fmt.Errorf("get %s: %w", k, shorten.Unwritten(&l))
+	}
+	return l, err
 }
 
 // Exists returns nil for a link that the caller sees and may count the clicks of;
@@ -62,6 +66,7 @@ func (s *Finder) Owner(ctx context.Context, who auth.Principal, a auth.Action, k
 	return l.Workspace, err
 }
 
+// find returns a link, and a tombstone with link.ErrNotFound.
 func (s *Finder) find(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
 	pending, waits := s.queue.Find(k)
 	l, err := s.store.Get(ctx, k)
@@ -72,7 +77,7 @@ func (s *Finder) find(ctx context.Context, who auth.Principal, k link.Key) (link
 		return link.Link{}, fmt.Errorf("get %s: %w", k, err)
 	}
 	if !shorten.Visible(who, l) {
-		return link.Link{}, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
+		return l, fmt.Errorf("get %s: %w", k, link.ErrNotFound)
 	}
 	return l, nil
 }

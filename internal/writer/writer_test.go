@@ -1,0 +1,344 @@
+package writer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"curt/internal/backend/kafka"
+	"curt/internal/link"
+	"curt/internal/link/linktest"
+	"curt/internal/pending"
+	"curt/internal/writer"
+)
+
+var created = time.Date(2026, 11, 27, 6, 0, 0, 0, time.UTC)
+
+// queue is a topic in a Kafka of this process.
+type queue struct {
+	t      *testing.T
+	at     kafka.Config
+	client *kgo.Client
+}
+
+func newQueue(t *testing.T) *queue {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	q := &queue{t: t, at: kafka.Config{Brokers: fake.ListenAddrs(), Topic: "writes"}}
+	if _, err := kafka.Migrate(t.Context(), q.at, kafka.Topic{Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if q.client, err = kgo.NewClient(kgo.SeedBrokers(q.at.Brokers...), kgo.DefaultProduceTopic("writes")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.client.Close)
+	return q
+}
+
+// add appends a record of a link.
+func (q *queue) add(l link.Link) {
+	q.t.Helper()
+	text, err := pending.Encode(&l)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	q.addText(l.Key.String(), string(text))
+}
+
+func (q *queue) addText(key, text string) {
+	q.t.Helper()
+	if err := q.client.ProduceSync(q.t.Context(), &kgo.Record{Key: []byte(key), Value: []byte(text)}).FirstErr(); err != nil {
+		q.t.Fatal(err)
+	}
+}
+
+// committed returns what writers say that they have written; 0 = nothing.
+func (q *queue) committed() int64 {
+	offsets, err := kadm.NewClient(q.client).FetchOffsets(q.t.Context(), "writes")
+	if err != nil {
+		return 0 // the group is not there yet
+	}
+	o, _ := offsets.Lookup("writes", 0)
+	return max(0, o.At)
+}
+
+// reasons reads the dead letters: their reasons by their keys.
+func (q *queue) reasons(n int) map[string]string {
+	q.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(q.at.Brokers...), kgo.ConsumeTopics("writes.dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(q.t.Context(), time.Minute)
+	defer cancel()
+	found := map[string]string{}
+	for len(found) < n && ctx.Err() == nil {
+		client.PollFetches(ctx).EachRecord(func(r *kgo.Record) { found[string(r.Key)] = string(r.Headers[0].Value) })
+	}
+	return found
+}
+
+// run lets a writer write until the returned function is called, or the test ends.
+func (q *queue) run(c writer.Config) (w *writer.Writer, stop func()) {
+	q.t.Helper()
+	c.Kafka = q.at
+	if c.Rate == 0 {
+		c.Rate = 10_000
+	}
+	w = writer.New(c)
+	ctx, cancel := context.WithCancel(q.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			q.t.Errorf("Run: %v", err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	q.t.Cleanup(stop)
+	return w, stop
+}
+
+// soon waits until ok.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// a returns a link with a code and an id that follows from n.
+func a(code string, n byte) link.Link {
+	return link.Link{
+		ID: link.ID{1, n}, Key: link.Key{Code: link.Code(code)}, Destination: "https://example.com/" + code, Workspace: "acme", Status: link.Active,
+		Safety: link.Clean, Redirect: 302, CodeKind: link.Counted, Created: created, Updated: created,
+	}
+}
+
+// breaking is a store whose writes of several links are decided by a function: whether they happen, and what is answered.
+type breaking struct {
+	*linktest.Memory
+
+	decide func() (apply bool, err error)
+}
+
+func (b *breaking) CreateMany(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
+	apply, fault := b.decide()
+	if !apply {
+		return nil, fault
+	}
+	results, err := b.Memory.CreateMany(ctx, now, entries)
+	return results, errors.Join(err, fault)
+}
+
+func TestEveryRecordBecomesOneLink(t *testing.T) {
+	t.Parallel()
+	q, store := newQueue(t), linktest.NewMemory()
+	for i := range byte(100) {
+		q.add(a(fmt.Sprintf("code%03d", i), i))
+	}
+	q.add(a("code007", 7)) // a retry of its create
+	w, stop := q.run(writer.Config{Store: store})
+	soon(t, "all is committed", func() bool { return q.committed() == 101 })
+	for i := range byte(100) {
+		want := a(fmt.Sprintf("code%03d", i), i)
+		if l, err := store.Get(t.Context(), want.Key); err != nil || l.ID != want.ID || l.Version != 1 || l.Destination != want.Destination {
+			t.Errorf("%s: %+v, %v", want.Key, l, err)
+		}
+	}
+	if s := w.Stats(); s.Written != 101 || s.Dead != 0 || s.Failures != 0 || s.Partitions != 1 || s.Lag != 0 || !s.Oldest.IsZero() || w.Healthy() != nil {
+		t.Errorf("%+v, %v", s, w.Healthy())
+	}
+	stop()
+
+	// What was committed is not read again.
+	q.add(a("later01", 200))
+	w, _ = q.run(writer.Config{Store: store})
+	soon(t, "the next is written", func() bool { return q.committed() == 102 })
+	if s := w.Stats(); s.Written != 1 {
+		t.Errorf("after a restart: %+v", s)
+	}
+}
+
+func TestAWriteIsRepeatedUntilItsAnswerComes(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	asked := 0
+	store := &breaking{linktest.NewMemory(), func() (bool, error) {
+		switch asked++; asked {
+		case 1:
+			return false, link.ErrUnavailable
+		case 2:
+			return true, link.ErrUncertain
+		}
+		return true, nil
+	}}
+	q.add(a("code001", 1))
+	q.add(a("code002", 2))
+	w, _ := q.run(writer.Config{Store: store})
+	soon(t, "all is committed", func() bool { return q.committed() == 2 })
+	for _, l := range []link.Link{a("code001", 1), a("code002", 2)} {
+		if got, err := store.Get(t.Context(), l.Key); err != nil || got.ID != l.ID || got.Version != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if s := w.Stats(); s.Failures < 2 || s.Dead != 0 || w.Healthy() != nil {
+		t.Errorf("%+v, %v", s, w.Healthy())
+	}
+}
+
+func TestWhatCanNeverBeWrittenIsADeadLetterWithItsReason(t *testing.T) {
+	t.Parallel()
+	q, store := newQueue(t), linktest.NewMemory()
+	other := a("taken01", 1)
+	if _, err := store.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	wide, bare, twin, chosen := a("wide001", 2), a("bare001", 3), a("twin001", 1), a("taken01", 4)
+	wide.Workspace = link.WorkspaceID(strings.Repeat("w", link.MaxName+1))
+	bare.Destination, bare.Safety = "", 99
+	for _, l := range []link.Link{wide, bare, twin, chosen} {
+		q.add(l)
+	}
+	q.addText("/torn001", "{")
+	q.addText("go.example/torn002", `{"v":1,"link":{"id":7,"code":"torn002","domain":"go.example"}}`)
+	q.addText("no key / of a link", "?")
+	q.add(a("good001", 5))
+	w, _ := q.run(writer.Config{Store: store})
+	soon(t, "all is committed", func() bool { return q.committed() == 8 })
+
+	for text, want := range map[string]struct {
+		why  link.Unwritten
+		says string
+	}{
+		wide.Key.String(): {link.UnwrittenInvalid, "workspace"}, bare.Key.String(): {link.UnwrittenInvalid, "safety"},
+		twin.Key.String(): {link.UnwrittenInvalid, "id belongs to"}, "/torn001": {link.UnwrittenUnreadable, "unreadable"},
+		"go.example/torn002": {link.UnwrittenUnreadable, "id"},
+	} {
+		domain, code, _ := strings.Cut(text, "/")
+		l, err := store.Get(t.Context(), link.Key{Domain: link.Domain(domain), Code: link.Code(code)})
+		if err != nil || l.Status != link.Deleted || l.Unwritten() != want.why || l.CodeKind != link.Chosen {
+			t.Errorf("%s: %+v, %v, want a tombstone that says %d", text, l, err, want.why)
+		}
+	}
+	for text, says := range map[string]string{
+		"wide001": "workspace", "bare001": "safety", "twin001": "id belongs to", "taken01": "already exists", "torn001": "unreadable", "torn002": "unreadable",
+		"no key / of a link": "unreadable",
+	} {
+		found := ""
+		for key, reason := range q.reasons(7) {
+			if strings.HasSuffix(key, text) {
+				found = reason
+			}
+		}
+		if !strings.Contains(found, says) {
+			t.Errorf("the dead letter of %s says %q, want %q", text, found, says)
+		}
+	}
+	if l, err := store.Get(t.Context(), other.Key); err != nil || l.ID != other.ID || l.Status != link.Active {
+		t.Errorf("the link whose code another one wanted: %+v, %v", l, err)
+	}
+	if l, err := store.Get(t.Context(), link.Key{Code: "good001"}); err != nil || l.Status != link.Active {
+		t.Errorf("behind them: %+v, %v", l, err)
+	}
+	if s := w.Stats(); s.Dead != 7 || s.Written != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestALinkIsJudgedAgainBeforeItsOffsetIsCommitted(t *testing.T) {
+	t.Parallel()
+	q, store := newQueue(t), linktest.NewMemory()
+	var mu sync.Mutex
+	var log []string
+	note := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, text)
+	}
+	failed := false
+	q.add(a("code001", 1))
+	w, stop := q.run(writer.Config{
+		Store:      store,
+		BeginWrite: func() func() { note("begin"); return func() { note("done") } },
+		Recheck: func(ctx context.Context, now time.Time, l *link.Link) error {
+			if stored, err := store.Get(ctx, l.Key); err != nil || l.Version != stored.Version || now.Location() != time.UTC || q.committed() != 0 {
+				t.Errorf("rechecked: %+v at %v, stored %+v, %v", l, now, stored, err)
+			}
+			note("recheck")
+			if !failed {
+				failed = true
+				return link.ErrUnavailable
+			}
+			return nil
+		},
+	})
+	soon(t, "all is committed", func() bool { return q.committed() == 1 })
+	stop()
+	if got := strings.Join(log, " "); got != "begin recheck done begin recheck done" || w.Stats().Failures != 1 {
+		t.Errorf("%s; %+v", got, w.Stats())
+	}
+}
+
+func TestARecordOfANewerReleaseWaits(t *testing.T) {
+	t.Parallel()
+	q, store := newQueue(t), linktest.NewMemory()
+	l := a("newer01", 1)
+	text, err := pending.Encode(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields["v"] = 2
+	newer, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.addText(l.Key.String(), string(newer))
+	w, stop := q.run(writer.Config{Store: store})
+	soon(t, "it fails", func() bool { return w.Stats().Failures > 1 })
+	if err := w.Healthy(); !errors.Is(err, pending.ErrNewer) {
+		t.Errorf("Healthy: %v", err)
+	}
+	stop()
+	if _, err := store.Get(t.Context(), l.Key); !errors.Is(err, link.ErrNotFound) || q.committed() != 0 || w.Stats().Dead != 0 {
+		t.Errorf("%v, committed %d, %+v", err, q.committed(), w.Stats())
+	}
+}
+
+func TestTheRateIsThatOfTheWriter(t *testing.T) {
+	t.Parallel()
+	q, store := newQueue(t), linktest.NewMemory()
+	for i := range byte(60) {
+		q.add(a(fmt.Sprintf("code%03d", i), i))
+	}
+	began := time.Now()
+	w, _ := q.run(writer.Config{Store: store, Rate: 50})
+	for written := uint64(0); written < 60; time.Sleep(10 * time.Millisecond) {
+		written = w.Stats().Written
+		if most := 50*time.Since(began).Seconds() + 50*0.2 + 1; float64(written) > most { // what 200 ms were not used for comes at once
+			t.Fatalf("%d links were written after %s, want at most %.0f", written, time.Since(began), most)
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d links were written after %s", written, time.Since(began))
+		}
+	}
+}
