@@ -46,22 +46,30 @@ func root(t testing.TB) string {
 // that the kernel gives to connections, of which tests make thousands.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	var err error
+	return FreePorts(t, 1)
+}
+
+// FreePorts returns the first of n consecutive ports, each as one of FreePort.
+func FreePorts(t testing.TB, n int) string {
+	t.Helper()
 	for range 100 {
-		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
-		var l net.Listener
-		if !reserve(t, port) {
-			continue
+		first := firstPort + rand.IntN(lastPort-firstPort-n)
+		free := true
+		for port := first; free && port < first+n; port++ {
+			free = reserve(t, strconv.Itoa(port)) && unused(strconv.Itoa(port))
 		}
-		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err != nil { //nolint:noctx // bound and released at once
-			continue
-		}
-		if err = l.Close(); err == nil {
-			return port
+		if free {
+			return strconv.Itoa(first)
 		}
 	}
-	t.Fatalf("no port is free: %v", err)
+	t.Fatalf("no %d consecutive ports are free", n)
 	return ""
+}
+
+// unused reports whether nobody listens on a port.
+func unused(port string) bool {
+	l, err := net.Listen("tcp", "127.0.0.1:"+port) //nolint:noctx // bound and released at once
+	return err == nil && l.Close() == nil
 }
 
 // reserve locks the file of a port until the test ends, and reports whether nobody else has.

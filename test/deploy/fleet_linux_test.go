@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -48,29 +47,8 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(data, "secrets", "admin_key"), curttest.Key)
-	port := freeRange(t, 61)
+	port := testkit.FreePorts(t, 61)
 	return &fleet{data: data, port: port, env: append(os.Environ(), "CURT_BIN="+curttest.Binary(t), "CURT_FLEET_DATA="+data, "CURT_FLEET_PORT="+port)}
-}
-
-// freeRange returns the first of n free ports.
-func freeRange(t *testing.T, n int) string {
-	t.Helper()
-	for range 50 {
-		first := testkit.FreePort(t)
-		at, _ := strconv.Atoi(first)
-		free := true
-		for i := 1; free && i < n; i++ {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(at+i)))
-			if free = err == nil; free {
-				_ = l.Close()
-			}
-		}
-		if free {
-			return first
-		}
-	}
-	t.Fatalf("no %d consecutive ports are free", n)
-	return ""
 }
 
 // start returns when the fleet is ready, and what it printed.
