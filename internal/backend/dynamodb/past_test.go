@@ -40,6 +40,11 @@ func (a aged) Expired(ctx context.Context, after link.Cursor, before time.Time, 
 	return a.Links.Expired(ctx, after, before, n)
 }
 
+func (a aged) RemoveLapsed(ctx context.Context, n int) (int, error) {
+	a.past.catchUp()
+	return a.Links.RemoveLapsed(ctx, n)
+}
+
 func (a aged) FindSame(ctx context.Context, wanted link.Link, now time.Time) (link.Link, error) {
 	a.past.catchUp()
 	return a.Links.FindSame(ctx, wanted, now)
