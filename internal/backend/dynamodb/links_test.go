@@ -107,6 +107,7 @@ func TestDynamoDB(t *testing.T) {
 		"a hot code is read once": hotCode, "units": units, "policies": policies, "claims": claims,
 		"readers that are overtaken": overtakenReaders, "numbered meanwhile": numberedMeanwhile, "a partition of the log fails": aPartitionFails,
 		"budgets of retries": budgets, "entries left behind": leftBehind,
+		"keys of restored tables": restoredKeys, "damaged keys": damagedKeys,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}
@@ -127,6 +128,7 @@ func TestSuites(t *testing.T) {
 			func(t *testing.T) codegen.Leaser { return s.open(t, s.fresh(t)) },
 			func(t *testing.T, l codegen.Leaser) codegen.Leaser { return s.again(t, l.(*dynamodb.Links)) })
 	})
+	t.Run("keys", func(t *testing.T) { keyPools(t, s) })
 	t.Run("feeds", func(t *testing.T) { feeds(t, s) })
 	t.Run("expiry", func(t *testing.T) { expires(t, s) })
 }

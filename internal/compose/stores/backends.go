@@ -207,7 +207,7 @@ func (s *Stores) openDynamoDB(ctx context.Context, c *compose.Capability) error 
 		return settings.WrongTables(s.env.Config, err)
 	}
 	c.OnClose(l.Close)
-	s.Links, s.Creates, s.Keyring, s.Leases, s.Senders, s.Feeds = l, l, l, l, l.Senders(), tableFeeds{l}
+	s.Links, s.Creates, s.Keyring, s.Leases, s.Keys, s.Senders, s.Feeds = l, l, l, l, l.Keys(), l.Senders(), tableFeeds{l}
 	return nil
 }
 
