@@ -44,11 +44,11 @@ func (t Exports) Days(ctx context.Context) (all []time.Time, err error) {
 // sqlCounted selects what links and workspaces have in a span, each with its day before its quarter hours.
 func sqlCounted() string {
 	var sources []string
-	for i, a := range kept() {
+	for _, a := range kept() {
 		sources = append(sources, fmt.Sprintf(`SELECT CAST(domain, 'String') AS d, code AS c, toUInt8(%d) AS daily, at, %s, min(first_seen) AS first, max(last_clicked) AS last,
     CAST(uniqCombined64IfMergeState(14)(visitors), 'String') AS state, %s AS seen
 FROM %s WHERE %s.at >= {from:DateTime('UTC')} AND %s.at < {to:DateTime('UTC')} GROUP BY d, c, at`,
-			flag(kept()[i].Daily), each(added(), "toUInt64(sum(%s))", ", "), clickdb.VisitorsMerged, a.Table, a.Table, a.Table))
+			flag(a.Daily), each(added(), "toUInt64(sum(%s))", ", "), clickdb.VisitorsMerged, a.Table, a.Table, a.Table))
 	}
 	return "SELECT * FROM (" + strings.Join(sources, "\nUNION ALL\n") + ") ORDER BY d, c, daily DESC, at"
 }
@@ -66,7 +66,7 @@ FROM day_values WHERE at = {from:DateTime('UTC')} AND version = {version:UInt64}
 // Day calls f with what each link and workspace has on a UTC day, by key: the day, and its quarter hours.
 // Values are those of the day; those of a day that is not finalized are counted from its clicks. They are with
 // its first quarter hour, too, so that a range that begins or ends within the day has them. Visitors
-// are a set where ClickHouse has one, else as many tags, of nobody, as the day had visitors.
+// are a set where ClickHouse has one, else as many synthetic tags as the day had visitors.
 func (t Exports) Day(ctx context.Context, day time.Time, f func(*rollup.LinkDelta) error) error {
 	err := t.day(clickhouse.Context(ctx, clickhouse.WithSettings(copySettings())), day, f)
 	if err != nil {
@@ -167,7 +167,7 @@ func (t Exports) counted(rows driver.Rows, day time.Time, one *rollup.LinkDelta,
 		b.Bucket = rollup.BucketAt(rollup.Day, day)
 		one.Total = rollup.Total{Counts: r.Counts, FirstSeen: first.UnixMilli(), LastClicked: max(0, last.UnixMilli())}
 		if !exact {
-			tags = tagsOfNobody(seen)
+			tags = syntheticTags(seen)
 		}
 	}
 	r.Visitors.Add(tags)
@@ -200,7 +200,7 @@ func (v *valuesOfKeys) add(key link.Key, r *rollup.Rollup) error {
 		}
 		if v.had = false; v.next.Dimension == finalize.SeenDimension && v.next.Key == key && r.Visitors.Count() < v.next.Clicks {
 			r.Visitors = rollup.Visitors{}
-			r.Visitors.Add(tagsOfNobody(v.next.Clicks))
+			r.Visitors.Add(syntheticTags(v.next.Clicks))
 		}
 	}
 	return v.rows.Err()
@@ -255,8 +255,8 @@ func hash64(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// tagsOfNobody are as many tags, uniform as those of visitors are.
-func tagsOfNobody(n uint64) []uint64 {
+// syntheticTags are n tags of no real visitor, uniform as hashes are: they count as n visitors.
+func syntheticTags(n uint64) []uint64 {
 	tags := make([]uint64, n)
 	for i := range tags {
 		tags[i] = hash64(uint64(i) + 1)
