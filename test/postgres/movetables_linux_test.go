@@ -388,7 +388,7 @@ func TestAnExportOfATableResumes(t *testing.T) {
 		go func() { ended <- c.Wait() }()
 		killed := false
 		for !killed {
-			if there, _ := filepath.Glob(filepath.Join(folder, "out.jsonl*")); len(there) > 1 { // the rows of a page, and how far they go
+			if _, err := os.Stat(out + ".cursor"); err == nil { // the rows of a page are stored, and how far they go
 				_ = c.Process.Kill()
 				killed = true
 			}
