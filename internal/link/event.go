@@ -69,7 +69,7 @@ type Event struct {
 	Principal string    // who did it: the id of a key, or another actor's name; "" = nobody known
 	At        time.Time // when it was appended, by the store's clock
 	Region    string    // where it was written; "" = there is one region
-	Fields    []Was     // of WasUpdated, and of WasCreated [CreatedFields] or none; none once the link is deleted
+	Fields    []Was     // of WasUpdated, none once the link is deleted; of WasCreated [CreatedFields], or none
 	Keys      []Key     // of an appended entry
 }
 

@@ -52,4 +52,8 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 	if plan, err := s.Plan(t.Context(), sqlite.PendingCases()); err != nil || plan != "SCAN cases USING INDEX cases_pending" {
 		t.Errorf("pending cases: %v\n%s", err, plan)
 	}
+	forget := `UPDATE changes SET fields = NULL WHERE domain = ? AND code = ? AND fields IS NOT NULL AND kind <> 'created'` // by a trigger
+	if plan, err := s.Plan(t.Context(), forget); err != nil || plan != "SEARCH changes USING INDEX changes_old_values (domain=? AND code=?)" {
+		t.Errorf("old values of a deleted link: %v\n%s", err, plan)
+	}
 }
