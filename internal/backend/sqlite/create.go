@@ -292,12 +292,19 @@ func (s *Links) findOrCreate(t *sqlitedb.Tx, l link.Link, now time.Time) (link.L
 // errEnough ends a walk over rows that found what it was for.
 var errEnough = errors.New("enough rows")
 
-const sqlTwins = `SELECT ` + linkrow.Columns + ` FROM links
-	WHERE workspace = ? AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0
-	ORDER BY id LIMIT ?`
+const (
+	twinsWhere = ` FROM links WHERE workspace = ? AND digest = ? AND expires = ? AND status = 1 AND safety = 1 AND max_clicks = 0 `
+	sqlHasTwin = `SELECT 1` + twinsWhere + `LIMIT 1`
+	sqlTwins   = `SELECT ` + linkrow.Columns + twinsWhere + `ORDER BY id LIMIT ?`
+)
 
-// findSame walks the links that may stand in for wanted, oldest first.
+// findSame walks the links that may stand in for wanted, oldest first. Most links have none, and a statement of
+// as many columns as a link has costs as much to begin as to find out that.
 func findSame(t *sqlitedb.Tx, workspace int64, wanted link.Link, now time.Time) (same link.Link, found bool, err error) {
+	digest, expires := link.Digest(wanted.Destination), link.Millis(wanted.Expires)
+	if has, err := t.One(sqlHasTwin, sqlitedb.Ignore, workspace, digest, expires); err != nil || !has {
+		return link.Link{}, false, err
+	}
 	err = t.Each(sqlTwins, func(row []driver.Value) error {
 		_, l, err := linkrow.Scan(row)
 		if linkrow.IsDamaged(err) {
@@ -311,7 +318,7 @@ func findSame(t *sqlitedb.Tx, workspace int64, wanted link.Link, now time.Time) 
 			return errEnough
 		}
 		return nil
-	}, workspace, link.Digest(wanted.Destination), link.Millis(wanted.Expires), int64(link.MaxTwins))
+	}, workspace, digest, expires, int64(link.MaxTwins))
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
