@@ -177,9 +177,9 @@ func TestUnknownIsBelievedForASecondWhileNobodyIsHeard(t *testing.T) {
 		wantVersion(t, c, key("before"), 0) // the control: believed since the log was read
 		time.Sleep(time.Second)
 
-		wantVersion(t, c, key("deaf"), 0)
-		s.Put(key("deaf"), target("https://a.example/"))
+		wantVersion(t, c, key("unheard"), 0)
+		s.Put(key("unheard"), target("https://a.example/"))
 		pass(time.Second)
-		wantVersion(t, c, key("deaf"), 1)
+		wantVersion(t, c, key("unheard"), 1)
 	})
 }

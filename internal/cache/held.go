@@ -50,17 +50,17 @@ type terms struct {
 	prepare func(link.Key, link.Target) Prepared // nil = none
 }
 
-// belief bounds how long links, and "not found", are served without a question.
-type belief struct{ links, missing time.Duration }
+// lifetimes bound how long links, and "not found", are served without a question.
+type lifetimes struct{ links, missing time.Duration }
 
 // hold returns the entry for what a load found at now.
-func (t *terms) hold(k link.Key, found answer, now time.Time, believed belief) *Held {
+func (t *terms) hold(k link.Key, found answer, now time.Time, ttl lifetimes) *Held {
 	// A key may be cut from a request's target; a clone retains only the code.
 	k.Code = link.Code(strings.Clone(string(k.Code)))
 	at := t.clock.at(now)
 	e := &Held{Key: k, Target: found.target, Missing: found.missing}
 	if e.Missing {
-		e.fresh = at + int64(believed.missing)
+		e.fresh = at + int64(ttl.missing)
 		e.stale = e.fresh
 		e.ask.Store(math.MaxInt64)
 		return e
@@ -68,7 +68,7 @@ func (t *terms) hold(k link.Key, found answer, now time.Time, believed belief) *
 	if t.admit != nil {
 		e.Target = t.admit(e.Target)
 	}
-	fresh := min(t.freshness(e.Target, now), int64(believed.links))
+	fresh := min(t.freshness(e.Target, now), int64(ttl.links))
 	e.fresh = at + fresh
 	if e.stale = at + max(int64(t.stale), fresh); e.Target.Limited && !e.Target.Exhausted {
 		e.stale = e.fresh // its last click may be spent while the source is slow

@@ -97,7 +97,7 @@ func (l *l1) claim(h uint64, k link.Key, have *Held) (e *Held, f *flight, lead b
 
 // finish ends the flight with what was found, unless a change says that it is too
 // old; then the next read is of the primary.
-func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool, believed belief) bool {
+func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool, ttl lifetimes) bool {
 	s := l.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (l *l1) finish(h uint64, k link.Key, f *flight, found answer, primary bool,
 	if e := l.peek(h, k); e != nil && version < e.Target.Version && !primary {
 		return false
 	}
-	f.held = l.terms.hold(k, found, time.Now(), believed)
+	f.held = l.terms.hold(k, found, time.Now(), ttl)
 	l.entries.Set(h, f.held)
 	s.end(k, f)
 	return true

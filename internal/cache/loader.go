@@ -21,8 +21,8 @@ const (
 	// round after the first reads the primary, so a second one needs a change within
 	// the first; five in one load mean a key that changes faster than it can be read.
 	rounds = 5
-	// How long "not found", and a link, are believed while neither the log nor the bus is heard.
-	deafMissing, deafFresh = time.Second, time.Second
+	// disconnectedTTL is how long a link, and "not found", are fresh while neither the log nor the bus is heard.
+	disconnectedTTL = time.Second
 )
 
 // loader brings entries into L1: it loads from L2 or the source, has entries in use loaded
@@ -45,8 +45,8 @@ type loader struct {
 
 	loads, failures, joined, stale, refreshes, crowded atomic.Uint64
 
-	failed atomic.Int64 // Unix milliseconds; 0 = never
-	lately atomic.Int64 // when the last load failed, or was tried anew by one for all; 0 = it did not fail
+	lastFailure atomic.Int64 // Unix milliseconds; 0 = never
+	retried     atomic.Int64 // when the last load failed, or one visitor retried for all; 0 = the last one succeeded
 }
 
 // answer is what the source said: a target, or that there is none.
@@ -61,7 +61,7 @@ func (l *loader) serves(e *Held) bool {
 	if e.Missing {
 		return now < e.fresh
 	}
-	if now >= e.fresh || l.polls.deaf(now) && l.doubtful(e, now) {
+	if now >= e.fresh || l.polls.disconnected(now) && l.revalidates(e, now) {
 		// No visitor waits for a source that failed a moment ago.
 		if now >= e.stale || !e.failed.Load() {
 			return false
@@ -74,11 +74,11 @@ func (l *loader) serves(e *Held) bool {
 	return true
 }
 
-// doubtful reports whether a deaf process asks for an entry again that it would call fresh otherwise. Where the source
+// revalidates reports whether a disconnected process asks for an entry again that it would call fresh otherwise. Where the source
 // failed a moment ago one visitor tries, and the others are served what is held.
-func (l *loader) doubtful(e *Held, now int64) bool {
-	lately := l.lately.Load()
-	return e.fresh-now > int64(deafFresh) && (lately == 0 || now-lately >= int64(retryAfter) && l.lately.CompareAndSwap(lately, now))
+func (l *loader) revalidates(e *Held, now int64) bool {
+	retried := l.retried.Load()
+	return e.fresh-now > int64(disconnectedTTL) && (retried == 0 || now-retried >= int64(retryAfter) && l.retried.CompareAndSwap(retried, now))
 }
 
 // askRefresh queues e for a refresh; when the queue is full, a later reader retries.
@@ -128,8 +128,8 @@ func (l *loader) load(ctx context.Context, h uint64, k link.Key, have *Held, lim
 		return f.wait(ctx, k)
 	}
 	// A link with a bound of clicks is not shared; offer says why.
-	// A deaf process cannot vouch for what is shared; links that are written nowhere yet are there all the same.
-	second := l.l2.store != nil && (have == nil || !have.Target.Limited) && (l.l2.unwritten || !l.polls.deaf(l.clock.now()))
+	// A disconnected process cannot vouch for what is shared; links that are written nowhere yet are there all the same.
+	second := l.l2.store != nil && (have == nil || !have.Target.Limited) && (l.l2.unwritten || !l.polls.disconnected(l.clock.now()))
 	l.lead(context.WithoutCancel(ctx), h, k, f, limit, second)
 	return f.held, f.err
 }
@@ -155,7 +155,7 @@ func (l *loader) lead(ctx context.Context, h uint64, k link.Key, f *flight, limi
 
 	if second {
 		if found, ok := l.l2.get(ctx, h, k); ok {
-			if ended = l.l1.finish(h, k, f, found, false, l.belief()); ended {
+			if ended = l.l1.finish(h, k, f, found, false, l.lifetimes()); ended {
 				return
 			}
 		}
@@ -175,9 +175,9 @@ func (l *loader) lead(ctx context.Context, h uint64, k link.Key, f *flight, limi
 		if err != nil {
 			break
 		}
-		if ended = l.l1.finish(h, k, f, found, primary, l.belief()); ended {
+		if ended = l.l1.finish(h, k, f, found, primary, l.lifetimes()); ended {
 			l.failing.LogRecovery(ctx, time.Now(), l.log, "link look-ups recovered")
-			l.lately.Store(0)
+			l.retried.Store(0)
 			if second && known {
 				l.l2.offer(k, found, asOf, time.Since(begun))
 			}
@@ -217,19 +217,19 @@ func (l *loader) read(ctx context.Context, k link.Key, primary bool) (answer, er
 
 func (l *loader) fail(h uint64, k link.Key, f *flight, err error) {
 	l.failures.Add(1)
-	l.failed.Store(time.Now().UnixMilli())
-	l.lately.Store(l.clock.now())
+	l.lastFailure.Store(time.Now().UnixMilli())
+	l.retried.Store(l.clock.now())
 	l.l1.fail(h, k, f, err)
 }
 
-// belief is how long what is loaded now is believed at most.
-func (l *loader) belief() belief {
-	b := belief{links: math.MaxInt64, missing: l.missing}
+// lifetimes returns how long what is loaded now is fresh at most.
+func (l *loader) lifetimes() lifetimes {
+	b := lifetimes{links: math.MaxInt64, missing: l.missing}
 	if l.polls.staleness() > silence {
-		b.missing = min(b.missing, deafMissing)
+		b.missing = min(b.missing, disconnectedTTL)
 	}
-	if l.polls.deaf(l.clock.now()) {
-		b.links = deafFresh
+	if l.polls.disconnected(l.clock.now()) {
+		b.links = disconnectedTTL
 	}
 	return b
 }

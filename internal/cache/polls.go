@@ -13,7 +13,7 @@ const (
 	// with the pause before.
 	hearLimit = 250 * time.Millisecond
 	// feedLimit is how old the last contact with the change log may be before codes
-	// count as never issued no more, entries as fresh only for deafFresh (and the server as unready).
+	// count as never issued no more, entries as fresh only for disconnectedTTL (and the server as unready).
 	feedLimit = 5 * time.Second
 	// silence is how long the bus may say nothing before it is not relied upon. Each
 	// process says each second how far it knows the change log, and hears itself.
@@ -26,12 +26,12 @@ const (
 // Invariant: times only grow, and each waiting look-up is released by the next reading that
 // reaches the end of the log. Without Config.Shared there is no log to wait for.
 type polls struct {
-	clock     clock
-	shared    bool
-	wanted    chan struct{} // holds one request to read the log
-	read      atomic.Int64  // when the log was last read to its end
-	confirmed atomic.Int64  // when the bus last said that there is nothing to read
-	deafAt    atomic.Int64  // from then on nothing was heard for feedLimit; read by each hit
+	clock          clock
+	shared         bool
+	wanted         chan struct{} // holds one request to read the log
+	read           atomic.Int64  // when the log was last read to its end
+	confirmed      atomic.Int64  // when the bus last said that there is nothing to read
+	disconnectedAt atomic.Int64  // from then on nothing was heard for feedLimit; read by each hit
 
 	mu    sync.Mutex
 	began int64         // guarded by mu: when the last reading that reached the end began
@@ -49,7 +49,7 @@ func (p *polls) poke() {
 // ended notes a reading that reached the log's end.
 func (p *polls) ended(began int64) {
 	p.read.Store(p.clock.now())
-	p.hears()
+	p.contacted()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.began = began
@@ -62,18 +62,18 @@ func (p *polls) ended(began int64) {
 // confirm notes that the bus has nothing that the log has to be read for.
 func (p *polls) confirm() {
 	p.confirmed.Store(p.clock.now())
-	p.hears()
+	p.contacted()
 }
 
-// hears puts off when this process counts as deaf.
-func (p *polls) hears() {
-	if p.deafAt.Store(math.MaxInt64); p.shared {
-		p.deafAt.Store(p.clock.now() + int64(feedLimit))
+// contacted puts off when this process counts as disconnected.
+func (p *polls) contacted() {
+	if p.disconnectedAt.Store(math.MaxInt64); p.shared {
+		p.disconnectedAt.Store(p.clock.now() + int64(feedLimit))
 	}
 }
 
-// deaf reports whether changes may have been missed for long: neither the log nor the bus was heard.
-func (p *polls) deaf(now int64) bool { return now >= p.deafAt.Load() }
+// disconnected reports whether changes may have been missed for long: neither the log nor the bus was heard.
+func (p *polls) disconnected(now int64) bool { return now >= p.disconnectedAt.Load() }
 
 // quiet reports whether the bus confirmed nothing for so long that it is not relied upon.
 func (p *polls) quiet() bool { return p.clock.now()-p.confirmed.Load() > int64(silence) }

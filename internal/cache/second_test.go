@@ -165,7 +165,7 @@ func TestASilentBusIsNotReliedUpon(t *testing.T) {
 		if got := one.BusSilent(); got > 2*time.Second {
 			t.Errorf("silent for %v while each second something is said", got)
 		}
-		b.SetDeaf(true)
+		b.SetSilent(true)
 		time.Sleep(500 * time.Millisecond)
 		for i := range 100 {
 			k := key(fmt.Sprint("k", i))

@@ -38,7 +38,7 @@ func (c *Tiered) Stats() Stats {
 	if c.issued != nil {
 		s.Chosen = c.issued.Len()
 	}
-	if ms := l.failed.Load(); ms != 0 {
+	if ms := l.lastFailure.Load(); ms != 0 {
 		s.Failed = time.UnixMilli(ms).UTC()
 	}
 	return s

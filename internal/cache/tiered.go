@@ -65,7 +65,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 		c.recent.keep()
 	}
 	c.polls = polls{clock: clock, shared: cfg.Shared, wanted: make(chan struct{}, 1)}
-	c.polls.hears() // what is loaded before the first reading is believed as long as what it might miss
+	c.polls.contacted() // what is loaded before the first reading is believed as long as what it might miss
 	c.changes = changes{l1: &c.l1, recent: &c.recent, issued: cfg.Issued, listen: cfg.OnChanges}
 	c.l2 = l2{store: cfg.L2, recent: &c.recent, missing: cfg.Missing, unwritten: cfg.Unwritten, puts: make(chan offered, 1024)}
 	c.loader = loader{

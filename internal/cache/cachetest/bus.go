@@ -15,7 +15,7 @@ var errCut = errors.New("the subscription was cut")
 type Bus struct {
 	mu     sync.Mutex
 	subs   []chan cache.Note
-	deaf   bool
+	silent   bool
 	down   error
 	severs chan struct{}
 }
@@ -30,11 +30,11 @@ func (b *Bus) SetDown(err error) {
 	b.down = err
 }
 
-// SetDeaf loses every note without a word, as a connection that is half open does.
-func (b *Bus) SetDeaf(deaf bool) {
+// SetSilent loses every note without a word, as a connection that is half open does.
+func (b *Bus) SetSilent(silent bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.deaf = deaf
+	b.silent = silent
 }
 
 // Cut ends every subscription.
@@ -52,7 +52,7 @@ func (b *Bus) Publish(_ context.Context, n cache.Note) error {
 	if b.down != nil {
 		return b.down
 	}
-	if b.deaf {
+	if b.silent {
 		return nil
 	}
 	n.Changes = slices.Clone(n.Changes)

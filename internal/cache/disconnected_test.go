@@ -12,25 +12,25 @@ import (
 	"curt/internal/link"
 )
 
-// deafLog is a change log that cannot be read while it is away.
-type deafLog struct {
+// awayLog is a change log that cannot be read while it is away.
+type awayLog struct {
 	*cachetest.Source
 
 	away atomic.Bool
 }
 
-func (l *deafLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
+func (l *awayLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
 	if l.away.Load() {
 		return nil, "", errAway
 	}
 	return l.Source.Changes(ctx, after, n)
 }
 
-// deaf returns a cache that has a link and has not heard of changes for long.
-func deaf(t *testing.T, s *cachetest.Source) (*cache.Tiered, *deafLog) {
+// disconnected returns a cache that has a link and has not heard of changes for long.
+func disconnected(t *testing.T, s *cachetest.Source) (*cache.Tiered, *awayLog) {
 	t.Helper()
 	s.Put(key("a"), target("https://a.example/"))
-	log := &deafLog{Source: s}
+	log := &awayLog{Source: s}
 	c := newTiered(t, cache.Config{Shared: true}, s)
 	run(t, c.Run)
 	run(t, func(ctx context.Context) error { return c.Follow(ctx, log, time.Second) })
@@ -41,12 +41,12 @@ func deaf(t *testing.T, s *cachetest.Source) (*cache.Tiered, *deafLog) {
 	return c, log
 }
 
-// TestADeafProcessAsksTheSource: while the change log cannot be read and the source answers, no visitor is shown what
+// TestADisconnectedProcessAsksTheSource: while the change log cannot be read and the source answers, no visitor is shown what
 // was overtaken more than a second ago.
-func TestADeafProcessAsksTheSource(t *testing.T) {
+func TestADisconnectedProcessAsksTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()
-		c, log := deaf(t, s)
+		c, log := disconnected(t, s)
 		s.Put(key("a"), target("https://b.example/"))
 		if c.Hit("", []byte("a")) != nil {
 			t.Error("an entry from before is a hit")
@@ -70,15 +70,15 @@ func TestADeafProcessAsksTheSource(t *testing.T) {
 	})
 }
 
-// TestADeafProcessServesWhatItHas: while the source does not answer either, links are served as they are held, and one
+// TestADisconnectedProcessServesWhatItHas: while the source does not answer either, links are served as they are held, and one
 // visitor a second waits for it.
-func TestADeafProcessServesWhatItHas(t *testing.T) {
+func TestADisconnectedProcessServesWhatItHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := cachetest.NewSource()
 		for _, code := range []string{"b", "c"} {
 			s.Put(key(code), target("https://a.example/"))
 		}
-		c, log := deaf(t, s)
+		c, log := disconnected(t, s)
 		log.away.Store(false)
 		pass(2 * time.Second)
 		for _, code := range []string{"a", "b", "c"} {
