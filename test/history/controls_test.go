@@ -99,7 +99,7 @@ func TestHistoriesAreJudged(t *testing.T) {
 func TestVisitsAreJudged(t *testing.T) {
 	open := at(20, asked{kind: put, key: "k", match: 1, to: "b"}, told{result: unknown})
 	lost := at(20, asked{kind: put, key: "k", match: 1, to: "c"}, told{result: refused})
-	deaf := deafness{server: 0, from: 100 * time.Millisecond, to: 5 * time.Second, within: time.Second}
+	disconnected := outage{server: 0, from: 100 * time.Millisecond, to: 5 * time.Second, within: time.Second}
 	for name, c := range map[string]struct {
 		requests []request
 		visits   []visit
@@ -107,7 +107,7 @@ func TestVisitsAreJudged(t *testing.T) {
 	}{
 		"in time":                        {[]request{made, changed}, []visit{seen(5, 0, absent, ""), seen(12, 0, led, "a"), seen(2000, 0, led, "a"), seen(2030, 1, led, "b")}, ""},
 		"too late":                       {[]request{made, changed}, []visit{seen(2030, 1, led, "a")}, "version 2 was known"},
-		"one that was deaf":              {[]request{made, changed}, []visit{seen(5900, 0, led, "a")}, ""},
+		"one that was disconnected":      {[]request{made, changed}, []visit{seen(5900, 0, led, "a")}, ""},
 		"for too long":                   {[]request{made, changed}, []visit{seen(6100, 0, led, "a")}, "version 2 was known"},
 		"killed":                         {[]request{made, changed, dead}, []visit{seen(50, 0, off, ""), seen(60, 1, led, "b")}, ""},
 		"killed, and back":               {[]request{made, changed, dead}, []visit{seen(50, 1, off, ""), seen(3000, 1, led, "b")}, "version 3 was known"},
@@ -127,7 +127,7 @@ func TestVisitsAreJudged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history{requests: c.requests, visits: c.visits}
-			wrong, _ := h.wrongs(&bounds{late: 2 * time.Second, deaf: []deafness{deaf}})
+			wrong, _ := h.wrongs(&bounds{late: 2 * time.Second, disconnected: []outage{disconnected}})
 			if got := strings.Join(wrong, "\n"); (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {
 				t.Errorf("%q is wrong, want %q", got, c.wrong)
 			}

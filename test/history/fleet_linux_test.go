@@ -32,11 +32,11 @@ type fleet struct {
 	running          [servers]atomic.Pointer[curttest.Server]
 	began            time.Time
 
-	mu     sync.Mutex
-	faults []porcupine.Annotation // guarded by mu
-	deaf   []deafness             // guarded by mu
-	shaky  []deafness             // guarded by mu: when what the bus says may be late
-	stall  time.Duration          // the longest of the machine; guarded by mu
+	mu           sync.Mutex
+	faults       []porcupine.Annotation // guarded by mu
+	disconnected []outage               // guarded by mu
+	shaky        []outage               // guarded by mu: when what the bus says may be late
+	stall        time.Duration          // the longest of the machine; guarded by mu
 }
 
 // gather starts a fleet.
@@ -92,7 +92,7 @@ func (f *fleet) watch() {
 	}
 }
 
-// fault lets something happen, and notes that a server (-1 = all) is deaf meanwhile and for
+// fault lets something happen, and notes that a server (-1 = all) is disconnected meanwhile and for
 // so much longer.
 func (f *fleet) fault(name string, server int, within time.Duration, happens func()) {
 	f.t.Helper()
@@ -103,14 +103,14 @@ func (f *fleet) fault(name string, server int, within time.Duration, happens fun
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults = append(f.faults, porcupine.Annotation{Tag: "faults", Start: int64(from), End: int64(to), Description: name})
-	f.deaf = append(f.deaf, deafness{server, from, to, within})
+	f.disconnected = append(f.disconnected, outage{server, from, to, within})
 }
 
 // shake notes that others hear late of what is changed while something happens.
 func (f *fleet) shake(name string, happens func()) {
 	f.t.Helper()
-	f.fault(name, servers, 0, func() { // no server is deaf
-		d := deafness{server: -1, from: f.now(), within: lateByLog}
+	f.fault(name, servers, 0, func() { // no server is disconnected
+		d := outage{server: -1, from: f.now(), within: lateByLog}
 		happens()
 		d.to = f.now()
 		f.mu.Lock()
@@ -152,18 +152,18 @@ func (f *fleet) promised() (always, calm *bounds) {
 	slack := f.slack()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	widened := func(all []deafness) []deafness {
+	widened := func(all []outage) []outage {
 		all = slices.Clone(all)
-		slices.SortFunc(all, func(a, b deafness) int { return int(a.from - b.from) })
+		slices.SortFunc(all, func(a, b outage) int { return int(a.from - b.from) })
 		for i := range all {
 			all[i].within += slack
 		}
 		return all
 	}
 	if f.redis == nil {
-		return &bounds{heard + slack, widened(f.deaf)}, nil
+		return &bounds{heard + slack, widened(f.disconnected)}, nil
 	}
-	return &bounds{lateByLog + slack, widened(f.deaf)}, &bounds{heard + slack, widened(slices.Concat(f.deaf, f.shaky))}
+	return &bounds{lateByLog + slack, widened(f.disconnected)}, &bounds{heard + slack, widened(slices.Concat(f.disconnected, f.shaky))}
 }
 
 const (

@@ -8,12 +8,12 @@ import (
 
 // bounds say how late visitors may be.
 type bounds struct {
-	late time.Duration // after somebody was told of a version no server shows an older one
-	deaf []deafness    // unless it could not know
+	late         time.Duration // after somebody was told of a version no server shows an older one
+	disconnected []outage      // unless it could not know
 }
 
-// deafness is a time in which a server could not hear of changes.
-type deafness struct {
+// outage is a time in which a server could not hear of changes.
+type outage struct {
 	server   int // -1 = all
 	from, to time.Duration
 	within   time.Duration // after it the server has heard of what it missed
@@ -22,7 +22,7 @@ type deafness struct {
 // until returns when a server has to know what was known elsewhere at a time.
 func (b *bounds) until(server int, known, late time.Duration) time.Duration {
 	end := known + late
-	for _, d := range b.deaf { // in the order in which they began
+	for _, d := range b.disconnected { // in the order in which they began
 		if (d.server == server || d.server < 0) && known <= d.to && d.from <= end {
 			end = max(end, d.to+d.within)
 		}
