@@ -29,6 +29,14 @@ func startSecured(t *testing.T, mutual bool) secured {
 	s.SecureZooKeeper = testkit.StartSecureZooKeeper(t, testkit.ZooKeeperTLS{Certificate: cert, Key: key, Authority: a.File, Mutual: mutual})
 	cert, key = a.Pair(t, dir, "client")
 	s.both = s.trust + "&cert=" + cert + "&key=" + key
+	cfg, err := zookeeper.Parse(s.Secure.URL("/begin") + s.both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the first handshake, for which the server loads a lot of code", func() bool {
+		_, err := zookeeper.Probe(t.Context(), cfg)
+		return err == nil
+	})
 	return s
 }
 
