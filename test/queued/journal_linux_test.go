@@ -185,12 +185,17 @@ func TestTheJournalOfQueuedLinks(t *testing.T) {
 	if diff := cmp.Diff(before, after[1:]); diff != "" {
 		t.Errorf("the journal before and after the links were written (-before +after):\n%s", diff)
 	}
+	cases := 0.0
 	for _, l := range links {
+		if l.safety != "clean" {
+			cases++
+		}
 		if l.by == banned {
 			l.safety = "blocked"
 		}
 		compareLink(t, api, l)
 	}
+	soon(t, "each link that was judged comes before a moderator", func() bool { return metric(t, api, "curt_reviews_open") == cases })
 }
 
 // compareJournal looks for the decisions about links, and for nothing else.
