@@ -56,7 +56,7 @@ func layers() [][]string {
 		{"internal/feed", "internal/hosts", "internal/job", "internal/codegen/keypool", "internal/pending"},
 		{"internal/handover", "internal/link", "internal/codegen", "internal/idempotency", "internal/joblease", "internal/qr", "internal/ratelimit", "internal/telemetry", "internal/weburl", "internal/clientaddr", "internal/bodies"},
 		{"internal/abuse/listfile"},
-		{"internal/abuse/skeleton", "internal/background", "internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
+		{"internal/abuse/skeleton", "internal/background", "internal/clienttls", "internal/licenses", "internal/repeatlog", "internal/statefile", "internal/walfile"},
 	}
 }
 

@@ -232,9 +232,9 @@ type Cases interface {
 	// r.At, up to MaxNetworks. Digests of earlier days are dropped.
 	Report(ctx context.Context, r Report) (c Case, networks int, err error)
 
-	// Pending returns up to n cases without Facts, the oldest first. Describe gives one
-	// its Facts; the zero Facts drop it, because its link was never made.
-	Pending(ctx context.Context, n int) ([]Case, error)
+	// Pending returns up to n cases without Facts whose ids follow one, in the order of ids, which is that of
+	// opening. Describe gives one its Facts; the zero Facts drop it, because its link was never made.
+	Pending(ctx context.Context, after link.ID, n int) ([]Case, error)
 	Describe(ctx context.Context, id link.ID, f Facts) error
 
 	// Move gives the open case of a link, if there is one with Facts, to another workspace.

@@ -69,6 +69,8 @@ type Config struct {
 	// Quarantine is how many networks (an IPv4 /24, an IPv6 /48) have to report a link on one day of UTC for it to
 	// be quarantined until somebody has decided; 0 = reports alone stop nothing.
 	Quarantine int
+	// WrittenWithin is how much later than its decision a new link may be written; 0 = DefaultWrittenWithin.
+	WrittenWithin time.Duration
 	// Retention is how long what strangers wrote is kept after the decision; 0 =
 	// DefaultRetention.
 	Retention time.Duration
@@ -100,7 +102,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Cases == nil || cfg.Appeals == nil || cfg.Destinations == nil || cfg.Journal == nil || cfg.Moderator == nil || cfg.Links == nil || cfg.DayKeys == nil || cfg.Limits == nil || cfg.Random == nil {
 		return nil, errors.New("review: incomplete configuration")
 	}
-	cfg.Due, cfg.Retention = cmp.Or(cfg.Due, DefaultDue), cmp.Or(cfg.Retention, DefaultRetention)
+	cfg.Due, cfg.Retention, cfg.WrittenWithin = cmp.Or(cfg.Due, DefaultDue), cmp.Or(cfg.Retention, DefaultRetention), cmp.Or(cfg.WrittenWithin, DefaultWrittenWithin)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -109,7 +111,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	m, open, nets := newMetrics(cfg.Metrics), opener{link.NewIDs(cfg.Random), cfg.Due}, &networks{keys: cfg.DayKeys, log: cfg.Log}
 	follower := &Follower{
-		cases: cfg.Cases, journal: cfg.Journal, links: cfg.Links, opener: open, retention: cfg.Retention,
+		cases: cfg.Cases, journal: cfg.Journal, links: cfg.Links, opener: open, within: cfg.WrittenWithin, retention: cfg.Retention,
 		metrics: m, log: cfg.Log, now: cfg.Now, kicked: make(chan struct{}, 1),
 	}
 	gateFor := func(kind string, limit *ratelimit.Limit) gate {

@@ -26,9 +26,9 @@ const (
 	// written is how long a change may take from its entry in the journal to the link:
 	// then the link is believed as it is.
 	written = 10 * time.Second
-	// abandoned is when a link that is still not there was never made: its alias was
+	// DefaultWrittenWithin is when a link that is still not there was never made: its alias was
 	// taken, or its maker died. No request lasts as long.
-	abandoned = 10 * time.Minute
+	DefaultWrittenWithin = 10 * time.Minute
 
 	forgetEvery = time.Hour
 	forgetStep  = 500
@@ -46,6 +46,7 @@ type Follower struct {
 	links   Links
 
 	opener    opener
+	within    time.Duration // of [Config]
 	retention time.Duration
 	metrics   *metrics
 	log       *slog.Logger
@@ -54,6 +55,8 @@ type Follower struct {
 	kicked  chan struct{} // capacity 1: the journal has grown
 	changed link.ChangedSet
 	behind  repeatlog.Condition
+
+	settled link.ID // the case that settle came to; owned by Run
 
 	waiting, overdue atomic.Int64 // cases, as counted last
 }
@@ -211,9 +214,10 @@ func (fl *Follower) facts(ctx context.Context, r moderation.Ref, decided, now ti
 	return factsOf(&l), nil
 }
 
-// settle looks again for the links of cases that wait for theirs.
+// settle looks again for the links of cases that wait for theirs, of some in each turn: many whose links never come must not
+// keep the others waiting.
 func (fl *Follower) settle(ctx context.Context, now time.Time) error {
-	pending, err := fl.cases.Pending(ctx, followStep)
+	pending, err := fl.cases.Pending(ctx, fl.settled, followStep)
 	if err != nil {
 		return err
 	}
@@ -223,12 +227,15 @@ func (fl *Follower) settle(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		if f == (moderation.Facts{}) && now.Sub(c.Opened) < abandoned {
+		if f == (moderation.Facts{}) && now.Sub(c.Opened) < fl.within {
 			continue
 		}
 		if err := fl.cases.Describe(ctx, c.ID, f); err != nil {
 			return err
 		}
+	}
+	if fl.settled = (link.ID{}); len(pending) == followStep {
+		fl.settled = pending[followStep-1].ID
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package review_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -66,11 +67,46 @@ func TestACaseWaitsForItsLink(t *testing.T) {
 		t.Errorf("once it is there: %v", got)
 	}
 	o.turn(t, noon().Add(time.Hour))
-	if pending, err := o.cases.Pending(t.Context(), 10); err != nil || len(pending) != 0 {
+	if pending, err := o.cases.Pending(t.Context(), link.ID{}, 10); err != nil || len(pending) != 0 {
 		t.Errorf("after an hour %v still wait, %v", pending, err)
 	}
 	if _, err := o.Show(t.Context(), admin(), key("taken")); !errors.Is(err, moderation.ErrNoCase) {
 		t.Errorf("the link that has the key: %v", err)
+	}
+}
+
+// A link may wait in a queue for days, among many that never come: its case waits as long, and is there soon after the link.
+func TestACaseWaitsAsLongAsAQueue(t *testing.T) {
+	const never = 450
+	o := newOffice(t, func(c *review.Config) { c.WrittenWithin = 8 * 24 * time.Hour })
+	template := o.put(t, "template")
+	suspect := func(n int) link.Link {
+		l := template
+		l.Key.Code, l.ID[14], l.ID[15] = link.Code(fmt.Sprintf("code%d", n)), template.ID[14]^byte(1+n>>8), template.ID[15]^byte(n)
+		o.suspect(t, &l, link.Quarantined, 70)
+		return l
+	}
+	for n := range never {
+		suspect(n)
+	}
+	late := suspect(never)
+	for range 5 {
+		o.turn(t, noon().Add(5*24*time.Hour))
+	}
+	if _, err := o.links.Create(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		o.turn(t, noon().Add(5*24*time.Hour))
+	}
+	if got := o.queue(t); !slices.Equal(got, []string{string(late.Key.Code)}) {
+		t.Errorf("once the link is there: %v", got)
+	}
+	for range 4 {
+		o.turn(t, noon().Add(9*24*time.Hour))
+	}
+	if pending, err := o.cases.Pending(t.Context(), link.ID{}, 1000); err != nil || len(pending) != 0 {
+		t.Errorf("after nine days %d still wait, %v", len(pending), err)
 	}
 }
 

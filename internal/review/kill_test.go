@@ -63,8 +63,8 @@ func (m *mortal) Close(ctx context.Context, c moderation.Closing) (closed modera
 	return closed, err
 }
 
-func (m *mortal) Pending(ctx context.Context, n int) (pending []moderation.Case, err error) {
-	err = m.call(func() error { pending, err = m.Cases.Pending(ctx, n); return err })
+func (m *mortal) Pending(ctx context.Context, after link.ID, n int) (pending []moderation.Case, err error) {
+	err = m.call(func() error { pending, err = m.Cases.Pending(ctx, after, n); return err })
 	return pending, err
 }
 

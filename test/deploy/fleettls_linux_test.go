@@ -16,7 +16,7 @@ import (
 	"curt/test/internal/curttest"
 )
 
-// TestPartsSpeakTLS: curt reaches PostgreSQL, Redis and ClickHouse over TLS, and refuses another
+// TestPartsSpeakTLS: curt reaches PostgreSQL, Redis, ClickHouse and ZooKeeper over TLS, and refuses another
 // authority. Kafka has this test in internal/backend/kafka.
 func TestPartsSpeakTLS(t *testing.T) {
 	t.Parallel()
@@ -24,11 +24,12 @@ func TestPartsSpeakTLS(t *testing.T) {
 	other, _ := curttest.Certificate(t)
 	plain := postgresTLS(t, certificate, key)
 	redis, clickhouse := redisTLS(t, certificate, key), clickHouseTLS(t, certificate, key)
+	ids := "CURT_IDS=" + testkit.StartSecureZooKeeper(t, testkit.ZooKeeperTLS{Certificate: certificate, Key: key, Authority: certificate}).Secure.URL("/curt") + "?ca="
 	for authority, right := range map[string]bool{certificate: true, other: false} {
 		links := "CURT_LINKS=" + strings.Replace(plain, "sslmode=disable", "sslmode=verify-full&sslrootcert="+authority, 1)
 		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-			said := checked(t, links, "CURT_CACHE=rediss://"+redis, "CURT_EVENTS=kafka://127.0.0.1:1", "CURT_ANALYTICS=clickhouse://"+clickhouse+"/curt?secure=true", "SSL_CERT_FILE="+authority)
-			ok := map[string]bool{"CURT_LINKS": false, "CURT_CACHE": false, "CURT_ANALYTICS": false}
+			said := checked(t, links, "CURT_CACHE=rediss://"+redis, "CURT_EVENTS=kafka://127.0.0.1:1", "CURT_ANALYTICS=clickhouse://"+clickhouse+"/curt?secure=true", "SSL_CERT_FILE="+authority, ids+authority)
+			ok := map[string]bool{"CURT_LINKS": false, "CURT_CACHE": false, "CURT_ANALYTICS": false, "CURT_IDS": false}
 			for line := range strings.Lines(said) {
 				for setting := range ok {
 					if strings.HasPrefix(line, "ok    "+setting) {
@@ -36,7 +37,7 @@ func TestPartsSpeakTLS(t *testing.T) {
 					}
 				}
 			}
-			if ok["CURT_LINKS"] == right && ok["CURT_CACHE"] == right && ok["CURT_ANALYTICS"] == right && (right || strings.Count(said, "certificate") >= len(ok)) {
+			if ok["CURT_LINKS"] == right && ok["CURT_CACHE"] == right && ok["CURT_ANALYTICS"] == right && ok["CURT_IDS"] == right && (right || strings.Count(said, "certificate") >= len(ok)) {
 				break
 			}
 			if time.Since(began) > time.Minute {

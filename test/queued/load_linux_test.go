@@ -118,6 +118,21 @@ func TestASpikeIsAcceptedAndDrained(t *testing.T) {
 	t.Logf("on a store of 200 writes a second: sync %.0f creates/s, queued %.0f creates/s: %.1f times", synchronous, queued, queued/synchronous)
 }
 
+// poison queues records by their keys as they are.
+func (p *plant) poison(t *testing.T, records map[string]string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.kafka.Brokers[0].Address), kgo.DefaultProduceTopic("writes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for key, value := range records {
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Key: []byte(key), Value: []byte(value)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestPoisonIsBuried: what can never be written is a dead letter with its reason, its code is 410, and what stands behind it in the partition is
 // written.
 func TestPoisonIsBuried(t *testing.T) {
@@ -129,22 +144,13 @@ func TestPoisonIsBuried(t *testing.T) {
 	if taken.Status != 201 {
 		t.Fatalf("create: %d %q", taken.Status, taken.Body)
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(p.kafka.Brokers[0].Address), kgo.DefaultProduceTopic("writes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	for _, r := range []struct{ key, value string }{
-		{"/garbage1", "no JSON"},
-		{"/garbage2", `{"v":1,"link":{"id":7}}`},
-		{"/invalid1", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,3],"code":"invalid1","domain":""}}`},
-		{"/has-it", `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,2],"code":"has-it","domain":"","destination":"https://example.com/","workspace":"default","status":1,"safety":1,"redirect":302,"created":"2026-06-01T12:00:00Z","updated":"2026-06-01T12:00:00Z"}}`},
-		{"not a key/?", "?"},
-	} {
-		if err := client.ProduceSync(t.Context(), &kgo.Record{Key: []byte(r.key), Value: []byte(r.value)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.poison(t, map[string]string{
+		"/garbage1":   "no JSON",
+		"/garbage2":   `{"v":1,"link":{"id":7}}`,
+		"/invalid1":   `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,3],"code":"invalid1","domain":""}}`,
+		"/has-it":     `{"v":1,"link":{"id":[1,158,131,14,26,0,112,1,144,192,107,146,13,115,90,2],"code":"has-it","domain":"","destination":"https://example.com/","workspace":"default","status":1,"safety":1,"redirect":302,"created":"2026-06-01T12:00:00Z","updated":"2026-06-01T12:00:00Z"}}`,
+		"not a key/?": "?",
+	})
 	good := map[string]string{}
 	for i := range 20 { // in all partitions
 		url := fmt.Sprintf("https://example.com/good/%d", i)
@@ -155,6 +161,7 @@ func TestPoisonIsBuried(t *testing.T) {
 	good["https://example.com/first"] = "has-it"
 	compare(t, api, good)
 	soon(t, "poison is counted", func() bool { return metric(t, writer, "curt_writer_dead_letters_total") == 5 })
+	stranger := newAuthor(t, api, "stranger")
 	for code, why := range map[string]string{"garbage1": "record-unreadable", "garbage2": "record-unreadable", "invalid1": "record-invalid"} {
 		soon(t, code+" is 410", func() bool { status, _, _ := visit(t, api, code); return status == 410 })
 		for _, path := range []string{"/" + code, "/api/v1/links/" + code} {
@@ -162,7 +169,21 @@ func TestPoisonIsBuried(t *testing.T) {
 				t.Errorf("%s: %d %q, want 410 %s", path, a.Status, a.Body, why)
 			}
 		}
+		for method, body := range map[string]string{"PATCH": `{"title":"x"}`, "DELETE": ""} {
+			path := "/api/v1/links/" + code
+			if a := call(t, api, method, path, body); a.Status != 410 || a.Link.Type != "/problems/"+why {
+				t.Errorf("%s %s: %d %q, want 410 %s", method, path, a.Status, a.Body, why)
+			}
+			if a := callWith(t, api, stranger.Secret, method, path, body); a.Status != 404 {
+				t.Errorf("%s %s by another workspace: %d %q, want 404", method, path, a.Status, a.Body)
+			}
+		}
 	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.kafka.Brokers[0].Address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
 	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), "writes.dead")
 	if err != nil {
 		t.Fatal(err)

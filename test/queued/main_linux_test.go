@@ -67,12 +67,17 @@ type answer struct {
 	curttest.Answer
 }
 
-// call asks the API.
-func call(t *testing.T, s *curttest.Server, method, path, body string, headers ...string) (a answer) {
+// call asks the API as an administrator.
+func call(t *testing.T, s *curttest.Server, method, path, body string, headers ...string) answer {
+	t.Helper()
+	return callWith(t, s, curttest.Key, method, path, body, headers...)
+}
+
+func callWith(t *testing.T, s *curttest.Server, key, method, path, body string, headers ...string) (a answer) {
 	t.Helper()
 	c := s.MustDial(t)
 	defer c.Close()
-	headers = append([]string{"Authorization: Bearer " + curttest.Key, "Content-Type: application/json"}, headers...)
+	headers = append([]string{"Authorization: Bearer " + key, "Content-Type: application/json"}, headers...)
 	var err error
 	if a.Answer, err = c.Do(method, path, headers, body); err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
@@ -84,6 +89,22 @@ func call(t *testing.T, s *curttest.Server, method, path, body string, headers .
 		}
 	}
 	return a
+}
+
+// author is a key of a workspace.
+type author struct {
+	ID        string `json:"id"`
+	Secret    string `json:"key"`
+	Workspace string `json:"workspace_id"`
+}
+
+func newAuthor(t *testing.T, s *curttest.Server, workspace string) (who author) {
+	t.Helper()
+	a := call(t, s, "POST", "/api/v1/keys", `{"name":"author","scopes":["links:read","links:write"],"workspace_id":"`+workspace+`"}`)
+	if err := json.Unmarshal(a.Body, &who); err != nil || a.Status != 201 || who.Secret == "" {
+		t.Fatalf("a key: %d %q: %v", a.Status, a.Body, err)
+	}
+	return who
 }
 
 // visit follows a link.

@@ -141,6 +141,10 @@ func TestAListThatGrewWhileALinkWaitedHolds(t *testing.T) {
 	if a := call(t, api, "GET", "/api/v1/links/"+late.Link.Code, ""); a.Status != 200 || a.Link.State == "live" || a.Link.State == "pending" {
 		t.Errorf("the link of what is listed: %d %q", a.Status, a.Body)
 	}
+	entries := journal(t, api)
+	if len(entries) != 1 || entries[0].LinkID != late.Link.ID || entries[0].Action != "decide" || entries[0].Safety != "blocked" || entries[0].Actor != "policy" {
+		t.Errorf("the journal has %+v, want one decision about the link of what is listed", entries)
+	}
 	if status, to, _ := visit(t, api, good.Link.Code); status != 302 || to != "https://good.example/" {
 		t.Errorf("the other link: %d %s", status, to)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"curt/internal/clienttls"
 )
 
 // DefaultTopic is the topic of a URL that names none.
@@ -79,12 +80,12 @@ func withPort(host string) (string, error) {
 func (c *Config) query(u *url.URL) (err error) {
 	q := u.Query()
 	for name := range q {
-		if !slices.Contains([]string{"tls", "ca", "cert", "key", "sasl"}, name) {
+		if name != "sasl" && !clienttls.IsOption(name) {
 			return fmt.Errorf("unknown option %q; expected tls, ca, cert, key or sasl", name)
 		}
 	}
-	if c.TLS, err = secure(q); err != nil {
-		return err
+	if c.TLS, err = clienttls.Read(q); err != nil {
+		return err //nolint:wrapcheck // names the option
 	}
 	password, _ := u.User.Password()
 	name := u.User.Username()

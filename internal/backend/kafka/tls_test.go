@@ -1,95 +1,28 @@
 package kafka
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"curt/internal/testkit"
 )
-
-// authority certifies whoever asks.
-type authority struct {
-	template, certificate *x509.Certificate
-	key                   *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{template: &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}}
-	var der []byte
-	der, a.key = a.sign(t, a.template)
-	var err error
-	if a.certificate, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// sign certifies a new key; the authority's own is the first.
-func (a *authority) sign(t *testing.T, c *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := a.key
-	if by == nil {
-		by = key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.template, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der, key
-}
-
-// pair writes a certificate and its key to files.
-func (a *authority) pair(t *testing.T, dir, name string) (cert, key string) {
-	t.Helper()
-	der, private := a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	text, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return written(t, dir, name+".pem", "CERTIFICATE", der), written(t, dir, name+".key", "PRIVATE KEY", text)
-}
-
-func written(t *testing.T, dir, name, kind string, bytes []byte) string {
-	t.Helper()
-	file := filepath.Join(dir, name)
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // TestBothSidesAreCertified connects to brokers that want to know who asks.
 func TestBothSidesAreCertified(t *testing.T) {
-	dir, a := t.TempDir(), newAuthority(t)
-	ca := written(t, dir, "ca.pem", "CERTIFICATE", a.certificate.Raw)
-	cert, key := a.pair(t, dir, "client")
-	broker, err := tls.LoadX509KeyPair(a.pair(t, dir, "broker"))
+	dir, a := t.TempDir(), testkit.NewAuthority(t)
+	cert, key := a.Pair(t, dir, "client")
+	broker, err := tls.LoadX509KeyPair(a.Pair(t, dir, "broker"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ours := x509.NewCertPool()
-	ours.AddCert(a.certificate)
+	ours.AddCert(a.Certificate)
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{broker}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ours,
 	}))
@@ -97,7 +30,7 @@ func TestBothSidesAreCertified(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	url := "kafka://" + cluster.ListenAddrs()[0] + "/clicks?ca=" + ca
+	url := "kafka://" + cluster.ListenAddrs()[0] + "/clicks?ca=" + a.File
 	c, err := Parse(url + "&cert=" + cert + "&key=" + key)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +45,7 @@ func TestBothSidesAreCertified(t *testing.T) {
 	if err := refused(t, c); !strings.Contains(err.Error(), "cert, key") {
 		t.Errorf("with a broken key: %v", err)
 	}
-	a.pair(t, dir, "client")
+	a.Pair(t, dir, "client")
 	if n, err := Probe(t.Context(), c); err != nil || n != 12 {
 		t.Errorf("renewed: %d partitions, %v", n, err)
 	}
@@ -140,27 +73,4 @@ func refused(t *testing.T, c Config) error {
 	}
 	_, err = conn.Read(make([]byte, 1)) // the broker says nothing to whom it knows
 	return err
-}
-
-func TestFilesOfTLS(t *testing.T) {
-	dir, a := t.TempDir(), newAuthority(t)
-	ca := written(t, dir, "ca.pem", "CERTIFICATE", a.certificate.Raw)
-	cert, key := a.pair(t, dir, "client")
-	_, other := a.pair(t, dir, "other")
-	for query, want := range map[string]bool{
-		"tls=true&ca=" + ca:                true,
-		"cert=" + cert + "&key=" + key:     true,
-		"tls=false&ca=" + ca:               false,
-		"cert=" + cert:                     false,
-		"tls=true&key=" + key:              false,
-		"cert=" + cert + "&key=" + other:   false,
-		"ca=" + key:                        false,
-		"ca=" + dir:                        false,
-		"ca=" + filepath.Join(dir, "none"): false,
-	} {
-		c, err := Parse("kafka://b1/clicks?" + query)
-		if (err == nil) != want || want && c.TLS == nil {
-			t.Errorf("%s: %+v, %v", query, c, err)
-		}
-	}
 }

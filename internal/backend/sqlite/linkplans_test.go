@@ -49,7 +49,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 			t.Errorf("%s does not search by %s: %v\n%s", name, index, err, plan)
 		}
 	}
-	if plan, err := s.Plan(t.Context(), sqlite.PendingCases()); err != nil || plan != "SCAN cases USING INDEX cases_pending" {
+	if plan, err := s.Plan(t.Context(), sqlite.PendingCases()); err != nil || plan != "SEARCH cases USING INDEX cases_pending (id>?)" {
 		t.Errorf("pending cases: %v\n%s", err, plan)
 	}
 	forget := `UPDATE changes SET fields = NULL WHERE domain = ? AND code = ? AND fields IS NOT NULL AND kind <> 'created'` // by a trigger

@@ -8,5 +8,8 @@
 // What ZooKeeper itself forgets (a restored snapshot, a removed node) cannot be seen from here: codegen.Confirmed has
 // the link store confirm each lease.
 //
+// With TLS each connection has it: those of sessions, and those that ask a server about itself. Why there is no connection is part of
+// errors and of Healthy, in one line.
+//
 // Read leases.go first. The package imports contracts only.
 package zookeeper

@@ -93,10 +93,14 @@ func (l *leased) more(t *testing.T) {
 // it goes on by itself.
 func TestExpiredSessions(t *testing.T) {
 	testkit.Faults(t)
-	server := testkit.StartZooKeeper(t)
+	expire(t, testkit.StartZooKeeper(t), "")
+}
+
+func expire(t *testing.T, server *testkit.ZooKeeper, query string) {
+	t.Helper()
 	spoiled := testkit.SpoilZooKeeper(t, server)
-	cut := open(t, spoiled.URL("/curt"))
-	got, stop := keep(t, cut, cut, open(t, server.URL("/curt")))
+	cut := open(t, spoiled.URL("/curt")+query)
+	got, stop := keep(t, cut, cut, open(t, server.URL("/curt")+query))
 	defer stop()
 	for name, spoil := range map[string]func(on bool){
 		"refused": func(on bool) { spoiled.Refuse(t, on) },

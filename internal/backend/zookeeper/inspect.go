@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 )
 
 // askLimit bounds what one server is asked about itself.
-const askLimit = time.Second
+const askLimit = 2 * time.Second
 
 // State is what ZooKeeper says of itself.
 type State struct {
@@ -24,7 +23,7 @@ type State struct {
 // that, which cannot read what 3.9 says.
 func Inspect(ctx context.Context, cfg Config) (s State) {
 	for _, server := range cfg.Servers {
-		said := ask(ctx, server)
+		said := cfg.ask(ctx, server)
 		mode := field(said, "Mode: ")
 		if mode == "" {
 			s.Unavailable = append(s.Unavailable, server)
@@ -37,20 +36,20 @@ func Inspect(ctx context.Context, cfg Config) (s State) {
 }
 
 // ask returns what a server says of itself; "" = nothing.
-func ask(ctx context.Context, server string) string {
+func (c Config) ask(ctx context.Context, server string) string {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", server)
+	nc, err := c.dial(ctx, server, askLimit)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = c.Close() }()
+	defer func() { _ = nc.Close() }()
 	at, _ := ctx.Deadline()
-	_ = c.SetDeadline(at)
-	if _, err := io.WriteString(c, "srvr"); err != nil {
+	_ = nc.SetDeadline(at)
+	if _, err := io.WriteString(nc, "srvr"); err != nil {
 		return ""
 	}
-	said, _ := io.ReadAll(io.LimitReader(c, 4096)) // what came is enough
+	said, _ := io.ReadAll(io.LimitReader(nc, 4096)) // what came is enough
 	return string(said)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,8 +37,9 @@ type Leases struct {
 	cfg Config
 	acl []zk.ACL
 
-	conn    atomic.Pointer[client]
-	refused atomic.Pointer[string] // why ZooKeeper refused a call; nil = it did not lately
+	conn       atomic.Pointer[client]
+	refused    atomic.Pointer[string] // why ZooKeeper refused a call; nil = it did not lately
+	connectErr atomic.Pointer[error]  // why the last connection came to nothing; nil = the server answered
 }
 
 var _ codegen.Leaser = (*Leases)(nil)
@@ -64,12 +66,29 @@ func Open(cfg Config) (*Leases, error) {
 }
 
 func (l *Leases) connect() (*client, error) {
-	conn, _, err := zk.Connect(slices.Clone(l.cfg.Servers), session, zk.WithHostProvider(&hosts{}), zk.WithDialer(dial),
+	conn, _, err := zk.Connect(slices.Clone(l.cfg.Servers), session, zk.WithHostProvider(&hosts{}), zk.WithDialer(l.dial),
 		zk.WithLogInfo(false), zk.WithLogger(quiet{}), zk.WithMaxBufferSize(1<<16), zk.WithMaxConnBufferSize(1<<16))
 	if err != nil {
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
 	}
 	return &client{Conn: conn}, nil
+}
+
+// dial implements zk.Dialer.
+func (l *Leases) dial(_, address string, timeout time.Duration) (net.Conn, error) {
+	nc, err := l.cfg.dial(context.Background(), address, timeout) // the client has no context
+	if err != nil {
+		l.connectErr.Store(&err)
+		return nil, err
+	}
+	return &conn{nc, func(err error) {
+		if err == nil {
+			l.connectErr.Store(nil)
+		} else if !errors.Is(err, net.ErrClosed) { // by us
+			err = l.cfg.unanswered(address, err)
+			l.connectErr.Store(&err)
+		}
+	}}, nil
 }
 
 // Run begins anew, until ctx ends, where there was no session for longer than one lasts: a ZooKeeper that was restored refuses whoever has
@@ -107,10 +126,18 @@ func (l *Leases) Healthy() error {
 	if why := l.refused.Load(); why != nil {
 		return fmt.Errorf("ZooKeeper: %s", *why)
 	}
-	if l.conn.Load().State() != zk.StateHasSession {
-		return errNoSession
+	if l.conn.Load().State() == zk.StateHasSession {
+		return nil
 	}
-	return nil
+	return l.because(errNoSession)
+}
+
+// because adds why there is no connection, if that is known.
+func (l *Leases) because(err error) error {
+	if why := l.connectErr.Load(); why != nil && l.conn.Load().State() != zk.StateHasSession {
+		return fmt.Errorf("%w: %w", err, *why)
+	}
+	return err
 }
 
 // Lease implements codegen.Leaser.
@@ -250,8 +277,10 @@ func (l *Leases) retry(ctx context.Context, step func(*client) (uint64, error)) 
 		case err == nil:
 			l.refused.Store(nil)
 			return n, nil
-		case errors.Is(err, link.ErrInvalid), errors.Is(err, link.ErrConflict), errors.Is(err, link.ErrUnavailable):
+		case errors.Is(err, link.ErrInvalid), errors.Is(err, link.ErrConflict):
 			return 0, err
+		case errors.Is(err, link.ErrUnavailable):
+			return 0, l.because(err)
 		case !faster && !silent(err):
 			why := strings.TrimPrefix(err.Error(), "zk: ")
 			l.refused.Store(&why)
@@ -262,7 +291,7 @@ func (l *Leases) retry(ctx context.Context, step func(*client) (uint64, error)) 
 			pause = rand.N(time.Millisecond * time.Duration(min(try, 20)))
 		}
 		if !background.Sleep(ctx, pause) {
-			return 0, fmt.Errorf("%w: ZooKeeper: %w: %w", link.ErrUnavailable, err, context.Cause(ctx))
+			return 0, l.because(fmt.Errorf("%w: ZooKeeper: %w: %w", link.ErrUnavailable, err, context.Cause(ctx)))
 		}
 	}
 }

@@ -49,8 +49,12 @@ type driver struct {
 // drivers are counters by themselves, and confirmed by a store. Each call of open has counters that nobody used.
 func drivers(t *testing.T) map[string]driver {
 	t.Helper()
-	server := testkit.StartZooKeeper(t)
-	fresh := func() string { return server.URL("/curt/" + rand.Text()) }
+	return driversOf(testkit.StartZooKeeper(t), "")
+}
+
+// driversOf uses a server with a query.
+func driversOf(server *testkit.ZooKeeper, query string) map[string]driver {
+	fresh := func() string { return server.URL("/curt/"+rand.Text()) + query }
 	urls, stores := map[codegen.Leaser]string{}, map[codegen.Leaser]codegen.Leaser{}
 	alone := func(t *testing.T, url string) codegen.Leaser {
 		l := open(t, url)
@@ -104,12 +108,17 @@ func (c *codes) take(t *testing.T, code link.Code) {
 
 // TestRangesOverZooKeeper has three processes generate codes from ranges that they lease.
 func TestRangesOverZooKeeper(t *testing.T) {
-	server, store := testkit.StartZooKeeper(t), codegentest.NewLeaser()
+	rangesAt(t, testkit.StartZooKeeper(t).URL("/range"))
+}
+
+func rangesAt(t *testing.T, url string) {
+	t.Helper()
+	store := codegentest.NewLeaser()
 	all := codes{seen: map[link.Code]bool{}}
 	var wg sync.WaitGroup
 	for range 3 {
 		g := codegen.NewRange(codegen.RangeConfig{
-			Leaser:      codegen.NewConfirmed(open(t, server.URL("/range")), store, nil),
+			Leaser:      codegen.NewConfirmed(open(t, url), store, nil),
 			Permutation: codegen.NewPermutation([32]byte{1}), Length: 7, Size: 100,
 		})
 		for range 8 {
@@ -171,7 +180,7 @@ func TestWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if what, err := zookeeper.Probe(t.Context(), cfg); err == nil || err.Error() != "no session of ZooKeeper" {
+	if what, err := zookeeper.Probe(t.Context(), cfg); err == nil || err.Error() != "no session of ZooKeeper: dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Errorf("Probe: %q, %v", what, err)
 	}
 	l := open(t, "zookeeper://127.0.0.1:1/curt")

@@ -68,7 +68,7 @@ func Open(ctx context.Context, env *compose.Env, p Parts) (*Judging, *compose.Ca
 	j.Review, err = review.New(review.Config{
 		Cases: accounts.Cases, Appeals: accounts.Appeals, Destinations: accounts.Blocked, Journal: accounts.Journal, Moderator: j.Moderator,
 		Links: p.Stores.Links, DayKeys: p.Stores.Keyring, Limits: reports, ReportLimit: env.Reports, AppealLimit: env.Appeals,
-		Due: time.Duration(env.Config.ReviewDue), Quarantine: env.Config.ReportQuarantine, Retention: time.Duration(env.Config.ReportRetention),
+		Due: time.Duration(env.Config.ReviewDue), Quarantine: env.Config.ReportQuarantine, Retention: time.Duration(env.Config.ReportRetention), WrittenWithin: writtenWithin(env),
 		Random: rand.Reader, Log: env.Log, Metrics: env.Metrics.Registerer(),
 	})
 	if err != nil {
@@ -165,6 +165,15 @@ func newJudge(env *compose.Env, moderated *lists.Keeper) func(context.Context, t
 	return func(ctx context.Context, now time.Time, f *abuse.Facts) abuse.Decision {
 		return abuse.Decide(policy, panel.Inspect(ctx, now, f))
 	}
+}
+
+// writtenWithin returns how long a link may wait after it was judged; 0 = as long as a request lasts. Queued ones wait at the most as
+// long as curt migrate has Kafka keep them, seven days.
+func writtenWithin(env *compose.Env) time.Duration {
+	if env.Config.Queues() {
+		return 8 * 24 * time.Hour
+	}
+	return 0
 }
 
 // newRechecker returns what judges links again when lists change, and every CURT_RECHECK.

@@ -119,7 +119,7 @@ func (ar *articles) operations(d kernel.Describer, s spelling) []*kernel.Operati
 				Method: http.MethodDelete, Path: s.path + "/{code}", OperationID: s.name + "-delete",
 				Summary:    "Delete a link; its code is never reused",
 				Parameters: []*huma.Param{kernel.CodeParam(), kernel.DomainParam(), kernel.IfMatchParam()},
-				Responses:  d.Answers(204, "The link was deleted.", nil, nil, 404, 409, 412, 507),
+				Responses:  d.Answers(204, "The link was deleted.", nil, nil, 404, 409, 410, 412, 507),
 			},
 			Action: auth.ChangeLink, Serve: kernel.Done(http.StatusNoContent, ar.links.Delete),
 		},

@@ -133,7 +133,7 @@ func (ls *Links) linkOperations(d kernel.Describer) []*kernel.Operation {
 			Operation: huma.Operation{
 				Method: http.MethodDelete, Path: Path + "/{code}", OperationID: "delete-link", Summary: "Delete a link; its code is never reused",
 				Parameters: []*huma.Param{kernel.CodeParam(), kernel.DomainParam(), kernel.IfMatchParam()},
-				Responses:  d.Answers(204, "The link was deleted.", nil, nil, 404, 409, 412, 507),
+				Responses:  d.Answers(204, "The link was deleted.", nil, nil, 404, 409, 410, 412, 507),
 			},
 			Action: auth.ChangeLink, Serve: kernel.Done(http.StatusNoContent, ls.Delete),
 		},

@@ -267,9 +267,12 @@ func waits(t *testing.T, q Queue) {
 	if open, _, err := q.Count(ctx, noon()); err != nil || open != 0 {
 		t.Errorf("counted %d, %v", open, err)
 	}
-	pending, err := q.Pending(ctx, 2)
+	pending, err := q.Pending(ctx, link.ID{}, 2)
 	if err != nil || len(pending) != 2 || pending[0].Link != ref(0) || pending[1].Link != ref(1) {
 		t.Fatalf("pending: %+v, %v", pending, err)
+	}
+	if rest, err := q.Pending(ctx, pending[0].ID, 5); err != nil || len(rest) != 2 || rest[0].Link != ref(1) || rest[1].Link != ref(2) {
+		t.Errorf("pending behind the first: %+v, %v", rest, err)
 	}
 	if _, err := q.Case(ctx, id(0)); !errors.Is(err, moderation.ErrNoCase) {
 		t.Errorf("a pending case is shown: %v", err)
@@ -291,7 +294,7 @@ func waits(t *testing.T, q Queue) {
 		t.Errorf("moved to %+v", c)
 	}
 	report(t, q, 2, 0) // and who reports a link knows that it is there
-	if pending, err := q.Pending(ctx, 10); err != nil || len(pending) != 0 {
+	if pending, err := q.Pending(ctx, link.ID{}, 10); err != nil || len(pending) != 0 {
 		t.Errorf("still pending: %+v, %v", pending, err)
 	}
 }
@@ -339,7 +342,7 @@ func givesUp(t *testing.T, q Queue) {
 	_, _, err := q.Report(ctx, moderation.Report{Opening: opening(1, moderation.FromReport, 0)})
 	errs = append(errs, err, q.Describe(ctx, caseID(1), facts()))
 	errs = append(errs, q.Move(ctx, id(1), "moved"))
-	note(q.Pending(ctx, 1))
+	note(q.Pending(ctx, link.ID{}, 1))
 	note(q.Case(ctx, id(1)))
 	note(q.Notes(ctx, caseID(1)))
 	_, _, err = q.List(ctx, moderation.CaseFilter{}, moderation.CasePage{Limit: 1})

@@ -226,18 +226,19 @@ func (m *MemoryCases) count(id link.ID, r moderation.Report) int {
 }
 
 // Pending implements moderation.Cases.
-func (m *MemoryCases) Pending(ctx context.Context, n int) (pending []moderation.Case, err error) {
+func (m *MemoryCases) Pending(ctx context.Context, after link.ID, n int) (pending []moderation.Case, err error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	for _, c := range m.cases {
-		if c.Facts == (moderation.Facts{}) && len(pending) < n {
+		if c.Facts == (moderation.Facts{}) && bytes.Compare(c.ID[:], after[:]) > 0 {
 			pending = append(pending, c)
 		}
 	}
-	return pending, nil
+	slices.SortFunc(pending, func(a, b moderation.Case) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return pending[:min(n, len(pending))], nil
 }
 
 // Describe implements moderation.Cases.

@@ -101,7 +101,8 @@ func (s *Editor) whyNotFound(ctx context.Context, who auth.Principal, k link.Key
 	return fmt.Errorf("change %s: %w", k, why)
 }
 
-// Delete leaves a tombstone: the content is erased, the code never used again.
+// Delete leaves a tombstone: the content is erased, the code never used again. A link that was never written has
+// one, which says why, as shorten.Unwritten.
 func (s *Editor) Delete(ctx context.Context, now time.Time, cause shorten.Cause, k link.Key, match shorten.Match) error {
 	now, who := now.UTC().Truncate(time.Millisecond), cause.Principal
 	_, err := s.replace(ctx, who, k, match, func(l *link.Link) error {
@@ -110,6 +111,11 @@ func (s *Editor) Delete(ctx context.Context, now time.Time, cause shorten.Cause,
 	})
 	if damaged, ok := errors.AsType[*link.DamagedError](err); ok {
 		return s.discard(ctx, now, who, k, match, damaged, err)
+	}
+	if errors.Is(err, link.ErrNotFound) {
+		if why := s.whyNotFound(ctx, who, k, err); !errors.Is(why, shorten.ErrContentRemoved) { // there is no such link to delete any more
+			return why
+		}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package linkservice_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -243,6 +244,37 @@ func TestOthersLinksDoNotExist(t *testing.T) {
 		}
 		if slice, err := b.List(t.Context(), member("evil", all...), link.Filter{Workspace: "acme"}, link.Page{Limit: 100}); err != nil || len(slice.Links) != 0 {
 			t.Errorf("a filter shows another workspace: %d links, %v", len(slice.Links), err)
+		}
+	}
+}
+
+// What was accepted and never written says why to those who may know of it, whatever they ask, and stays as it is.
+func TestWhatWasNeverWrittenSaysWhy(t *testing.T) {
+	b := newBench(t)
+	all := []auth.Scope{auth.LinksRead, auth.LinksWrite, auth.StatsRead}
+	for why, want := range map[link.Unwritten]error{link.UnwrittenUnreadable: shorten.ErrUnreadable, link.UnwrittenInvalid: shorten.ErrUnstorable} {
+		l := b.mustCreate(t, member("acme", all...), to("http://example.com/")).NeverWritten(noon(), why)
+		l.ID[15]++
+		l.CodeKind, l.Key.Code = link.Chosen, link.Code(fmt.Sprintf("never%d", why))
+		stored, err := b.store.Create(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tt := range map[string]struct {
+			who  auth.Principal
+			want error
+		}{
+			"its owner": {member("acme", all...), want}, "an admin": {admin(), want}, "another workspace": {member("evil", all...), link.ErrNotFound},
+		} {
+			_, err := b.Get(t.Context(), tt.who, l.Key)
+			wantError(t, name+": get", err, tt.want)
+			_, err = b.Update(t.Context(), noon(), by(tt.who), l.Key, shorten.Match{}, &shorten.Change{})
+			wantError(t, name+": change", err, tt.want)
+			wantError(t, name+": delete", b.Delete(t.Context(), noon(), by(tt.who), l.Key, shorten.Match{}), tt.want)
+			wantError(t, name+": delete a version", b.Delete(t.Context(), noon(), by(tt.who), l.Key, shorten.Match{Only: true, Versions: []link.Version{1}}), tt.want)
+		}
+		if left, err := b.store.Get(t.Context(), l.Key); err != nil || left.Version != stored.Version || left.Unwritten() != why {
+			t.Errorf("left: %+v, %v", left, err)
 		}
 	}
 }

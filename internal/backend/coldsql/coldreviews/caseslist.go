@@ -23,7 +23,7 @@ const (
 	byReports = `{by reports}, due`
 	byNewest  = `{by newest}`
 
-	sqlPendingCases = `SELECT ` + caseColumns + ` FROM cases WHERE workspace = '' ORDER BY id LIMIT $1`
+	sqlPendingCases = `SELECT ` + caseColumns + ` FROM cases WHERE workspace = '' AND id > $1 ORDER BY id LIMIT $2`
 	sqlCountCases   = `SELECT count(*), count(*) FILTER (WHERE due < $1) FROM cases WHERE {open} = {true} AND workspace <> ''`
 	sqlNotes        = `SELECT at, category, text, contact, erased FROM case_notes WHERE case_id = $1 ORDER BY n DESC`
 
@@ -46,8 +46,8 @@ func casesBy(rank string) string {
 const nowhere = -int64(1) << 62
 
 // Pending implements moderation.Cases.
-func (s Cases) Pending(ctx context.Context, n int) ([]moderation.Case, error) {
-	cases, err := s.all(ctx, sqlPendingCases, int64(n))
+func (s Cases) Pending(ctx context.Context, after link.ID, n int) ([]moderation.Case, error) {
+	cases, err := s.all(ctx, sqlPendingCases, after, int64(n))
 	if err != nil {
 		return nil, fmt.Errorf("list cases without a link: %w", err)
 	}

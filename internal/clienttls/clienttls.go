@@ -1,4 +1,6 @@
-package kafka
+// Package clienttls reads what the URL of a service says of TLS: the options tls, ca, cert and key, which mean the same for every
+// service. What the machine trusts decides unless ca names a file. It imports nothing of this project.
+package clienttls
 
 import (
 	"crypto/tls"
@@ -9,9 +11,15 @@ import (
 	"os"
 )
 
-// secure reads tls, ca, cert and key of a URL's query into a configuration; nil = connections
-// are plain. The files are read, so that what is wrong with them shows before anything starts.
-func secure(q url.Values) (*tls.Config, error) {
+// IsOption reports whether [Read] reads an option of this name.
+func IsOption(name string) bool {
+	return name == "tls" || name == "ca" || name == "cert" || name == "key"
+}
+
+// Read returns the configuration of TLS 1.2 and later that a URL's query asks for; nil = connections are plain. Whoever dials sets
+// the server's name. The files, in PEM, are read at once, so that what is wrong with them shows before anything starts; a file alone
+// means tls=true, too.
+func Read(q url.Values) (*tls.Config, error) {
 	ca, cert, key := q.Get("ca"), q.Get("cert"), q.Get("key")
 	files := ca != "" || cert != "" || key != ""
 	switch q.Get("tls") {
@@ -35,12 +43,12 @@ func secure(q url.Values) (*tls.Config, error) {
 	return c, present(c, cert, key)
 }
 
-// trust has a file say whom brokers may be certified by; "" = those that the machine trusts.
+// trust has a file say whom servers may be certified by; "" = those that the machine trusts.
 func trust(c *tls.Config, file string) error {
 	if file == "" {
 		return nil
 	}
-	text, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("ca: %w", err)
 	}
