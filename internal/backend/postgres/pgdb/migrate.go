@@ -63,10 +63,10 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, all fs.FS, folder, table s
 	return nil
 }
 
-// Expand brings the schema at a URL up to date, as the first server of a release does, and reports whether it was
-// older. Servers of earlier releases go on beside it.
+// Expand brings the schema at a URL up to date, as the first server of a release does and under the same limits, and
+// reports whether it was older. Servers of earlier releases go on beside it.
 func Expand(ctx context.Context, url string) (older bool, err error) {
-	pool, err := named(ctx, url, migrator)
+	pool, err := NewPool(ctx, url, 2)
 	if err != nil {
 		return false, err
 	}
