@@ -85,7 +85,7 @@ func beside() map[string][]string {
 		"internal/backend/dynamodb/rawlinks":     {"internal/backend/dynamodb/linkitem", "internal/backend/dynamodb/state", "internal/backend/dynamodb/tables"},
 		"internal/backend/dynamodb/tables":       {"internal/backend/dynamodb/linkitem"},
 		"internal/backend/postgres":              {"internal/backend/postgres/accounts", "internal/backend/postgres/leases", "internal/backend/postgres/linkrow", "internal/backend/postgres/replicas", "internal/backend/postgres/reservations"},
-		"internal/backend/postgres/movein":       {"internal/backend/postgres/accounts", "internal/backend/postgres/linkrow"},
+		"internal/backend/postgres/movein":       {"internal/backend/postgres/accounts", "internal/backend/postgres/linkrow", "internal/backend/postgres/reservations"},
 		"internal/backend/postgres/pgdb":         {"internal/backend/coldsql"},
 		"internal/backend/postgres/replicas":     {"internal/backend/postgres/linkrow"},
 		"internal/backend/sqlite":                {"internal/backend/sqlite/accounts", "internal/backend/sqlite/leases", "internal/backend/sqlite/linklist", "internal/backend/sqlite/linkrow", "internal/backend/sqlite/reservations"},

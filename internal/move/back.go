@@ -57,7 +57,7 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 	if err := b.empty(); err != nil {
 		return b.result, err
 	}
-	if b.source, err = movein.Open(ctx, c.accountsURL(), c.Log); err != nil {
+	if b.source, err = movein.OpenAsIs(ctx, c.accountsURL(), c.Log); err != nil {
 		return b.result, err
 	}
 	defer func() { err = errors.Join(err, b.source.Close()) }()

@@ -66,7 +66,7 @@ func (m *importer) complete(ctx context.Context) (*clickhouse.Store, error) {
 	var errs []error
 	for _, with := range m.Analytics.Stores {
 		with.Senders = m.Analytics.Senders
-		store, err := clickhouse.Open(ctx, with)
+		store, err := clickhouse.OpenAsIs(ctx, with)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"context"
-	"errors"
 
 	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/postgres"
@@ -16,38 +15,34 @@ type Senders interface {
 	Forget(ctx context.Context, folder string) (found bool, err error)
 }
 
-// WithSenders calls f with the servers that the store of CURT_LINKS knows.
+// WithSenders calls f with the servers that the store of CURT_LINKS knows, and migrates nothing there: the error wraps
+// pgdb.ErrNotMigrated if it is not of this release.
 func WithSenders(ctx context.Context, cfg config.Config, f func(Senders) error) error {
 	if config.IsDynamoDB(cfg.Links) {
 		at, err := Tables(cfg)
 		if err != nil {
 			return err
 		}
-		links, err := dynamodb.OpenLinks(ctx, dynamodb.Config{Address: at, ReadOnly: true})
+		all, end, err := dynamodb.OpenSenders(ctx, at)
 		if err != nil {
 			return WrongTables(cfg, err)
 		}
-		return errors.Join(f(links.Senders()), links.Close())
+		defer end()
+		return f(all)
 	}
-	links, err := postgres.OpenLinks(ctx, postgres.LinksConfig{URL: cfg.Links})
+	all, end, err := postgres.OpenSenders(ctx, cfg.Links)
 	if err != nil {
 		return WrongDatabase("CURT_LINKS", cfg.Links, err)
 	}
-	return errors.Join(f(links.Senders()), links.Close())
+	defer end()
+	return f(all)
 }
 
-// SendersOf returns the servers that the store of CURT_LINKS knows, and changes nothing there: the error wraps
-// pgdb.ErrNotMigrated if it is not of this release.
+// SendersOf returns the servers that the store of CURT_LINKS knows, as WithSenders.
 func SendersOf(ctx context.Context, cfg config.Config) (all []ship.Sender, err error) {
-	if config.IsDynamoDB(cfg.Links) {
-		err = WithSenders(ctx, cfg, func(of Senders) (err error) {
-			all, err = of.All(ctx)
-			return err
-		})
-		return all, err
-	}
-	if all, err = postgres.ReadSenders(ctx, cfg.Links); err != nil {
-		return nil, WrongDatabase("CURT_LINKS", cfg.Links, err)
-	}
-	return all, nil
+	err = WithSenders(ctx, cfg, func(of Senders) (err error) {
+		all, err = of.All(ctx)
+		return err
+	})
+	return all, err
 }

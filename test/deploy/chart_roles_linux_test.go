@@ -22,7 +22,7 @@ func TestChartRoles(t *testing.T) {
 	database := testkit.StartPostgres(t, testkit.PostgresConfig{})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		urls := map[string]string{"links": database.Database(t), "counts": database.Database(t)}
-		servers := startPods(t, urls, "nothing to do", render(t, helm, "--set=mode=fleet,baseURL=https://go.example.com,adminKeySecret=k",
+		servers := startPods(t, urls, "the schema of CURT_LINKS was brought up to date", render(t, helm, "--set=mode=fleet,baseURL=https://go.example.com,adminKeySecret=k",
 			"--set=external.postgresql.secret=p,external.postgresql.key=links,external.postgresql.analyticsKey=counts"))
 		code := checkServed(t, servers["api"].Addr, servers["redirect"].Addr)
 		checkOutage(t, database, servers["redirect"], code)

@@ -18,9 +18,10 @@ import (
 
 	"curt.example/client"
 	"curt/internal/backend/kafka"
-	"curt/internal/backend/postgres"
 	"curt/internal/backend/sqlite/counts"
 	"curt/internal/clicks/rollup"
+	"curt/internal/config"
+	"curt/internal/settings"
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
@@ -67,15 +68,13 @@ func (p *plant) clicksOf(t *testing.T) map[string]int64 {
 	return all
 }
 
-// TestAFolderMovesIntoAFleet moves a data folder to PostgreSQL, ClickHouse and Kafka while visitors click, and kills
-// the move again and again. Every click is in ClickHouse once, on its day: those of some days ago as sums, the others
-// one by one.
-func TestAFolderMovesIntoAFleet(t *testing.T) {
-	testkit.Faults(t)
-	p := &plant{kafka: testkit.StartKafka(t, 1), clickhouse: testkit.StartClickHouse(t), sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
+// emptyPlant has what a fleet needs, a topic, and the database of the links at a URL, and no server.
+func emptyPlant(t *testing.T) (p *plant, links string) {
+	t.Helper()
+	p = &plant{kafka: testkit.StartKafka(t, 1), clickhouse: testkit.StartClickHouse(t), sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
 	p.database = p.clickhouse.Database(t)
 	p.links = testkit.StartPostgres(t, testkit.PostgresConfig{})
-	links := p.links.Database(t)
+	links = p.links.Database(t)
 	analytics, events := p.clickhouse.URL(p.database), p.kafka.URL("clicks")
 	p.env = []string{"CURT_LINKS=" + links, "CURT_EVENTS=" + events, "CURT_ANALYTICS=" + analytics, "CURT_RAW_RETENTION_OF=default=90d"}
 	topic, err := kafka.Parse(events)
@@ -85,7 +84,16 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, links
+}
 
+// TestAFolderMovesIntoAFleet moves a data folder to PostgreSQL, ClickHouse and Kafka while visitors click, and kills
+// the move again and again. Every click is in ClickHouse once, on its day: those of some days ago as sums, the others
+// one by one.
+func TestAFolderMovesIntoAFleet(t *testing.T) {
+	testkit.Faults(t)
+	p, links := emptyPlant(t)
+	analytics, events := p.clickhouse.URL(p.database), p.kafka.URL("clicks")
 	data := t.TempDir()
 	old := curttest.Start(t, curttest.Options{Data: data})
 	api, err := client.New("http://"+old.Addr, client.WithKey(curttest.Key))
@@ -230,22 +238,12 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	for _, code := range p.codes[:2] {
 		tops = append(tops, statisticsOf(t, api, code))
 	}
-	for _, w := range p.works { // it inserts no more
-		w.Terminate(t)
-	}
+	p.endWorkers(t) // they insert no more
 	for _, s := range of {
 		s.Terminate(t)
 	}
 	refuses("not in ClickHouse yet")
-	p.works = map[string]*curttest.Server{}
-	p.worker(t, t.TempDir())
-	within(t, time.Minute, "the last promises of servers", func() bool {
-		all, err := postgres.ReadSenders(t.Context(), linksOf(args))
-		return err == nil && len(all) == 0
-	})
-	for _, w := range p.works {
-		w.Terminate(t)
-	}
+	p.insertLast(t, linksOf(args))
 	for after := 20 * time.Millisecond; after < 300*time.Millisecond; after += 40 * time.Millisecond {
 		m := beginMove(t, args...)
 		time.Sleep(after) // the moment of the kill is what differs, nothing is awaited
@@ -258,6 +256,44 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	if _, err := os.Stat(data); err != nil {
 		beginMove(t, args...).wait(t)
 	}
+	folderHas(t, data, want)
+	n := curttest.Start(t, curttest.Options{Data: data})
+	for i, code := range p.codes[:2] {
+		if diff := cmp.Diff(tops[i], statisticsOf(t, n, code)); diff != "" {
+			t.Errorf("statistics of %s (-fleet +folder):\n%s", code, diff)
+		}
+	}
+	p.clickOn(t, n)
+	all := int64(len(p.codes))
+	for _, n := range want {
+		all += n
+	}
+	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
+}
+
+// endWorkers ends all workers.
+func (p *plant) endWorkers(t *testing.T) {
+	t.Helper()
+	for _, w := range p.works {
+		w.Terminate(t)
+	}
+	p.works = map[string]*curttest.Server{}
+}
+
+// insertLast has a worker insert the clicks of servers that have ended, and that they have.
+func (p *plant) insertLast(t *testing.T, links string) {
+	t.Helper()
+	p.worker(t, t.TempDir())
+	within(t, time.Minute, "the last promises of servers", func() bool {
+		all, err := settings.SendersOf(t.Context(), config.Config{Links: links})
+		return err == nil && len(all) == 0
+	})
+	p.endWorkers(t)
+}
+
+// folderHas fails unless a folder counts clicks of codes and days.
+func folderHas(t *testing.T, data string, want map[string]int64) {
+	t.Helper()
 	snapshot, err := counts.TakeSnapshot(t.Context(), filepath.Join(data, "clicks.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -274,18 +310,6 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("clicks of days in the folder (-want +got):\n%s", diff)
 	}
-	n := curttest.Start(t, curttest.Options{Data: data})
-	for i, code := range p.codes[:2] {
-		if diff := cmp.Diff(tops[i], statisticsOf(t, n, code)); diff != "" {
-			t.Errorf("statistics of %s (-fleet +folder):\n%s", code, diff)
-		}
-	}
-	p.clickOn(t, n)
-	all := int64(len(p.codes))
-	for _, n := range want {
-		all += n
-	}
-	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
 }
 
 // reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end when a client is

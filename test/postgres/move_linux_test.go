@@ -360,7 +360,7 @@ func TestAFolderWithoutServerMoves(t *testing.T) {
 }
 
 // TestADatabaseMovesBack: to a folder with the same links, accounts and totals, in which no code is
-// issued again; only while no server uses the database.
+// issued again; only while no server uses the database. A reserved alias is in no folder.
 func TestADatabaseMovesBack(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -370,6 +370,10 @@ func TestADatabaseMovesBack(t *testing.T) {
 	clickers := fleet.Click(t, curttest.ClickPlan{Clients: 2, Links: known})
 	soon(t, "some clicks", func() bool { return fleet.Total(t, known) > 0 })
 	clickers.Stop()
+	holder, _ := member(t, fleet, "acme")
+	if _, err := holder.Aliases.Reserve(t.Context(), "held", ""); err != nil {
+		t.Fatal(err)
+	}
 	data := filepath.Join(t.TempDir(), "new")
 	back := func() *mover { return beginMover(t, "--data="+data, "--from="+url) }
 	if m := back(); m.wait(t) == 0 || !strings.Contains(m.errs.String(), "end them first") {
@@ -397,6 +401,9 @@ func TestADatabaseMovesBack(t *testing.T) {
 		if codes[l.Code] {
 			t.Errorf("%s was issued again", l.Code)
 		}
+	}
+	if _, err := n.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/", CustomAlias: "held"}); err != nil {
+		t.Errorf("a create of an alias that was reserved: %v", err)
 	}
 	if m := back(); m.wait(t) == 0 || !strings.Contains(m.errs.String(), "not empty") {
 		t.Errorf("to a folder that is used: %s", m.errs.String())

@@ -44,7 +44,9 @@ func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 func freshTables(t *testing.T) (url string) {
 	t.Helper()
 	url = testkit.StartDynamoDB(t, false).URL("curt")
-	if said, code := curt(t, []string{"CURT_LINKS=" + url, "CURT_ACCOUNTS=postgres://127.0.0.1:1/none"}, "migrate"); code != 0 {
+	// No accounts are needed for tables, as for a server with this role.
+	env := []string{"CURT_LINKS=" + url, "CURT_ROLE=redirect", "CURT_ANALYTICS=postgres://127.0.0.1:1/none"}
+	if said, code := curt(t, env, "migrate"); code != 0 {
 		t.Fatalf("migrate: code %d, %s", code, said)
 	}
 	return url
@@ -266,25 +268,53 @@ func TestLinksMoveFromDynamoDBToPostgres(t *testing.T) {
 	r.old[0].refused(t, "were moved", append(aws(), "CURT_LINKS="+tables, "CURT_ACCOUNTS="+accounts)...)
 }
 
-// TestTablesMoveBackToAFolder: with their accounts, while no server uses them.
+// TestTablesMoveBackToAFolder: with their accounts, while no server uses them. One that was killed keeps them from being
+// moved until an operator says that it is gone. A reserved alias stays behind.
 func TestTablesMoveBackToAFolder(t *testing.T) {
 	testkit.Faults(t)
 	tables, accounts := freshTables(t), database(t)
 	old := overTables(t, 1, tables, accounts)[0]
 	known := old.MustCreate(t, 30)
 	v := makeVariety(t, old)
+	if _, err := old.api.Aliases.Reserve(t.Context(), "held", ""); err != nil {
+		t.Fatal(err)
+	}
+	dead := overTables(t, 1, tables, accounts)[0]
+	name, err := os.ReadFile(filepath.Join(dead.Data, "instance"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := strings.TrimSpace(string(name))
+	known = append(known, dead.MustCreate(t, 10)...)
+	dead.Kill()
 	data := filepath.Join(t.TempDir(), "new")
-	back := func() *mover { return beginMover(t, "--data="+data, "--from="+tables, "--accounts="+accounts) }
-	if m := back(); m.wait(t) == 0 || !strings.Contains(m.errs.String(), "end them first") {
+	back := func(without ...string) *mover {
+		return beginMover(t, append([]string{"--data=" + data, "--from=" + tables, "--accounts=" + accounts}, without...)...)
+	}
+	if m := back("--without=" + gone); m.wait(t) == 0 || !strings.Contains(m.errs.String(), "end them first") || strings.Contains(m.errs.String(), gone) {
 		t.Errorf("while a server runs: %s", m.errs.String())
 	}
 	if code, _ := old.Terminate(t); code != 0 {
 		t.Fatalf("ended with %d", code)
 	}
-	if m := back(); m.wait(t) != 0 {
+	for _, without := range [][]string{nil, {"--without=another"}} {
+		if m := back(without...); m.wait(t) == 0 || !strings.Contains(m.errs.String(), gone) || strings.Count(m.errs.String(), "\n") != 1 {
+			t.Errorf("with a server that was killed, %v: %s", without, m.errs.String())
+		}
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("there is a folder although nothing was moved")
+	}
+	if m := back("--without=" + gone); m.wait(t) != 0 {
 		t.Fatalf("curt move: %s", m.errs.String())
 	}
 	n := embedded(t, data)
+	if got, _ := n.answers(t, "/held"); got != http.StatusNotFound {
+		t.Errorf("a visitor of a reserved alias is answered %d", got)
+	}
+	if _, err := n.api.Create(t.Context(), client.NewLink{LongURL: "https://example.com/", CustomAlias: "held"}); err != nil {
+		t.Errorf("a create of an alias that was reserved: %v", err)
+	}
 	twice(t, func() []string { return n.Follow(t, known, 2) })
 	v.check(t, n, 5)
 	n.newCodes(t)

@@ -68,11 +68,21 @@ func New(c Config) (*Store, error) {
 
 // Open is New and Prepare.
 func Open(ctx context.Context, c Config) (*Store, error) {
+	return open(c, func(s *Store) error { return s.Prepare(ctx) })
+}
+
+// OpenAsIs is Open for who migrates nothing: the error wraps clickdb.ErrNotMigrated unless the tables are those of this
+// release.
+func OpenAsIs(ctx context.Context, c Config) (*Store, error) {
+	return open(c, func(s *Store) error { return clickdb.Find(ctx, s.DB) })
+}
+
+func open(c Config, begin func(*Store) error) (*Store, error) {
 	s, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := begin(s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

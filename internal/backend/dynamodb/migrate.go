@@ -11,6 +11,7 @@ import (
 
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/linkitem"
+	"curt/internal/backend/dynamodb/state"
 	"curt/internal/backend/dynamodb/tables"
 	"curt/internal/codegen"
 	"curt/internal/link"
@@ -65,6 +66,9 @@ func (s *Links) afterRestore(ctx context.Context) (done []string, err error) {
 			return done, err
 		}
 	}
+	if err := s.Skip(ctx, codegen.KeysEpoch, 1); err != nil { // links that were lost may have had them
+		return done, fmt.Errorf("void keys that were generated ahead: %w", err)
+	}
 	done = append(done, fmt.Sprintf("skipped the ids of %s", age.Round(time.Second)))
 	if err := s.log.Restart(ctx); err != nil {
 		return done, fmt.Errorf("restart the change log: %w", err)
@@ -109,15 +113,20 @@ func Probe(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	db, err := ddb.Open(ctx, at, ddb.Config{})
+	db, err := tables.Open(ctx, at, ddb.Config{})
 	if err != nil {
 		return "", err
 	}
-	defer db.Close()
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("DynamoDB did not answer within 20 s"))
-	defer cancel()
-	if _, err := tables.Inspect(ctx, db, at); err != nil {
-		return "", err
-	}
+	db.Close()
 	return "DynamoDB is available, and has the tables " + at.Table + " and " + at.State(), nil
+}
+
+// OpenSenders returns the servers that may hold clicks, for who is none, and changes nothing else in the tables. end
+// closes the connections.
+func OpenSenders(ctx context.Context, at ddb.Address) (s state.Senders, end func(), err error) {
+	db, err := tables.Open(ctx, at, ddb.Config{})
+	if err != nil {
+		return s, nil, fmt.Errorf("open the senders: %w", err)
+	}
+	return state.NewSenders(db), db.Close, nil
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/tables"
 	"curt/internal/codegen"
+	"curt/internal/codegen/keypool"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 )
@@ -54,6 +56,13 @@ func restoredTables(t *testing.T, s *server) {
 	if _, err := before.Create(t.Context(), linktest.Chosen(1, "chosen")); err != nil {
 		t.Fatal(err)
 	}
+	if err := before.Keys().Put(t.Context(), "codes-7", []link.Code{"abcdef0", "abcdef1"}); err != nil {
+		t.Fatal(err)
+	}
+	claim := link.Claim{Key: link.Key{Code: "reserved"}, Workspace: "acme", For: 5 * time.Minute, Most: 1}
+	if _, _, err := before.Reserve(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
 	backup := restore(t, s, at)
 	given, err := before.Lease(t.Context(), counter, 10_000) // after the backup
 	if err != nil {
@@ -83,6 +92,18 @@ func restoredTables(t *testing.T, s *server) {
 	}
 	if _, err := after.Create(t.Context(), linktest.Chosen(3, "new")); err != nil {
 		t.Fatal(err)
+	}
+	// What was generated ahead may be in use by links that are lost.
+	if keys, err := after.Keys().Take(t.Context(), "codes-7", "server"); !errors.Is(err, keypool.ErrEmpty) {
+		t.Errorf("keys of before are taken: %+v, %v", keys, err)
+	}
+	if _, found, err := after.Reserve(t.Context(), claim); err != nil || !found {
+		t.Errorf("a reservation of before: %v, %v", found, err)
+	}
+	held := linktest.Chosen(4, "reserved")
+	held.Workspace = claim.Workspace
+	if _, err := after.Create(t.Context(), held); err != nil {
+		t.Errorf("a create by its holder: %v", err)
 	}
 	for _, at := range []link.Position{follower, "1"} {
 		if _, _, err := after.Changes(t.Context(), at, 10); !errors.Is(err, link.ErrConflict) {

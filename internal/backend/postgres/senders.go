@@ -99,13 +99,13 @@ func (s Senders) Forget(ctx context.Context, folder string) (found bool, err err
 	return found, nil
 }
 
-// ReadSenders returns the senders that a database knows, and changes nothing there: pgdb.ErrNotMigrated if
-// it is not of this release.
-func ReadSenders(ctx context.Context, url string) ([]ship.Sender, error) {
+// OpenSenders returns the senders that a database knows, for who is no server, and migrates nothing there:
+// pgdb.ErrNotMigrated if it is not of this release. end closes the connections.
+func OpenSenders(ctx context.Context, url string) (s Senders, end func(), err error) {
 	db := pgdb.New(pgdb.LinksHealth(true), 1, slog.New(slog.DiscardHandler))
-	defer db.ClosePools()
-	if err := db.ConnectAsIs(ctx, url, 1); err != nil {
-		return nil, fmt.Errorf("list senders: %w", err)
+	if err := db.ConnectAsIs(ctx, url, 1, 1); err != nil {
+		db.ClosePools()
+		return s, nil, fmt.Errorf("open the senders: %w", err)
 	}
-	return Senders{db}.All(ctx)
+	return Senders{db}, db.ClosePools, nil
 }

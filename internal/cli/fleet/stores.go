@@ -144,7 +144,7 @@ func (c *Status) clickHouse(ctx context.Context, senders func() ([]ship.Sender, 
 		switch p.Version = found.Version; {
 		case err != nil:
 		case !found.Migrated:
-			p.warn("the tables are not migrated to those of this release: run curt migrate")
+			p.warn(clickdb.ErrNotMigrated.Error())
 		default:
 			var silent []part
 			silent, err = complete(ctx, with, senders, &p, now)

@@ -77,7 +77,7 @@ func (c *VerifyClicks) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, c.Config, c.Replica, nil)
+	store, err := openStore(ctx, clickhouse.OpenAsIs, c.Config, c.Replica, nil)
 	if err != nil {
 		return err
 	}
@@ -161,9 +161,12 @@ func groupOf(ctx context.Context, store *clickhouse.Store, topic string) (string
 	return worker.GroupOf(topic, r.ID), err
 }
 
+// opener is clickhouse.Open, or clickhouse.OpenAsIs for a command that only reads.
+type opener func(context.Context, clickhouse.Config) (*clickhouse.Store, error)
+
 // openStore connects to a ClickHouse of the settings; senders may be nil. The caller closes the
 // store. An error of the settings is a [*config.Error].
-func openStore(ctx context.Context, cfg config.Config, replica int, senders func(context.Context) ([]ship.Sender, error)) (*clickhouse.Store, error) {
+func openStore(ctx context.Context, open opener, cfg config.Config, replica int, senders func(context.Context) ([]ship.Sender, error)) (*clickhouse.Store, error) {
 	if !config.IsClickHouse(cfg.Analytics) {
 		return nil, settings.NoClickHouse(cfg)
 	}
@@ -173,7 +176,7 @@ func openStore(ctx context.Context, cfg config.Config, replica int, senders func
 	}
 	c := all[replica-1]
 	c.Senders = senders
-	store, err := clickhouse.Open(ctx, c)
+	store, err := open(ctx, c)
 	if err != nil {
 		return nil, settings.WrongClickHouse(cfg, err)
 	}
@@ -280,7 +283,7 @@ func (c *RebuildClicks) Run(ctx context.Context, t cli.Terminal) error {
 	if err := t.Confirm(ctx, c.Yes, question); err != nil {
 		return err
 	}
-	store, err := openStore(ctx, c.Config, c.Replica, nil)
+	store, err := openStore(ctx, clickhouse.Open, c.Config, c.Replica, nil)
 	if err != nil {
 		return err
 	}

@@ -52,36 +52,31 @@ func (c *Migrate) Run(ctx context.Context, t cli.Terminal) error {
 	return nil
 }
 
-// migrate runs the contract migrations of PostgreSQL, creates the tables of DynamoDB, and the topics of clicks, of its dead letters
+// migrate brings the schema of PostgreSQL up to date, creates the tables of DynamoDB, and the topics of clicks, of its dead letters
 // and of created links, and the tables of ClickHouse. It returns what it did also with an error.
 func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
-	for _, url := range []string{c.Links, c.Accounts} {
-		if !config.IsPostgres(url) {
-			continue
-		}
-		if err := pgdb.Contract(ctx, url, pgdb.Contracts()); err != nil {
-			return nil, settings.OneLine(err)
-		}
+	if done, err = c.schemas(ctx); err != nil {
+		return done, err
 	}
 	if c.Restored && !config.IsDynamoDB(c.Links) {
 		line, err := c.skipRestored(ctx, time.Now())
 		if err != nil {
-			return nil, err
+			return done, err
 		}
 		done = append(done, line)
 	}
-	switch {
-	case config.IsDynamoDB(c.Links):
+	if config.IsDynamoDB(c.Links) {
 		line, err := c.dynamoTables(ctx)
-		if done = append(done, line...); err != nil || c.Events == "" && !c.Queues() {
+		if done = append(done, line...); err != nil {
 			return done, err
 		}
-	case c.Events == "" && c.Restored && !c.Queues():
-		return done, nil
-	case c.Events == "" && !c.Queues():
-		return []string{"nothing to do: CURT_EVENTS is unset, and servers migrate their databases themselves"}, nil
 	}
 	switch {
+	case c.Events == "" && !c.Queues():
+		if len(done) == 0 {
+			done = append(done, "nothing to do: CURT_EVENTS is unset, and the server migrates its files itself")
+		}
+		return done, nil
 	case c.Partitions < 0 || c.Partitions > maxPartitions:
 		return done, &config.Error{Setting: "--partitions", Value: fmt.Sprint(c.Partitions), Want: fmt.Sprintf("expected 1 to %d", maxPartitions)}
 	case c.Retention != 0 && (c.Retention < time.Hour || c.Retention > maxRetention):
@@ -109,6 +104,28 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	}
 	tables, err := c.tables(ctx)
 	return append(done, tables...), err
+}
+
+// schemas brings the databases of links and accounts up to date, and runs the contract migrations there.
+func (c *Migrate) schemas(ctx context.Context) (done []string, err error) {
+	for _, one := range []struct{ setting, url string }{{"CURT_LINKS", c.Links}, {"CURT_ACCOUNTS", c.Accounts}} {
+		if !config.IsPostgres(one.url) {
+			continue
+		}
+		older, err := pgdb.Expand(ctx, one.url)
+		if err == nil {
+			err = pgdb.Contract(ctx, one.url, pgdb.Contracts())
+		}
+		if err != nil {
+			return done, settings.WrongDatabase(one.setting, one.url, err)
+		}
+		what := "is up to date"
+		if older {
+			what = "was brought up to date"
+		}
+		done = append(done, "the schema of "+one.setting+" "+what)
+	}
+	return done, nil
 }
 
 // queue creates the topic of links that are to be written, and that of their dead letters.

@@ -42,7 +42,7 @@ func (c *ReplayClicks) Run(ctx context.Context, t cli.Terminal) error {
 	if err := t.Confirm(ctx, c.Yes, question); err != nil {
 		return err
 	}
-	store, err := openStore(ctx, c.Config, c.Replica, nil)
+	store, err := openStore(ctx, clickhouse.Open, c.Config, c.Replica, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"curt/internal/backend/clickhouse"
 	"curt/internal/backend/clickhouse/watermarks"
 	"curt/internal/cli"
 	"curt/internal/config"
@@ -31,7 +32,7 @@ type sender struct {
 func (c *ListSenders) Run(ctx context.Context, t cli.Terminal) error {
 	var all []watermarks.SenderProgress
 	err := withSenders(ctx, c.Config, func(senders settings.Senders) error {
-		store, err := openStore(ctx, c.Config, 1, senders.All)
+		store, err := openStore(ctx, clickhouse.OpenAsIs, c.Config, 1, senders.All)
 		if err != nil {
 			return err
 		}

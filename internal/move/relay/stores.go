@@ -152,9 +152,17 @@ func isTable(url string) bool { return strings.HasPrefix(url, ddb.Scheme) }
 
 func (r *relay) openOrigin(ctx context.Context) (origin, error) {
 	if isTable(r.From) {
-		return openTable(ctx, r.From, r.Without, r.Log)
+		t, err := openTable(ctx, r.From, r.Without, r.Log)
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
 	}
-	return openDatabase(ctx, r.From, r.Log)
+	d, err := openDatabase(ctx, r.From, r.Log)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 func (r *relay) openSink(ctx context.Context) (sink, error) {

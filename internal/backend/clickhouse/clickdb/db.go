@@ -100,6 +100,27 @@ func (d *DB) Prepare(ctx context.Context) error {
 	return d.migrate(ctx)
 }
 
+// ErrNotMigrated says that a database does not have the tables of this release yet.
+var ErrNotMigrated = errors.New("the tables are not migrated to those of this release: run curt migrate")
+
+// Find is DB.Prepare for who migrates nothing: the error wraps ErrNotMigrated unless the tables are those of this release.
+func Find(ctx context.Context, d *DB) error {
+	if err := d.Fit(ctx); err != nil {
+		return err
+	}
+	id, fed, err := d.identity(ctx)
+	if err == nil {
+		err = d.ordered(id, fed)
+	}
+	if err != nil {
+		return err
+	}
+	if done, err := migrated(ctx, d); err != nil || !done {
+		return fmt.Errorf("%s: %w", d.address, cmp.Or(err, ErrNotMigrated))
+	}
+	return nil
+}
+
 // Close closes the connections.
 func (d *DB) Close() error {
 	if err := d.Conn.Close(); err != nil {

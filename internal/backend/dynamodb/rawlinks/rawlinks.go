@@ -36,12 +36,8 @@ func Open(ctx context.Context, url string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := ddb.Open(ctx, at, ddb.Config{CallTime: callTime})
+	db, err := tables.Open(ctx, at, ddb.Config{CallTime: callTime})
 	if err != nil {
-		return nil, err
-	}
-	if _, err := tables.Inspect(ctx, db, at); err != nil {
-		db.Close()
 		return nil, err
 	}
 	return &Table{db: db, at: at}, nil

@@ -34,6 +34,25 @@ func identityOf(all []*types.TableDescription) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
+// openTime bounds an Open.
+const openTime = 20 * time.Second
+
+// Open connects to the tables at an address for who is no server, and changes nothing there. Errors are those of
+// Inspect.
+func Open(ctx context.Context, at ddb.Address, c ddb.Config) (*ddb.Client, error) {
+	db, err := ddb.Open(ctx, at, c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, openTime, errors.New("DynamoDB did not answer within 20 s"))
+	defer cancel()
+	if _, err := Inspect(ctx, db, at); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
 // Inspect returns the identity of the tables for good, or ddb.ErrUnfit for what no server can work
 // with: missing tables, others, and ErrRestored.
 func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity string, err error) {

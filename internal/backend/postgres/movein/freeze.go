@@ -44,9 +44,9 @@ type Source struct {
 	key [32]byte
 }
 
-// OpenSource opens a database that has links.
+// OpenSource opens a database that has links, as OpenAsIs.
 func OpenSource(ctx context.Context, url string, log *slog.Logger) (*Source, error) {
-	t, err := Open(ctx, url, log)
+	t, err := OpenAsIs(ctx, url, log)
 	if err != nil {
 		return nil, err
 	}

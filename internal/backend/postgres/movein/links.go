@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/backend/postgres/linkrow"
 	"curt/internal/backend/postgres/pgdb"
+	"curt/internal/backend/postgres/reservations"
 	"curt/internal/link"
 )
 
@@ -159,7 +161,8 @@ func newest(links []link.Link) []link.Link {
 	return all
 }
 
-const sqlGetLinks = `SELECT ` + linkrow.Columns + ` FROM links WHERE (place, domain, code) IN
+// A row of version 0 is a reservation (package reservations): it lasts for five minutes, and stays behind.
+const sqlGetLinks = `SELECT ` + linkrow.Columns + ` FROM links WHERE version > 0 AND (place, domain, code) IN
 	(SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]))`
 
 // Same returns coldcopy.ErrDiffers unless the links are stored as they are.
@@ -197,9 +200,9 @@ func addLink(sum *coldcopy.Digest, row pgx.Row) error {
 }
 
 const (
-	sqlLinksAfter = `SELECT ` + linkrow.Columns + `, place FROM links WHERE (place, domain, code) > ($1, $2, $3)
+	sqlLinksAfter = `SELECT ` + linkrow.Columns + `, place FROM links WHERE version > 0 AND (place, domain, code) > ($1, $2, $3)
 	ORDER BY place, domain, code LIMIT $4`
-	sqlCountLinks = `SELECT count(*) FROM links`
+	sqlCountLinks = `SELECT count(*) FROM links WHERE version > 0`
 	sqlDropAll    = `TRUNCATE links`
 	sqlLimited    = `SELECT domain, code FROM links WHERE max_clicks <> 0`
 )
@@ -291,7 +294,8 @@ func (t *Target) Limited(ctx context.Context) (keys []link.Key, err error) {
 
 // Import stores links as they are, in a database that no server uses, and returns a result for each. A
 // link that is there already under the same id and key is Found and stays as it is; a key that another
-// link has is ErrExists. None is taken for counted, as their codes may be of another store.
+// link has is ErrExists, and one that another workspace has reserved a HeldError. None is taken for counted, as their
+// codes may be of another store.
 func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, error) {
 	results := make([]link.Result, len(links))
 	keys := make([]link.Key, len(links))
@@ -299,6 +303,10 @@ func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, 
 		keys[i] = links[i].Key
 	}
 	there, err := t.Get(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.held(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -318,6 +326,10 @@ func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, 
 			}
 			continue
 		}
+		if other, is := held[l.Key]; is && other.Workspace != l.Workspace {
+			r.Err = &link.HeldError{Reservation: other}
+			continue
+		}
 		taken[l.Key], r.Link = l, l
 		fresh = append(fresh, l)
 	}
@@ -325,6 +337,23 @@ func (t *Target) Import(ctx context.Context, links []link.Link) ([]link.Result, 
 		err = t.PutLinks(ctx, fresh, nil)
 	}
 	return results, err
+}
+
+// held returns the reservations of keys that have not lapsed.
+func (t *Target) held(ctx context.Context, keys []link.Key) (map[link.Key]link.Reservation, error) {
+	held, of := map[link.Key]link.Reservation{}, reservations.New(t.db, t.place, nil)
+	for chunk := range slices.Chunk(keys, link.MaxPage) {
+		occupants, err := of.Occupants(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for i := range occupants {
+			if o := &occupants[i]; o.Held() {
+				held[chunk[i]] = o.Reservation
+			}
+		}
+	}
+	return held, nil
 }
 
 // importable makes of a link what is stored.

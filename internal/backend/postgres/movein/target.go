@@ -59,8 +59,18 @@ var ErrUsed = errors.New("this database has links or accounts already; use an em
 
 // Open connects, and brings the schema up to date.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Target, error) {
+	return open(url, log, func(db *pgdb.Database, url string) error { return db.Connect(ctx, url, conns, conns) })
+}
+
+// OpenAsIs is Open for a database that something is moved from, which is migrated by its servers or an operator: the
+// error wraps pgdb.ErrNotMigrated if its schema is older than that of this release.
+func OpenAsIs(ctx context.Context, url string, log *slog.Logger) (*Target, error) {
+	return open(url, log, func(db *pgdb.Database, url string) error { return db.ConnectAsIs(ctx, url, conns, conns) })
+}
+
+func open(url string, log *slog.Logger, connect func(db *pgdb.Database, url string) error) (*Target, error) {
 	t := &Target{db: pgdb.New(pgdb.LinksHealth(false), conns, log)}
-	if err := t.db.Connect(ctx, Named(url), conns, conns); err != nil {
+	if err := connect(t.db, Named(url)); err != nil {
 		t.db.ClosePools()
 		return nil, err
 	}

@@ -58,9 +58,9 @@ func (s *Database) Connect(ctx context.Context, url string, readers, writers int
 	return err
 }
 
-// ConnectAsIs is Connect for who only looks: it changes nothing there. The error wraps ErrNotMigrated if
-// the schema is older than that of this release, or there is none.
-func (s *Database) ConnectAsIs(ctx context.Context, url string, readers int) (err error) {
+// ConnectAsIs is Connect for who migrates nothing. The error wraps ErrNotMigrated if the schema is older than that of
+// this release, or there is none.
+func (s *Database) ConnectAsIs(ctx context.Context, url string, readers, writers int) (err error) {
 	if s.ReadPool, err = s.conns.newPool(ctx, url, int32(readers)); err != nil {
 		return err
 	}
@@ -70,7 +70,11 @@ func (s *Database) ConnectAsIs(ctx context.Context, url string, readers int) (er
 	if err := checkNeeds(ctx, s.ReadPool); err != nil {
 		return err
 	}
-	return checkMigrated(ctx, s.ReadPool)
+	if err := checkMigrated(ctx, s.ReadPool); err != nil {
+		return err
+	}
+	s.WritePool, err = s.conns.resized(ctx, s.ReadPool, int32(writers))
+	return err
 }
 
 // Ready says whether a call may go on, before it waits for a connection.

@@ -63,6 +63,26 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, all fs.FS, folder, table s
 	return nil
 }
 
+// Expand brings the schema at a URL up to date, as the first server of a release does and under the same limits, and
+// reports whether it was older. Servers of earlier releases go on beside it.
+func Expand(ctx context.Context, url string) (older bool, err error) {
+	pool, err := NewPool(ctx, url, 2)
+	if err != nil {
+		return false, err
+	}
+	defer pool.Close()
+	if _, err := CheckServer(ctx, pool); err != nil {
+		return false, err
+	}
+	if err := checkNeeds(ctx, pool); err != nil {
+		return false, err
+	}
+	if err = checkMigrated(ctx, pool); !errors.Is(err, ErrNotMigrated) {
+		return false, err
+	}
+	return true, Migrate(ctx, pool, migrations, "migrations", goose.DefaultTablename)
+}
+
 // newest is the number of the last migration in a folder; 0 = there is none.
 func newest(all fs.FS, folder string) (version int64) {
 	names, _ := fs.Glob(all, folder+"/*.sql") // the pattern is well-formed
