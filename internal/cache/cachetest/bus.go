@@ -15,7 +15,7 @@ var errCut = errors.New("the subscription was cut")
 type Bus struct {
 	mu     sync.Mutex
 	subs   []chan cache.Note
-	silent   bool
+	silent bool
 	down   error
 	severs chan struct{}
 }
