@@ -27,12 +27,13 @@ func counted(t *testing.T, s *curttest.Server, name string) float64 {
 func TestServersLeaseInZooKeeper(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
-	certificate, key := curttest.Certificate(t)
+	a := testkit.NewAuthority(t)
+	certificate, key := a.Pair(t, t.TempDir(), "both")
 	for name, start := range map[string]func(t *testing.T) (server *testkit.ZooKeeper, query string){
 		"range": func(t *testing.T) (*testkit.ZooKeeper, string) { return testkit.StartZooKeeper(t), "" },
 		"range over TLS": func(t *testing.T) (*testkit.ZooKeeper, string) {
-			files := testkit.ZooKeeperTLS{Certificate: certificate, Key: key, Authority: certificate, Mutual: true}
-			return testkit.StartSecureZooKeeper(t, files).Secure, "?ca=" + certificate + "&cert=" + certificate + "&key=" + key
+			files := testkit.ZooKeeperTLS{Certificate: certificate, Key: key, Authority: a.File, Mutual: true}
+			return testkit.StartSecureZooKeeper(t, files).Secure, "?ca=" + a.File + "&cert=" + certificate + "&key=" + key
 		},
 		"snowflake": func(t *testing.T) (*testkit.ZooKeeper, string) { return testkit.StartZooKeeper(t), "" },
 	} {
