@@ -24,11 +24,11 @@ func TestPartsSpeakTLS(t *testing.T) {
 	other, _ := curttest.Certificate(t)
 	plain := postgresTLS(t, certificate, key)
 	redis, clickhouse := redisTLS(t, certificate, key), clickHouseTLS(t, certificate, key)
-	ids := "CURT_IDS=" + testkit.StartSecureZooKeeper(t, testkit.ZooKeeperTLS{Certificate: certificate, Key: key, Authority: certificate}).Secure.URL("/curt") + "?ca="
+	ids, certifies := zooKeeperTLS(t)
 	for authority, right := range map[string]bool{certificate: true, other: false} {
 		links := "CURT_LINKS=" + strings.Replace(plain, "sslmode=disable", "sslmode=verify-full&sslrootcert="+authority, 1)
 		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-			said := checked(t, links, "CURT_CACHE=rediss://"+redis, "CURT_EVENTS=kafka://127.0.0.1:1", "CURT_ANALYTICS=clickhouse://"+clickhouse+"/curt?secure=true", "SSL_CERT_FILE="+authority, ids+authority)
+			said := checked(t, links, "CURT_CACHE=rediss://"+redis, "CURT_EVENTS=kafka://127.0.0.1:1", "CURT_ANALYTICS=clickhouse://"+clickhouse+"/curt?secure=true", "SSL_CERT_FILE="+authority, ids+map[bool]string{true: certifies, false: other}[right])
 			ok := map[string]bool{"CURT_LINKS": false, "CURT_CACHE": false, "CURT_ANALYTICS": false, "CURT_IDS": false}
 			for line := range strings.Lines(said) {
 				for setting := range ok {
@@ -81,6 +81,15 @@ func postgresTLS(t *testing.T, certificate, key string) string {
 	p.Exec(t, "ALTER SYSTEM SET ssl = on")
 	p.Exec(t, "SELECT pg_reload_conf()")
 	return p.Database(t)
+}
+
+// zooKeeperTLS returns the setting that names a server, up to the authority, and the right one.
+func zooKeeperTLS(t *testing.T) (ids, certifies string) {
+	t.Helper()
+	a := testkit.NewAuthority(t)
+	cert, key := a.Pair(t, t.TempDir(), "zookeeper")
+	server := testkit.StartSecureZooKeeper(t, testkit.ZooKeeperTLS{Certificate: cert, Key: key, Authority: a.File})
+	return "CURT_IDS=" + server.Secure.URL("/curt") + "?ca=", a.File
 }
 
 // redisTLS returns the address of a server that speaks TLS only.

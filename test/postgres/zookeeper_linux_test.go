@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"curt.example/client"
@@ -26,16 +27,26 @@ func counted(t *testing.T, s *curttest.Server, name string) float64 {
 func TestServersLeaseInZooKeeper(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
-	for _, strategy := range []string{"range", "snowflake"} {
-		t.Run(strategy, func(t *testing.T) {
-			server := testkit.StartZooKeeper(t)
+	a := testkit.NewAuthority(t)
+	certificate, key := a.Pair(t, t.TempDir(), "both")
+	for name, start := range map[string]func(t *testing.T) (server *testkit.ZooKeeper, query string){
+		"range": func(t *testing.T) (*testkit.ZooKeeper, string) { return testkit.StartZooKeeper(t), "" },
+		"range over TLS": func(t *testing.T) (*testkit.ZooKeeper, string) {
+			files := testkit.ZooKeeperTLS{Certificate: certificate, Key: key, Authority: a.File, Mutual: true}
+			return testkit.StartSecureZooKeeper(t, files).Secure, "?ca=" + a.File + "&cert=" + certificate + "&key=" + key
+		},
+		"snowflake": func(t *testing.T) (*testkit.ZooKeeper, string) { return testkit.StartZooKeeper(t), "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, query := start(t)
+			strategy, _, _ := strings.Cut(name, " ")
 			again := createThroughServers(t, func() {
 				server.Kill(t)
 				if err := os.RemoveAll(filepath.Join(server.Dir, "data")); err != nil {
 					t.Fatal(err)
 				}
 				server.Again(t)
-			}, "CURT_CODES="+strategy, "CURT_IDS="+server.URL("/curt"))
+			}, "CURT_CODES="+strategy, "CURT_IDS="+server.URL("/curt")+query)
 			if up := counted(t, again, "curt_zookeeper_up"); up != 1 {
 				t.Errorf("curt_zookeeper_up is %v", up)
 			}

@@ -56,11 +56,12 @@ func TestABulkCreateIsQueued(t *testing.T) {
 	}
 }
 
-// TestARetryOfAPendingLinkIsTheSameLink: at the server that accepted it, at another one, and there after the first is dead.
+// TestARetryOfAPendingLinkIsTheSameLink: at the server that accepted it, at another one, and there after the first is dead. What the policy
+// decided about it is in the journal once.
 func TestARetryOfAPendingLinkIsTheSameLink(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
-	p := build(t, 1, database(t))
+	p := build(t, 1, database(t), "CURT_THRESHOLDS=quarantine=60,block=100")
 	here, there := p.start(t, "redirect,api", t.TempDir()), p.start(t, "redirect,api", t.TempDir())
 	create := func(what string, a answer, first *answer, status int) {
 		t.Helper()
@@ -68,7 +69,7 @@ func TestARetryOfAPendingLinkIsTheSameLink(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d", what, a.Status, a.Body, status)
 		}
 	}
-	const body = `{"long_url":"https://example.com/once"}`
+	const body = `{"long_url":"https://paypa1.com/once"}`
 	made := call(t, here, "POST", "/api/v1/links", body, "Idempotency-Key: once")
 	create("first", made, nil, 202)
 	create("again", call(t, here, "POST", "/api/v1/links", body, "Idempotency-Key: once"), &made, 202)
@@ -81,9 +82,12 @@ func TestARetryOfAPendingLinkIsTheSameLink(t *testing.T) {
 	p.start(t, "writer", t.TempDir())
 	drained(t, there)
 	create("written", call(t, there, "POST", "/api/v1/links", body, "Idempotency-Key: once"), &made, 201)
-	compare(t, there, map[string]string{"https://example.com/once": made.Link.Code})
+	compare(t, there, map[string]string{"https://paypa1.com/once": made.Link.Code})
 	if n := len(there.AllLinks(t)); n != 1 {
 		t.Errorf("%d links, want one", n)
+	}
+	if entries := journal(t, there); len(entries) != 1 || entries[0].LinkID != made.Link.ID || entries[0].Safety != "quarantined" {
+		t.Errorf("the journal: %+v, want one decision", entries)
 	}
 }
 

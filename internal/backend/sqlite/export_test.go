@@ -44,13 +44,8 @@ func RequestQueries() map[string]string {
 	// These read one index from end to end: it holds nothing else than what is asked for.
 	delete(all, "bans")
 	delete(all, "verdicts")
-	delete(all, "pending cases")
 	return all
 }
-
-// PendingCases is a statement that reads one index from end to end: it holds nothing else
-// than what is asked for.
-func PendingCases() string { return coldreviews.Lists(coldsql.SQLite())["pending cases"] }
 
 // Plan returns SQLite's plan of a query, one step per line.
 func (s *Links) Plan(ctx context.Context, query string) (string, error) {
