@@ -9,6 +9,7 @@ import (
 	"curt/internal/backend/dynamodb"
 	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/dynamodb/tables"
+	"curt/internal/clicks/ship"
 	"curt/internal/codegen"
 	"curt/internal/codegen/keypool"
 	"curt/internal/link"
@@ -115,5 +116,44 @@ func restoredTables(t *testing.T, s *server) {
 	}
 	if again, err := after.Leased(t.Context(), counter); err != nil || again != mark {
 		t.Errorf("ids were skipped twice: %d, %v", again, err)
+	}
+}
+
+// sendersAsTheyAre: who looks at the senders of tables that no server has used changes nothing there, and one that is
+// missing is told from one that is forgotten.
+func sendersAsTheyAre(t *testing.T, s *server) {
+	at := s.fresh(t)
+	items := func() int {
+		t.Helper()
+		all, _ := askLocal(t, s.Endpoint(), "Scan", map[string]any{"TableName": at.State()})["Items"].([]any)
+		return len(all)
+	}
+	before := items()
+	look := func(want int, known bool) {
+		t.Helper()
+		senders, end, err := dynamodb.OpenSenders(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		all, err := senders.All(t.Context())
+		if err != nil || len(all) != want {
+			t.Errorf("%d senders, want %d: %v", len(all), want, err)
+		}
+		if found, err := senders.Forget(t.Context(), "one"); err != nil || found != known {
+			t.Errorf("forget: %v, %v", found, err)
+		}
+	}
+	look(0, false)
+	if n := items(); n != before {
+		t.Errorf("%d items are stored, before %d", n, before)
+	}
+	if err := s.open(t, at).Senders().Enlist(t.Context(), ship.Sender{Folder: "one", Instance: 1, Began: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	look(1, true)
+	at.Table += "-none"
+	if _, _, err := dynamodb.OpenSenders(t.Context(), at); !errors.Is(err, ddb.ErrUnfit) || !strings.HasSuffix(err.Error(), "run curt migrate") {
+		t.Errorf("without tables: %v", err)
 	}
 }
