@@ -205,7 +205,8 @@ func metric(t *testing.T, s *curttest.Server, name string) float64 {
 	return v
 }
 
-// within waits for what other processes have to come to.
+// within waits for what other processes have to come to: a machine with other work may take minutes for what usually
+// takes seconds.
 func within(t *testing.T, bound time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()

@@ -28,7 +28,7 @@ import (
 // moving is a curt move under way.
 type moving struct {
 	cmd   *exec.Cmd
-	said  strings.Builder // once it has ended
+	said  testkit.Lines
 	ended chan error
 }
 
@@ -50,6 +50,12 @@ func beginMove(t *testing.T, args ...string) *moving {
 	}
 	go func() { m.ended <- m.cmd.Wait() }()
 	return m
+}
+
+// captured waits until a server has so many clicks in its log.
+func captured(t *testing.T, s *curttest.Server, n int) {
+	t.Helper()
+	within(t, 3*time.Minute, "clicks in the log", func() bool { return metric(t, s, "curt_clicks_captured_total") >= float64(n) })
 }
 
 // clicksOf returns what ClickHouse has counted of each code and day.
@@ -107,20 +113,23 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 			want[code+" "+time.Now().Add(ahead).UTC().Format(time.DateOnly)]++
 		}
 	}
-	for _, ago := range []time.Duration{9, 5, 4, 1, 0} { // days
+	for i, ago := range []time.Duration{9, 5, 4, 1, 0} { // days
 		old.SetClock(t, -ago*24*time.Hour)
 		click(old, -ago*24*time.Hour)
 		click(old, -ago*24*time.Hour)
-		time.Sleep(200 * time.Millisecond) // captured under this clock
+		captured(t, old, (i+1)*2*len(p.codes)) // under this clock
 	}
-	within(t, time.Minute, "the counts in the folder", func() bool {
+	within(t, 3*time.Minute, "the counts in the folder", func() bool {
 		n, err := visited(t, old, p.codes)
 		return err == nil && n == int64(len(p.codes))*10
 	})
 
 	args := []string{"--data=" + data, "--to=" + links, "--analytics=" + analytics, "--events=" + events}
+	creators := old.CreateEvery(t, 2, "https://example.com/made", 20*time.Millisecond)
+	creators.AwaitMade(t, 10)
+	switched := func() bool { return strings.Contains(old.Log(), "links were moved") }
 	kills := 0
-	for after := 50 * time.Millisecond; kills < 12; after += 60 * time.Millisecond {
+	for after := 50 * time.Millisecond; kills < 12 && !switched(); after += 60 * time.Millisecond {
 		m := beginMove(t, args...)
 		select {
 		case err := <-m.ended:
@@ -135,19 +144,20 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		kills++
 		click(old, 0)
 	}
-	creators := old.CreateEvery(t, 2, "https://example.com/made", 5*time.Millisecond)
-	creators.AwaitMade(t, 10)
+	if kills < 3 {
+		t.Errorf("it was killed %d times: this shows nothing", kills)
+	}
 	m := beginMove(t, args...)
-	within(t, 2*time.Minute, "the switch", func() bool {
+	within(t, 3*time.Minute, "the switch", func() bool { // servers over the database may start from then on
 		select {
 		case err := <-m.ended:
 			t.Fatalf("curt move ended before the switch: %v: %s", err, m.said.String())
 		default:
 		}
-		return strings.Contains(old.Log(), "moved")
+		return switched() && strings.Contains(m.said.String(), "serve now")
 	})
-	switched := time.Now() // servers over the database write from now on
-	within(t, time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
+	at := time.Now()
+	within(t, 3*time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
 	creators.Stop()
 	var last time.Time
 	for _, l := range creators.Made() {
@@ -156,7 +166,7 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		}
 	}
 	// handover.Limit is 5 s; a busy machine may see it late.
-	if refused := switched.Sub(last); refused > 30*time.Second {
+	if refused := at.Sub(last); refused > 30*time.Second {
 		t.Errorf("creates were refused for %v", refused)
 	} else {
 		t.Logf("creates were refused for %v before the switch", refused)
@@ -172,15 +182,16 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	p.worker(t, t.TempDir())
 	fleet := p.startWith(t, t.TempDir(), "CURT_ROLE=api")
 	old.Terminate(t)
+	done := false
 	for range 3 { // while the last clicks are sent
 		time.Sleep(30 * time.Millisecond)
 		_ = m.cmd.Process.Kill() // it may have ended
-		if err := <-m.ended; err == nil {
+		if done = <-m.ended == nil; done {
 			break
 		}
 		m = beginMove(t, args...)
 	}
-	if m.cmd.ProcessState == nil || !m.cmd.ProcessState.Success() {
+	if !done {
 		m.wait(t)
 	}
 
@@ -239,7 +250,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	refuses("not in ClickHouse yet")
 	p.works = map[string]*curttest.Server{}
 	p.worker(t, t.TempDir())
-	within(t, time.Minute, "the last promises of servers", func() bool {
+	within(t, 3*time.Minute, "the last promises of servers", func() bool {
 		all, err := postgres.ReadSenders(t.Context(), linksOf(args))
 		return err == nil && len(all) == 0
 	})
@@ -285,7 +296,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	for _, n := range want {
 		all += n
 	}
-	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
 }
 
 // reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end when a client is
@@ -345,16 +356,16 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 		p.codes = append(p.codes, l.Code)
 	}
 	want := map[string]int64{}
-	for _, ago := range []time.Duration{5, 4, 1, 0} { // days
+	for i, ago := range []time.Duration{5, 4, 1, 0} { // days
 		old.SetClock(t, -ago*24*time.Hour)
 		p.clickOn(t, old)
 		for _, code := range p.codes {
 			want[code+" "+time.Now().Add(-ago*24*time.Hour).UTC().Format(time.DateOnly)]++
 		}
-		time.Sleep(200 * time.Millisecond) // captured under this clock
+		captured(t, old, (i+1)*len(p.codes)) // under this clock
 	}
 	all := int64(len(p.codes)) * 4
-	within(t, time.Minute, "the counts in the folder", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "the counts in the folder", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
 	old.Terminate(t)
 	setting := strings.TrimPrefix(analytics, "CURT_ANALYTICS=")
 	beginMove(t, "--data="+data, "--to="+links, "--analytics="+setting, "--events="+events).wait(t)

@@ -7,7 +7,7 @@
 //	go run ./test/run -faults    kills, power cuts, chaos, long histories, long browser sessions
 //	go run ./test/run -table     the same, and a table of durations by package at the end
 //
-// Test binaries stay in bin/tests, so that what did not change is not linked again. It exits
+// Test binaries stay in the user's cache, so that what did not change is not linked again. It exits
 // with 1 when a test failed, with 2 when the tests could not be run.
 package main
 
@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -44,9 +45,14 @@ var errFailed = errors.New("tests failed")
 
 // run runs one of the two sets.
 func run(ctx context.Context, faults, table bool) error {
-	p, err := correctness(ctx)
+	binaries, release, err := claimBinaries()
+	if err != nil {
+		return err
+	}
+	defer release()
+	p, err := correctness(ctx, binaries)
 	if faults {
-		p, err = proofs(ctx)
+		p, err = proofs(ctx, binaries)
 	}
 	if err != nil {
 		return err
@@ -69,7 +75,7 @@ func run(ctx context.Context, faults, table bool) error {
 		}
 	}()
 	for _, b := range p.builds {
-		r.compiling(b.name)
+		r.compiling(filepath.Base(b.folder))
 		if err := b.run(ctx); err != nil {
 			return err
 		}
