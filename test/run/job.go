@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,31 @@ func (p plan) run(ctx context.Context, r *report) error {
 	}
 	close(next)
 	wg.Wait()
-	return errors.Join(append(errs, ctx.Err(), r.keep(p.durations(), took))...)
+	errs = append(errs, ctx.Err(), r.keep(p.durations(), took))
+	if p.note {
+		errs = append(errs, p.noteUsual(took))
+	}
+	return errors.Join(errs...)
+}
+
+// noteUsual writes durations into usual.json, for the first run of other clones.
+func (p plan) noteUsual(took map[string]float64) error {
+	all := map[string]map[string]float64{}
+	if err := json.Unmarshal(usualText, &all); err != nil {
+		return fmt.Errorf("read usual.json: %w", err)
+	}
+	all[p.set] = map[string]float64{}
+	for _, j := range p.jobs {
+		all[p.set][j.label()] = math.Round(took[j.label()]*10) / 10
+	}
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err == nil {
+		err = os.WriteFile("test/run/usual.json", append(text, '\n'), 0o644) //nolint:gosec // it is part of the sources
+	}
+	if err != nil {
+		return fmt.Errorf("note durations: %w", err)
+	}
+	return nil
 }
 
 // expected returns how long a job took; one that nobody knows of may take long.

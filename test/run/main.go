@@ -6,6 +6,7 @@
 //	go run ./test/run            what proves correctness
 //	go run ./test/run -faults    kills, power cuts, chaos, long histories, long browser sessions
 //	go run ./test/run -table     the same, and a table of durations by package at the end
+//	go run ./test/run -usual     the same, and the order of first runs in test/run/usual.json
 //
 // Test binaries stay in the user's cache, so that what did not change is not linked again. It exits
 // with 1 when a test failed, with 2 when the tests could not be run.
@@ -27,10 +28,11 @@ import (
 func main() {
 	faults := flag.Bool("faults", false, "run the long proofs instead")
 	table := flag.Bool("table", false, "print the durations of all packages at the end")
+	usual := flag.Bool("usual", false, "write the durations into test/run/usual.json, by which a first run is ordered")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *faults, *table)
+	err := run(ctx, *faults, *table, *usual)
 	switch {
 	case errors.Is(err, errFailed):
 		os.Exit(1)
@@ -44,7 +46,7 @@ func main() {
 var errFailed = errors.New("tests failed")
 
 // run runs one of the two sets.
-func run(ctx context.Context, faults, table bool) error {
+func run(ctx context.Context, faults, table, usual bool) error {
 	binaries, release, err := claimBinaries()
 	if err != nil {
 		return err
@@ -57,6 +59,7 @@ func run(ctx context.Context, faults, table bool) error {
 	if err != nil {
 		return err
 	}
+	p.note = usual
 	if p.inMemory {
 		remove, err := scratch()
 		if err != nil {

@@ -18,6 +18,7 @@ type plan struct {
 	jobs     []job
 	inMemory bool // files of tests, see scratch
 	together int  // jobs at a time
+	note     bool // the durations, in usual.json
 }
 
 // underRace are the packages whose goroutines share memory. SQLite, which is C transpiled to
