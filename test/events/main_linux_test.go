@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 type plant struct {
 	kafka      *testkit.Kafka
 	clickhouse *testkit.ClickHouse
+	houses     []*testkit.ClickHouse // that it is one of; none = it is alone
 	links      *testkit.Postgres
 	database   string // of ClickHouse
 	env        []string

@@ -61,6 +61,7 @@ func captured(t *testing.T, s *curttest.Server, n int) {
 // clicksOf returns what ClickHouse has counted of each code and day.
 func (p *plant) clicksOf(t *testing.T) map[string]int64 {
 	t.Helper()
+	p.keepStore(t)
 	all := map[string]int64{}
 	for line := range strings.Lines(p.clickhouse.Exec(t, "SELECT code, toDate(at), sum(clicks) FROM "+p.database+".days WHERE domain != '*' GROUP BY code, at FORMAT TSV")) {
 		var code, day string
@@ -215,7 +216,11 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%d links and days are counted, want %d", len(got), len(want))
 	}
-	within(t, 3*time.Minute, "statistics of the fleet", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the fleet", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	if n := p.clickhouse.Exec(t, "SELECT count() - uniqExact(instance, sequence) FROM "+p.database+".clicks"); n != "0" {
 		t.Errorf("%s clicks are there twice", n)
 	}
@@ -251,6 +256,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	p.works = map[string]*curttest.Server{}
 	p.worker(t, t.TempDir())
 	within(t, 3*time.Minute, "the last promises of servers", func() bool {
+		p.keepStore(t)
 		all, err := postgres.ReadSenders(t.Context(), linksOf(args))
 		return err == nil && len(all) == 0
 	})
@@ -267,6 +273,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 		p.reviveHouse(t)
 	}
 	if _, err := os.Stat(data); err != nil {
+		p.reviveHouse(t)
 		beginMove(t, args...).wait(t)
 	}
 	snapshot, err := counts.TakeSnapshot(t.Context(), filepath.Join(data, "clicks.db"))
@@ -299,11 +306,12 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	within(t, 3*time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
 }
 
-// reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end when a client is
-// killed in a query.
+// reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end, or hang, when a
+// client is killed in a query.
 func (p *plant) reviveHouse(t *testing.T) {
 	t.Helper()
-	within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	p.keepStore(t)
+	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := p.clickhouse.Ask(within, "SELECT 1"); err != nil {
 		p.clickhouse.Kill(t)
@@ -338,7 +346,7 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 	testkit.Faults(t)
 	r := &replicas{of: []*testkit.ClickHouse{testkit.StartClickHouse(t), testkit.StartClickHouse(t)}}
 	p := &plant{kafka: testkit.StartKafka(t, 1), clickhouse: r.of[0], sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
-	r.plant, p.database = p, r.of[0].Database(t)
+	r.plant, p.houses, p.database = p, r.of, r.of[0].Database(t)
 	r.of[1].Exec(t, "CREATE DATABASE "+p.database+" ENGINE = Atomic")
 	p.links = testkit.StartPostgres(t, testkit.PostgresConfig{})
 	links, events, analytics := p.links.Database(t), p.kafka.URL("clicks"), r.named(p.database, r.of...)
@@ -385,9 +393,19 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 			t.Errorf("replica %d (-want +got):\n%s", i+1, diff)
 		}
 	}
-	within(t, 3*time.Minute, "statistics of the fleet", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the fleet", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	r.of[0].Kill(t)
-	within(t, 3*time.Minute, "statistics of the second alone", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	p.houses = nil // p.clickhouse is the second
+	within(t, 3*time.Minute, "statistics of the second alone", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	r.of[0].Again(t)
+	p.houses = r.of
 	p.movesBack(t, []*curttest.Server{fleet}, []string{"--from=" + links, "--analytics=" + setting}, want)
 }
