@@ -30,14 +30,18 @@ type Postgres struct {
 // durability.
 type PostgresConfig struct {
 	Fsync bool // off, a test takes a fraction of the time, and a power cut everything
+	Own   bool // has a system identifier that no other server has, by which these are told apart
 }
 
-// StartPostgres starts a server that ends with the test.
+// StartPostgres starts a server that ends with the test, with Fsync or on its Own.
 func StartPostgres(t testing.TB, config PostgresConfig) *Postgres {
 	t.Helper()
 	fsync := "off"
-	if config.Fsync {
+	switch {
+	case config.Fsync:
 		fsync = "on"
+	case config.Own:
+		fsync = "own"
 	}
 	return begin(t, "postgres", fsync)
 }

@@ -79,7 +79,7 @@ func reserve(t testing.TB, port string) bool {
 	if err != nil {
 		return false // it is another user's
 	}
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil || !isThere(f) {
 		_ = f.Close()
 		return false
 	}
@@ -90,6 +90,17 @@ func reserve(t testing.TB, port string) bool {
 	return true
 }
 
+// isThere reports whether an open file is the one of its name: a test that ended may have removed that in between, and
+// another one made it anew.
+func isThere(f *os.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(opened, named)
+}
+
 // The ports of services of tests: Linux gives 32768 and those above it to connections, and nodes
 // of a Redis Cluster listen 10,000 above their own, too.
 const (
@@ -97,12 +108,12 @@ const (
 	lastPort  = 22_000
 )
 
-// until waits for what other processes have to come to, a minute at the most.
+// until waits for what other processes have to come to, three minutes at the most.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("a minute passed without %s", what)
+			t.Fatalf("three minutes passed without %s", what)
 		}
 	}
 }

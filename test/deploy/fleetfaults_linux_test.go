@@ -40,8 +40,8 @@ func (f *fleet) awaitWrong(t *testing.T, name, role, state string) {
 				return
 			}
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("after a minute no %s of %s %s: %+v", state, name, role, wrong)
+		if time.Since(began) > patience {
+			t.Fatalf("after %v no %s of %s %s: %+v", patience, state, name, role, wrong)
 		}
 	}
 }
@@ -51,8 +51,8 @@ func (f *fleet) anyOfTwo(t *testing.T) {
 	f.control(t, "start", "stores:standby-2")
 	for began := time.Now(); !strings.HasPrefix(f.sql(t, "SHOW synchronous_standby_names"), "ANY 1") ||
 		f.sql(t, "SELECT count(*)::text FROM pg_stat_replication WHERE sync_state = 'quorum'") != "2"; {
-		if time.Since(began) > time.Minute {
-			t.Fatal("a minute passed without two standbys")
+		if time.Since(began) > patience {
+			t.Fatalf("%v passed without two standbys", patience)
 		}
 	}
 	standbys := slices.DeleteFunc(f.awaitClean(t), func(p part) bool { return !strings.HasPrefix(p.Role, "standby") })
@@ -123,7 +123,7 @@ func TestFleetIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); leases() == before; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); leases() == before; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no keys server leased ids")
 		}
@@ -240,7 +240,7 @@ func (f *fleet) deleteGroup(t *testing.T) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			t.Fatalf("delete the group: %v", err)
 		}
 	}

@@ -290,8 +290,8 @@ func (l *load) await(t *testing.T, what string, fulfilled func(effects) bool) {
 		if done {
 			return
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("a minute passed without %s", what)
+		if time.Since(began) > patience {
+			t.Fatalf("%v passed without %s", patience, what)
 		}
 	}
 }

@@ -104,9 +104,9 @@ func (c *composed) primary(sentinel string) string {
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) { // other processes
+	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) { // other processes
 		if time.Now().After(end) {
-			t.Fatalf("a minute passed without %s", what)
+			t.Fatalf("%v passed without %s", patience, what)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestHTTPSInFront(t *testing.T) {
 			}})
 			cert, key := curttest.Certificate(t, public)
 			at := doorway{curttest.FreeAddr(t), curttest.FreeAddr(t), s.Addr, cert, key}
-			curttest.Begin(t, d.open(t, t.TempDir(), at), at.https, time.Minute)
+			curttest.Begin(t, d.open(t, t.TempDir(), at), at.https, 3*time.Minute)
 			checkDoor(t, at)
 		})
 	}

@@ -272,7 +272,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("the image ended with %v:\n%s", err, said.String())
 		}
 	})
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		text, err := image.process(t, env, image.health...).CombinedOutput()
 		if err == nil {
 			break

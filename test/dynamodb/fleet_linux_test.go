@@ -26,12 +26,12 @@ func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// soon polls until ok, a minute at the most.
+// soon polls until ok, three minutes at the most.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
+			t.Fatalf("%s: not within three minutes", what)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestAway(t *testing.T) {
 	p := &watched{plant: buildBefore(t, house, way.ClickHouse, 1, 2, 1)}
 	span := spans()
 	p.v = p.visit(t.Context(), 10, 20*time.Millisecond)
-	within(t, time.Minute, "clicks in ClickHouse", func() bool { return p.there(t) > 1000 })
+	within(t, 3*time.Minute, "clicks in ClickHouse", func() bool { return p.there(t) > 1000 })
 	time.Sleep(2 * time.Second) // of what waited while the worker began
 	p.v.took()
 	for end := time.Now().Add(span.well); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

@@ -247,35 +247,35 @@ func TestCreatedLinks(t *testing.T) {
 	testkit.Faults(t)
 	c := startCreators(t)
 	sender := c.api(t)
-	within(t, time.Minute, "sender", func() bool { return c.ask(t, "SELECT count(*) FROM log_followers") == 2 })
+	within(t, 3*time.Minute, "sender", func() bool { return c.ask(t, "SELECT count(*) FROM log_followers") == 2 })
 	other := c.api(t)
 	ctx, end := context.WithCancel(t.Context())
 	waits := []func(){c.writer(ctx, t, sender, "a", true), c.writer(ctx, t, other, "b", true)}
 	moves := c.positions(ctx, t)
-	within(t, time.Minute, "created links", func() bool { return metric(t, sender, "curt_created_links_sent_total") > 100 })
+	within(t, 3*time.Minute, "created links", func() bool { return metric(t, sender, "curt_created_links_sent_total") > 100 })
 	if n := metric(t, other, "curt_created_links_sent_total"); n != 0 {
 		t.Errorf("the server without the leases has sent %v", n)
 	}
 	sender.Kill()
 	waits[0]()
-	took := within(t, time.Minute, "server that takes over", func() bool { return metric(t, other, "curt_created_links_sent_total") > 0 })
+	took := within(t, 3*time.Minute, "server that takes over", func() bool { return metric(t, other, "curt_created_links_sent_total") > 0 })
 
 	broker := c.kafka.Brokers[0]
 	broker.Signal(t, syscall.SIGSTOP)
-	within(t, time.Minute, "failure of Kafka", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") > 0 })
+	within(t, 3*time.Minute, "failure of Kafka", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") > 0 })
 	before := c.all()
-	within(t, time.Minute, "creates without Kafka", func() bool { return c.all() > before+20 })
+	within(t, 3*time.Minute, "creates without Kafka", func() bool { return c.all() > before+20 })
 	if a, err := other.MustDial(t).Do("GET", "/readyz", nil, ""); err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"created":{"status":"unavailable"`) {
 		t.Errorf("/readyz: %d %s, %v", a.Status, a.Body, err)
 	}
 	broker.Signal(t, syscall.SIGCONT)
-	within(t, time.Minute, "end of the failure", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") == 0 })
+	within(t, 3*time.Minute, "end of the failure", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") == 0 })
 	end()
 	waits[1]()
 	n := c.all()
 	t.Logf("%d links, taken over after %v, positions moved %d times", n, took, moves())
 	missing, repeats := -1, 0
-	within(t, time.Minute, "last links", func() bool { missing, repeats = c.compare(t); return missing == 0 })
+	within(t, 3*time.Minute, "last links", func() bool { missing, repeats = c.compare(t); return missing == 0 })
 	failures := int(metric(t, other, "curt_created_links_failures_total"))
 	t.Logf("%d records are repeats, of one kill and %d failures", repeats, failures)
 	if repeats > 2*createdPage*(1+failures) {
@@ -293,14 +293,14 @@ func TestCreatedLinksOfEveryStrategy(t *testing.T) {
 	c.create(t, "random", false, "CURT_CODES=random")
 	c.create(t, "hash", false, "CURT_CODES=hash")
 	s := c.api(t)
-	within(t, time.Minute, "created links", func() bool { missing, _ := c.compare(t); return missing == 0 })
+	within(t, 3*time.Minute, "created links", func() bool { missing, _ := c.compare(t); return missing == 0 })
 	s.Terminate(t)
 
 	lost := c.create(t, "lost", false, "CURT_ROLE=all", "CURT_EVENTS=", "CURT_ANALYTICS=", "CURT_CODES=random")
 	c.links.ExecIn(t, c.linkDatabase(), "UPDATE log_followers SET seq = (SELECT seq FROM change_head) WHERE name = 'created-links-chosen'")
 	c.create(t, "after", false, "CURT_CODES=random")
 	c.api(t)
-	within(t, time.Minute, "links behind the lost ones", func() bool {
+	within(t, 3*time.Minute, "links behind the lost ones", func() bool {
 		last := c.acked[len(c.acked)-1]
 		return slices.ContainsFunc(c.records(t), func(r createdRecord) bool { return r.key == last[len(last)-1].ID })
 	})
@@ -316,7 +316,7 @@ func (c *creators) create(t *testing.T, name string, counted bool, env ...string
 	ctx, end := context.WithCancel(t.Context())
 	before := c.all()
 	wait := c.writer(ctx, t, s, name, counted)
-	within(t, time.Minute, "links", func() bool { return c.all() >= before+30 })
+	within(t, 3*time.Minute, "links", func() bool { return c.all() >= before+30 })
 	end()
 	wait()
 	s.Terminate(t)

@@ -81,7 +81,7 @@ func (p *plant) counted(t *testing.T) (n int64) {
 func (p *plant) neverHeard(t *testing.T, at time.Time) {
 	t.Helper()
 	store := p.store(t)
-	within(t, 2*time.Minute, "progress of those that are heard", func() bool {
+	within(t, 3*time.Minute, "progress of those that are heard", func() bool {
 		progress, err := store.Progress(t.Context(), time.Now())
 		return err == nil && progress.Complete.After(at)
 	})
@@ -96,8 +96,8 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 	api := p.startWith(t, t.TempDir(), "CURT_ROLE=api")
 	_, site := p.any(p.sites)
 	answered := p.clickOn(t, site)
-	within(t, 2*time.Minute, "clicks", func() bool { return p.counted(t) == answered })
-	within(t, time.Minute, "complete_until", func() bool { return !complete(t, api).IsZero() })
+	within(t, 3*time.Minute, "clicks", func() bool { return p.counted(t) == answered })
+	within(t, 3*time.Minute, "complete_until", func() bool { return !complete(t, api).IsZero() })
 
 	folder := t.TempDir()
 	lost := p.startWith(t, folder, "CURT_ROLE=redirect,api", "CURT_EVENTS=kafka://127.0.0.1:1/clicks")
@@ -106,12 +106,12 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 	p.neverHeard(t, time.Now())
 	for name, s := range map[string]*curttest.Server{"another server": api, "the server itself": lost} {
 		until := complete(t, s)
-		within(t, time.Minute, "fresh answer", func() bool { until = complete(t, s); return !until.IsZero() })
+		within(t, 3*time.Minute, "fresh answer", func() bool { until = complete(t, s); return !until.IsZero() })
 		if until.After(began) {
 			t.Errorf("%s says that clicks are complete until %v; %d from %v on are not", name, until, len(p.codes), began)
 		}
 	}
-	within(t, time.Minute, "concern about clicks that go nowhere", func() bool { return concerned(t, lost, "clicks-unsent") })
+	within(t, 3*time.Minute, "concern about clicks that go nowhere", func() bool { return concerned(t, lost, "clicks-unsent") })
 	if concerned(t, api, "clicks-unsent") || concerned(t, lost, "clicks-unknown") {
 		t.Errorf("concerns: %+v and %+v", health(t, api).Concerns, health(t, lost).Concerns)
 	}
@@ -122,9 +122,9 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 	// With the right address they come at once.
 	lost.Kill()
 	right := p.startWith(t, folder, "CURT_ROLE=redirect")
-	within(t, 2*time.Minute, "clicks of the folder", func() bool { return p.counted(t) == answered })
+	within(t, 3*time.Minute, "clicks of the folder", func() bool { return p.counted(t) == answered })
 	at := time.Now()
-	within(t, 2*time.Minute, "complete_until", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until", func() bool { return complete(t, api).After(at) })
 
 	// And once more, with the folder lost.
 	right.Terminate(t)
@@ -147,7 +147,7 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 		t.Errorf("forget: %d, %s", code, complaint)
 	}
 	at = time.Now()
-	within(t, 2*time.Minute, "complete_until without the lost folder", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until without the lost folder", func() bool { return complete(t, api).After(at) })
 }
 
 // TestAServerThatCannotBeWrittenDown has no table to be written to: visitors notice nothing, the server
@@ -166,13 +166,13 @@ func TestAServerThatCannotBeWrittenDown(t *testing.T) {
 	if !concerned(t, s, "clicks-unknown") || metric(t, s, "curt_events_enlisted") != 0 {
 		t.Errorf("it has the concerns %+v", health(t, s).Concerns)
 	}
-	within(t, time.Minute, "answer", func() bool { return !complete(t, s).IsZero() })
+	within(t, 3*time.Minute, "answer", func() bool { return !complete(t, s).IsZero() })
 	if until := complete(t, s); until.After(began) {
 		t.Errorf("the server itself says that clicks are complete until %v; its own of %v are not", until, began)
 	}
 	p.links.ExecIn(t, database, "DROP TRIGGER refuse ON click_senders")
-	within(t, time.Minute, "end of the concern", func() bool { return !concerned(t, s, "clicks-unknown") })
-	within(t, time.Minute, "answer of another server", func() bool { at := complete(t, heard); return !at.IsZero() && at.Before(began) })
+	within(t, 3*time.Minute, "end of the concern", func() bool { return !concerned(t, s, "clicks-unknown") })
+	within(t, 3*time.Minute, "answer of another server", func() bool { at := complete(t, heard); return !at.IsZero() && at.Before(began) })
 }
 
 // TestATopicIsMadeAnew deletes the topic while visitors click, and makes it again. Nobody is started
@@ -187,8 +187,8 @@ func TestATopicIsMadeAnew(t *testing.T) {
 		both = append(both, s)
 		answered += p.clickOn(t, s)
 	}
-	within(t, 2*time.Minute, "clicks", func() bool { return p.counted(t) == answered })
-	within(t, time.Minute, "complete_until", func() bool { return !complete(t, api).IsZero() })
+	within(t, 3*time.Minute, "clicks", func() bool { return p.counted(t) == answered })
+	within(t, 3*time.Minute, "complete_until", func() bool { return !complete(t, api).IsZero() })
 
 	if err := syscall.Kill(both[1].PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -196,19 +196,19 @@ func TestATopicIsMadeAnew(t *testing.T) {
 	stopped := time.Now()
 	p.deleteTopic(t)
 	answered += p.clickOn(t, both[0])
-	within(t, time.Minute, "concern about clicks that wait", func() bool { return metric(t, both[0], "curt_events_waiting_bytes") > 0 })
+	within(t, 3*time.Minute, "concern about clicks that wait", func() bool { return metric(t, both[0], "curt_events_waiting_bytes") > 0 })
 	if _, complaint, code := p.curt(t, nil, "migrate"); code != 0 {
 		t.Fatalf("curt migrate: %d: %s", code, complaint)
 	}
 	within(t, 3*time.Minute, "clicks in the new topic", func() bool { return p.counted(t) == answered })
 	// The new topic is read, and who writes to it has promised all that it has.
 	after := stopped.Add(2 * time.Second).UnixMilli()
-	within(t, 2*time.Minute, "news of the new topic", func() bool {
+	within(t, 3*time.Minute, "news of the new topic", func() bool {
 		return p.clickhouse.Exec(t, fmt.Sprintf(`SELECT count() FROM (SELECT partition FROM %s.watermarks
 WHERE topic = (SELECT topic FROM %[1]s.watermarks GROUP BY topic ORDER BY min(at) DESC LIMIT 1) GROUP BY partition
 HAVING maxIf(watermark, instance = 0) > %[2]d AND maxIf(watermark, instance != 0) > %[2]d)`, p.database, after)) == "12"
 	})
-	within(t, time.Minute, "server that has read it", func() bool {
+	within(t, 3*time.Minute, "server that has read it", func() bool {
 		at := health(t, api).Clicks.UpdatedAt
 		return at != nil && at.UnixMilli() > after
 	})
@@ -221,7 +221,7 @@ HAVING maxIf(watermark, instance = 0) > %[2]d AND maxIf(watermark, instance != 0
 	answered += p.clickOn(t, both[1])
 	within(t, 3*time.Minute, "clicks of who stood still", func() bool { return p.counted(t) == answered })
 	at := time.Now()
-	within(t, 2*time.Minute, "complete_until in the new topic", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until in the new topic", func() bool { return complete(t, api).After(at) })
 
 	p.equal(t)
 	out, complaint, code := p.curt(t, nil, "clicks", "verify", "--json", "--hour="+stopped.UTC().Add(-time.Hour).Format(time.RFC3339), "--hours=2")
@@ -255,7 +255,7 @@ func (p *plant) deleteTopic(t *testing.T) {
 	if _, err := admin.DeleteTopic(t.Context(), "clicks"); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "end of the topic", func() bool {
+	within(t, 3*time.Minute, "end of the topic", func() bool {
 		topics, err := admin.ListTopics(t.Context(), "clicks")
 		return err == nil && topics.Error() != nil
 	})

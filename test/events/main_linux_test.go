@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 type plant struct {
 	kafka      *testkit.Kafka
 	clickhouse *testkit.ClickHouse
+	houses     []*testkit.ClickHouse // that it is one of; none = it is alone
 	links      *testkit.Postgres
 	database   string // of ClickHouse
 	env        []string
@@ -205,7 +206,8 @@ func metric(t *testing.T, s *curttest.Server, name string) float64 {
 	return v
 }
 
-// within waits for what other processes have to come to.
+// within waits for what other processes have to come to: a machine with other work may take minutes for what usually
+// takes seconds.
 func within(t *testing.T, bound time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()

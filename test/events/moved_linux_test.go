@@ -29,7 +29,7 @@ import (
 // moving is a curt move under way.
 type moving struct {
 	cmd   *exec.Cmd
-	said  strings.Builder // once it has ended
+	said  testkit.Lines
 	ended chan error
 }
 
@@ -53,9 +53,16 @@ func beginMove(t *testing.T, args ...string) *moving {
 	return m
 }
 
+// captured waits until a server has so many clicks in its log.
+func captured(t *testing.T, s *curttest.Server, n int) {
+	t.Helper()
+	within(t, 3*time.Minute, "clicks in the log", func() bool { return metric(t, s, "curt_clicks_captured_total") >= float64(n) })
+}
+
 // clicksOf returns what ClickHouse has counted of each code and day.
 func (p *plant) clicksOf(t *testing.T) map[string]int64 {
 	t.Helper()
+	p.keepStore(t)
 	all := map[string]int64{}
 	for line := range strings.Lines(p.clickhouse.Exec(t, "SELECT code, toDate(at), sum(clicks) FROM "+p.database+".days WHERE domain != '*' GROUP BY code, at FORMAT TSV")) {
 		var code, day string
@@ -115,20 +122,23 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 			want[code+" "+time.Now().Add(ahead).UTC().Format(time.DateOnly)]++
 		}
 	}
-	for _, ago := range []time.Duration{9, 5, 4, 1, 0} { // days
+	for i, ago := range []time.Duration{9, 5, 4, 1, 0} { // days
 		old.SetClock(t, -ago*24*time.Hour)
 		click(old, -ago*24*time.Hour)
 		click(old, -ago*24*time.Hour)
-		time.Sleep(200 * time.Millisecond) // captured under this clock
+		captured(t, old, (i+1)*2*len(p.codes)) // under this clock
 	}
-	within(t, time.Minute, "the counts in the folder", func() bool {
+	within(t, 3*time.Minute, "the counts in the folder", func() bool {
 		n, err := visited(t, old, p.codes)
 		return err == nil && n == int64(len(p.codes))*10
 	})
 
 	args := []string{"--data=" + data, "--to=" + links, "--analytics=" + analytics, "--events=" + events}
+	creators := old.CreateEvery(t, 2, "https://example.com/made", 20*time.Millisecond)
+	creators.AwaitMade(t, 10)
+	switched := func() bool { return strings.Contains(old.Log(), "links were moved") }
 	kills := 0
-	for after := 50 * time.Millisecond; kills < 12; after += 60 * time.Millisecond {
+	for after := 50 * time.Millisecond; kills < 12 && !switched(); after += 60 * time.Millisecond {
 		m := beginMove(t, args...)
 		select {
 		case err := <-m.ended:
@@ -143,19 +153,20 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		kills++
 		click(old, 0)
 	}
-	creators := old.CreateEvery(t, 2, "https://example.com/made", 5*time.Millisecond)
-	creators.AwaitMade(t, 10)
+	if kills < 3 {
+		t.Errorf("it was killed %d times: this shows nothing", kills)
+	}
 	m := beginMove(t, args...)
-	within(t, 2*time.Minute, "the switch", func() bool {
+	within(t, 3*time.Minute, "the switch", func() bool { // servers over the database may start from then on
 		select {
 		case err := <-m.ended:
 			t.Fatalf("curt move ended before the switch: %v: %s", err, m.said.String())
 		default:
 		}
-		return strings.Contains(old.Log(), "moved")
+		return switched() && strings.Contains(m.said.String(), "serve now")
 	})
-	switched := time.Now() // servers over the database write from now on
-	within(t, time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
+	at := time.Now()
+	within(t, 3*time.Minute, "a create is refused", func() bool { return len(creators.Others()) > 0 })
 	creators.Stop()
 	var last time.Time
 	for _, l := range creators.Made() {
@@ -164,7 +175,7 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 		}
 	}
 	// handover.Limit is 5 s; a busy machine may see it late.
-	if refused := switched.Sub(last); refused > 30*time.Second {
+	if refused := at.Sub(last); refused > 30*time.Second {
 		t.Errorf("creates were refused for %v", refused)
 	} else {
 		t.Logf("creates were refused for %v before the switch", refused)
@@ -180,15 +191,16 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	p.worker(t, t.TempDir())
 	fleet := p.startWith(t, t.TempDir(), "CURT_ROLE=api")
 	old.Terminate(t)
+	done := false
 	for range 3 { // while the last clicks are sent
 		time.Sleep(30 * time.Millisecond)
 		_ = m.cmd.Process.Kill() // it may have ended
-		if err := <-m.ended; err == nil {
+		if done = <-m.ended == nil; done {
 			break
 		}
 		m = beginMove(t, args...)
 	}
-	if m.cmd.ProcessState == nil || !m.cmd.ProcessState.Success() {
+	if !done {
 		m.wait(t)
 	}
 
@@ -212,7 +224,11 @@ func TestAFolderMovesIntoAFleet(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%d links and days are counted, want %d", len(got), len(want))
 	}
-	within(t, 3*time.Minute, "statistics of the fleet", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the fleet", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	if n := p.clickhouse.Exec(t, "SELECT count() - uniqExact(instance, sequence) FROM "+p.database+".clicks"); n != "0" {
 		t.Errorf("%s clicks are there twice", n)
 	}
@@ -254,6 +270,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 		p.reviveHouse(t)
 	}
 	if _, err := os.Stat(data); err != nil {
+		p.reviveHouse(t)
 		beginMove(t, args...).wait(t)
 	}
 	folderHas(t, data, want)
@@ -268,7 +285,7 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	for _, n := range want {
 		all += n
 	}
-	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
 }
 
 // endWorkers ends all workers.
@@ -284,7 +301,8 @@ func (p *plant) endWorkers(t *testing.T) {
 func (p *plant) insertLast(t *testing.T, links string) {
 	t.Helper()
 	p.worker(t, t.TempDir())
-	within(t, time.Minute, "the last promises of servers", func() bool {
+	within(t, 3*time.Minute, "the last promises of servers", func() bool {
+		p.keepStore(t)
 		all, err := settings.SendersOf(t.Context(), config.Config{Links: links})
 		return err == nil && len(all) == 0
 	})
@@ -312,11 +330,12 @@ func folderHas(t *testing.T, data string, want map[string]int64) {
 	}
 }
 
-// reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end when a client is
-// killed in a query.
+// reviveHouse starts ClickHouse again if it does not answer: the engine that the tests have may end, or hang, when a
+// client is killed in a query.
 func (p *plant) reviveHouse(t *testing.T) {
 	t.Helper()
-	within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	p.keepStore(t)
+	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := p.clickhouse.Ask(within, "SELECT 1"); err != nil {
 		p.clickhouse.Kill(t)
@@ -351,7 +370,7 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 	testkit.Faults(t)
 	r := &replicas{of: []*testkit.ClickHouse{testkit.StartClickHouse(t), testkit.StartClickHouse(t)}}
 	p := &plant{kafka: testkit.StartKafka(t, 1), clickhouse: r.of[0], sites: map[string]*curttest.Server{}, works: map[string]*curttest.Server{}}
-	r.plant, p.database = p, r.of[0].Database(t)
+	r.plant, p.houses, p.database = p, r.of, r.of[0].Database(t)
 	r.of[1].Exec(t, "CREATE DATABASE "+p.database+" ENGINE = Atomic")
 	p.links = testkit.StartPostgres(t, testkit.PostgresConfig{})
 	links, events, analytics := p.links.Database(t), p.kafka.URL("clicks"), r.named(p.database, r.of...)
@@ -369,16 +388,16 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 		p.codes = append(p.codes, l.Code)
 	}
 	want := map[string]int64{}
-	for _, ago := range []time.Duration{5, 4, 1, 0} { // days
+	for i, ago := range []time.Duration{5, 4, 1, 0} { // days
 		old.SetClock(t, -ago*24*time.Hour)
 		p.clickOn(t, old)
 		for _, code := range p.codes {
 			want[code+" "+time.Now().Add(-ago*24*time.Hour).UTC().Format(time.DateOnly)]++
 		}
-		time.Sleep(200 * time.Millisecond) // captured under this clock
+		captured(t, old, (i+1)*len(p.codes)) // under this clock
 	}
 	all := int64(len(p.codes)) * 4
-	within(t, time.Minute, "the counts in the folder", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "the counts in the folder", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
 	old.Terminate(t)
 	setting := strings.TrimPrefix(analytics, "CURT_ANALYTICS=")
 	beginMove(t, "--data="+data, "--to="+links, "--analytics="+setting, "--events="+events).wait(t)
@@ -398,9 +417,19 @@ func TestAFolderMovesIntoReplicas(t *testing.T) {
 			t.Errorf("replica %d (-want +got):\n%s", i+1, diff)
 		}
 	}
-	within(t, 3*time.Minute, "statistics of the fleet", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the fleet", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	r.of[0].Kill(t)
-	within(t, 3*time.Minute, "statistics of the second alone", func() bool { n, err := visited(t, fleet, p.codes); return err == nil && n == all })
+	p.houses = nil // p.clickhouse is the second
+	within(t, 3*time.Minute, "statistics of the second alone", func() bool {
+		p.keepStore(t)
+		n, err := visited(t, fleet, p.codes)
+		return err == nil && n == all
+	})
 	r.of[0].Again(t)
+	p.houses = r.of
 	p.movesBack(t, []*curttest.Server{fleet}, []string{"--from=" + links, "--analytics=" + setting}, want)
 }

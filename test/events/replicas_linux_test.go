@@ -237,7 +237,7 @@ func TestReplicas(t *testing.T) {
 	r.clickAll(t)
 	r.have(t, "clicks in the one that lives", a)
 	at := time.Now()
-	within(t, 3*time.Minute, "complete_until with one replica", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until with one replica", func() bool { r.revive(t, a); return complete(t, api).After(at) })
 	within(t, 3*time.Minute, "which one is away, and why", func() bool {
 		return detail(t, api, "clickhouse replica 2") == r.address(b)+": connect: connection refused"
 	})
@@ -256,7 +256,7 @@ func TestReplicas(t *testing.T) {
 	r.have(t, "clicks in both after the refill", b, a)
 	at = time.Now()
 	r.filled(t, api, a, b)
-	within(t, 3*time.Minute, "complete_until after the refill", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until after the refill", func() bool { r.revive(t, a, b); return complete(t, api).After(at) })
 
 	// Both are away, and redirects go on.
 	a.Kill(t)
@@ -288,7 +288,7 @@ func TestNewReplicasWithOneAway(t *testing.T) {
 	r.clickAll(t)
 	r.have(t, "clicks in the one that is there", b)
 	at := time.Now()
-	within(t, 3*time.Minute, "complete_until with one replica", func() bool { return complete(t, api).After(at) })
+	within(t, 3*time.Minute, "complete_until with one replica", func() bool { r.revive(t, b); return complete(t, api).After(at) })
 	if n, err := visited(t, api, r.codes); err != nil || n != r.answered {
 		t.Errorf("statistics count %d clicks of %d, %v", n, r.answered, err)
 	}
@@ -304,9 +304,11 @@ func TestNewReplicasWithOneAway(t *testing.T) {
 	}
 	other := r.startWith(t, t.TempDir(), append([]string{"CURT_ROLE=api"}, twice...)...)
 	within(t, 3*time.Minute, "refusal of a second name", func() bool {
+		r.revive(t, a, b)
 		return strings.Contains(detail(t, other, "clickhouse replica 3"), "is the same database as "+r.address(a))
 	})
 	within(t, 3*time.Minute, "statistics beside a second name", func() bool {
+		r.revive(t, a, b)
 		n, err := visited(t, other, r.codes)
 		return err == nil && n == r.answered
 	})
@@ -372,6 +374,7 @@ func TestReplicaAlone(t *testing.T) {
 	r.have(t, "clicks in both", a, b)
 	r.filled(t, both, a, b)
 	within(t, 3*time.Minute, "end of the refusal", func() bool {
+		r.revive(t, a, b)
 		n, err := visited(t, api, r.codes)
 		return err == nil && n == r.answered
 	})
@@ -445,7 +448,11 @@ func (r *replicas) closesGap(t *testing.T, api *curttest.Server, had, known int6
 		return noted && gaps > 0 && known && open == 0
 	})
 	r.filled(t, api, r.of...)
-	within(t, 3*time.Minute, "statistics after the gap", func() bool { n, err := visited(t, api, r.codes); return err == nil && n >= known })
+	within(t, 3*time.Minute, "statistics after the gap", func() bool {
+		r.revive(t, r.of...)
+		n, err := visited(t, api, r.codes)
+		return err == nil && n >= known
+	})
 }
 
 // ofReplica runs a command on one of the replicas.

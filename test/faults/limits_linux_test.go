@@ -1,7 +1,9 @@
 package faults_test
 
 import (
+	"database/sql"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,7 +19,8 @@ func TestAPlanOutlivesItsServer(t *testing.T) {
 	if n := creates(t, s, 30); n != 30 {
 		t.Fatalf("%d of 30 creates within the plan are answered 201", n)
 	}
-	time.Sleep(time.Second) // what a kill may cost
+	// What a kill may cost is what is not stored yet: each create takes a fiftieth of a day to come back.
+	awaitStored(t, o.Data, "SELECT coalesce(max(full_at), 0) - CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM limits", 29*(24*time.Hour/50).Milliseconds())
 	s.Kill()
 
 	s = curttest.Start(t, o)
@@ -74,9 +77,30 @@ func TestVelocityOutlivesItsServer(t *testing.T) {
 	if n := creates(t, s, 1); n != 1 {
 		t.Fatal("the first link is refused")
 	}
-	time.Sleep(time.Second) // until the counts of before are known
+	// It learns the counts of before when it stores its own.
+	awaitStored(t, o.Data, "SELECT coalesce(sum(links), 0) FROM creator_minutes", 46)
+	time.Sleep(200 * time.Millisecond) // they are in memory a moment later, which nobody is told
 	if n := creates(t, s, 20); n > 5 {
 		t.Errorf("%d more links are created, want the rest of 50", n)
+	}
+}
+
+// awaitStored waits until a running server has stored so much in curt.db.
+func awaitStored(t *testing.T, data, query string, least int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(data, "curt.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }() // it only reads
+	var n int64
+	for end := time.Now().Add(time.Minute); n < least; time.Sleep(10 * time.Millisecond) {
+		if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %d, want %d", query, n, least)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *crowd) progress(writes int64) {
 		wanted[i] = c.wrote[i].Load() + writes
 	}
 	from := c.now()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		behind := 0
 		for i := range servers {
 			if c.wrote[i].Load() < wanted[i] {
@@ -87,7 +87,7 @@ func (c *crowd) progress(writes int64) {
 			return
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("in a minute %d servers took no %d writes", behind, writes)
+			c.t.Fatalf("in three minutes %d servers took no %d writes", behind, writes)
 		}
 	}
 }

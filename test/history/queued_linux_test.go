@@ -285,9 +285,9 @@ func (r *requester) look(ctx context.Context, server int, key string) {
 func (n *line) more(links int) {
 	n.t.Helper()
 	want := n.count() + links
-	for end := time.Now().Add(time.Minute); n.count() < want; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); n.count() < want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			n.t.Fatalf("in a minute %d links were accepted, want %d", n.count()-want+links, links)
+			n.t.Fatalf("in three minutes %d links were accepted, want %d", n.count()-want+links, links)
 		}
 	}
 }
@@ -301,14 +301,14 @@ func (n *line) written() {
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		lag, err := admin.Lag(n.t.Context(), "writes")
 		group := lag["writes"]
 		if err == nil && group.Error() == nil && len(group.Lag["writes"]) > 0 && group.Lag.Total() == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			n.t.Fatalf("after two minutes links are not written: %v, %+v", err, group.Lag)
+			n.t.Fatalf("after four minutes links are not written: %v, %+v", err, group.Lag)
 		}
 	}
 }
@@ -418,7 +418,7 @@ func (n *line) losing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // until the killed writer is no member any more
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) { // until the killed writer is no member any more
 		done, err := admin.CommitOffsets(t.Context(), "writes", ends.Offsets())
 		if err == nil {
 			err = done.Error()

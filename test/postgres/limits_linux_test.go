@@ -2,50 +2,106 @@ package postgres_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
+
+	"curt/test/internal/curttest"
 )
+
+// create creates a link and returns the answer, which is 201 or a refusal.
+func (n node) create(t *testing.T) curttest.Answer {
+	t.Helper()
+	c := n.MustDial(t)
+	defer c.Close()
+	_, a, err := c.Create("https://example.com/")
+	if err != nil && a.Status == 0 {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// creates tries to create links one after the other, and returns how many were.
+func (n node) creates(t *testing.T, tries int) (created int) {
+	t.Helper()
+	for range tries {
+		if n.create(t).Status == http.StatusCreated {
+			created++
+		}
+	}
+	return created
+}
 
 // TestServersWithoutRedisShareLimits has a workspace spend a plan at two servers, and a creator be
 // too fast at both together.
 func TestServersWithoutRedisShareLimits(t *testing.T) {
 	t.Parallel()
-	creates := func(n node, tries int) (created int) {
-		t.Helper()
-		c := n.MustDial(t)
-		defer c.Close()
-		for range tries {
-			_, a, err := c.Create("https://example.com/")
-			switch {
-			case err != nil && a.Status == 0:
-				t.Fatal(err)
-			case a.Status == http.StatusCreated:
-				created++
-			}
-		}
-		return created
+	t.Run("plan", sharePlan)
+	t.Run("velocity", shareVelocity)
+}
+
+// sharePlan spends most of a plan at one server. What a server does not know of is spent twice until it does:
+// each look costs a create, so that they are a second apart.
+func sharePlan(t *testing.T) {
+	const plan, spent, slack = 50, 40, 2
+	nodes := begin(t, 2, database(t), "CURT_LIMITS=default="+strconv.Itoa(plan)+"/d")
+	if n := nodes[0].creates(t, spent); n != spent {
+		t.Fatalf("%d of %d creates are answered 201", n, spent)
 	}
-	for name, env := range map[string][]string{
-		"plan": {"CURT_LIMITS=default=50/d"}, "velocity": {"CURT_LIMITS=default=off", "CURT_WEIGHTS=velocity=90"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			nodes := begin(t, 2, database(t), env...)
-			if n := creates(nodes[0], 40); n != 40 {
-				t.Fatalf("%d of 40 creates are answered 201", n)
-			}
-			if n := creates(nodes[1], 2); n != 2 {
-				t.Fatalf("%d of 2 creates are answered 201", n)
-			}
-			time.Sleep(2 * time.Second) // within which servers know of each other's creates
-			if n := creates(nodes[1], 30); n < 6 || n > 8 {
-				t.Errorf("%d more creates at the other server, want the 8 that are left", n)
-			}
-			time.Sleep(2 * time.Second)
-			first := creates(nodes[0], 1) // of velocity, a server learns by what it sees itself
-			time.Sleep(time.Second)
-			if n := creates(nodes[0], 5); n != 0 || first > 0 && name == "plan" {
-				t.Errorf("%d and %d more creates at the first server, want none", first, n)
-			}
+	made := 0
+	for left := plan; left > plan-spent-made; time.Sleep(time.Second) {
+		a := nodes[1].create(t)
+		text, _ := a.Get("X-RateLimit-Remaining")
+		var err error
+		if left, err = strconv.Atoi(text); err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("create %d at the other server, which is told of %d at the first one: %d, %s left", made+1, spent, a.Status, text)
+		}
+		if made++; made == plan-spent {
+			t.Fatalf("%d creates at the other server, and it knows nothing of %d at the first one: %d left", made, spent, left)
+		}
+	}
+	if made += nodes[1].creates(t, 30); made > plan-spent || made < plan-spent-slack {
+		t.Errorf("%d creates at the other server, want the %d that are left", made, plan-spent)
+	}
+	for more := 0; nodes[0].create(t).Status == http.StatusCreated; time.Sleep(time.Second) {
+		if more++; more == plan-spent/2 {
+			t.Fatalf("%d more creates at the first server, want none", more)
+		}
+	}
+	if n := nodes[0].creates(t, 5); n != 0 {
+		t.Errorf("%d more creates at the first server, want none", n)
+	}
+}
+
+// shareVelocity has two servers count the links of a creator, refused ones too. A server learns what others
+// counted when it tells of its own.
+func shareVelocity(t *testing.T) {
+	const most, first, own = 50, 40, 2
+	url := database(t)
+	nodes := begin(t, 2, url, "CURT_LIMITS=default=off", "CURT_WEIGHTS=velocity=90")
+	counted := func(links int64) {
+		t.Helper()
+		soon(t, strconv.FormatInt(links, 10)+" links are counted", func() bool {
+			return scan(t, url, "SELECT coalesce(sum(links), 0) FROM creator_minutes") >= links
 		})
+		time.Sleep(200 * time.Millisecond) // they are in memory a moment later, which nobody is told
+	}
+	if n := nodes[0].creates(t, first); n != first {
+		t.Fatalf("%d of %d creates are answered 201", n, first)
+	}
+	counted(first)
+	if n := nodes[1].creates(t, own); n != own {
+		t.Fatalf("%d of %d creates are answered 201", n, own)
+	}
+	counted(first + own)
+	const tries = 30
+	if n := nodes[1].creates(t, tries); n < most-first-own-2 || n > most-first-own {
+		t.Errorf("%d more creates at the other server, want the %d that are left", n, most-first-own)
+	}
+	counted(first + own + tries)
+	nodes[0].creates(t, 1)
+	counted(first + own + tries + 1)
+	if n := nodes[0].creates(t, 5); n != 0 {
+		t.Errorf("%d more creates at the first server, want none", n)
 	}
 }

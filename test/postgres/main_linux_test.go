@@ -67,7 +67,7 @@ func (n node) answers(t *testing.T, path string) (status int, location string) {
 	return a.Status, location
 }
 
-// soon polls until ok, a minute at the most. It returns how long it took.
+// soon polls until ok, three minutes at the most. It returns how long it took.
 func soon(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -91,7 +91,7 @@ func (m *mover) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-m.ended:
-	case <-time.After(3 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		_ = m.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
 		<-m.ended
 		t.Fatal("curt move does not end")

@@ -31,7 +31,7 @@ func aws() []string {
 // curt runs a command with settings and returns what it printed.
 func curt(t *testing.T, env []string, args ...string) (said string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, curttest.Binary(t), args...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) } // it says where it is

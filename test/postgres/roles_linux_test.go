@@ -34,7 +34,7 @@ func TestRoles(t *testing.T) {
 	if got, to := redirect.answers(t, "/evil"); to != l.LongURL {
 		t.Errorf("%d to %s", got, to)
 	}
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(3 * time.Minute)
 	for {
 		s, err := api.api.Stats(t.Context(), "evil", client.StatsQuery{})
 		if err == nil && s.TotalClicks > 0 {

@@ -48,6 +48,7 @@ func TestALinkIsPendingAndThenWritten(t *testing.T) {
 
 	writer := p.start(t, "writer", t.TempDir())
 	soon(t, "the link is written", func() bool { return metric(t, here, "curt_pending_links") == 0 })
+	soon(t, "it is counted", func() bool { return metric(t, writer, "curt_writer_links_total") > 0 }) // the server may hear of it before
 	if n := metric(t, writer, "curt_writer_links_total"); n != 1 {
 		t.Errorf("%v links were written", n)
 	}

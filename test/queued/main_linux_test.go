@@ -121,12 +121,12 @@ func visit(t *testing.T, s *curttest.Server, code string) (status int, location,
 	return a.Status, location, cacheControl
 }
 
-// soon waits until ok, and fails after a minute.
+// soon waits until ok, and fails after three minutes: writers join their group one after the other.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
+			t.Fatalf("%s: not within three minutes", what)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,16 +19,21 @@ const (
 	aBatch    = perSecond / 10
 )
 
+// perLate is what a server may grant by itself because Redis answered it late, as on a busy machine: it asks again
+// after 100 ms.
+const perLate = perSecond / 5
+
 // TestRedirectsAreLimitedTogether has three servers grant one limit, with Redis, without it and with
 // it back.
 func TestRedirectsAreLimitedTogether(t *testing.T) {
 	t.Parallel()
 	f := gather(t, 3, "", "CURT_REDIRECT_LIMIT=link="+strconv.Itoa(perSecond)+"/s,network=1000000/s")
 	code := f.make(t, 1)[0]
+	late := f.late(t)
 	began := f.drain(t, code)
 	granted, refused := f.visit(t, code, 4*time.Second)
 	took := time.Since(began).Seconds()
-	most := 1.1*perSecond*took + float64(len(f.servers)*aBatch)
+	most := 1.1*perSecond*took + float64(len(f.servers)*aBatch) + perLate*(f.late(t)-late)
 	t.Logf("%d granted and %d refused in %.2f s by %d servers; at most %.0f", granted, refused, took, len(f.servers), most)
 	if float64(granted) > most || float64(granted) < 0.7*perSecond*took || refused == 0 {
 		t.Errorf("%d granted and %d refused in %.2f s, want at most %.0f", granted, refused, took, most)
@@ -50,10 +56,11 @@ func TestRedirectsAreLimitedTogether(t *testing.T) {
 	f.redis.Again(f.whole)
 	within(t, "Redis in use again", func() bool { return f.sum(t, "curt_redis_up") == float64(len(f.servers)) })
 	f.visit(t, code, 2*time.Second) // servers hear of each other
+	late = f.late(t)
 	began = f.drain(t, code)
 	granted, _ = f.visit(t, code, 2*time.Second)
 	took = time.Since(began).Seconds()
-	if most := 1.1*perSecond*took + float64(len(f.servers)*aBatch); float64(granted) > most {
+	if most := 1.1*perSecond*took + float64(len(f.servers)*aBatch) + perLate*(f.late(t)-late); float64(granted) > most {
 		t.Errorf("%d granted in %.2f s with Redis again, want at most %.0f", granted, took, most)
 	}
 }
@@ -101,15 +108,21 @@ func (f *fleet) drain(t *testing.T, code string) (since time.Time) {
 	return time.Unix(0, first.Load())
 }
 
-// visit asks all servers for a code for a time, and returns how many were redirected and how many
-// refused.
+// late is how often servers were not answered by Redis in time, or did not ask because of that.
+func (f *fleet) late(t *testing.T) float64 {
+	t.Helper()
+	return f.sum(t, "curt_redis_timeouts_total") + f.sum(t, "curt_redis_failures_total") + f.sum(t, "curt_redis_refused_total")
+}
+
+// visit asks all servers for a code for a time, each on several connections, and returns how many were redirected and
+// how many refused.
 func (f *fleet) visit(t *testing.T, code string, lasts time.Duration) (granted, refused int) {
 	t.Helper()
 	var redirects, limits atomic.Int64
 	var wg sync.WaitGroup
-	for _, v := range f.visitors(t) {
+	for _, v := range slices.Concat(f.visitors(t), f.visitors(t), f.visitors(t), f.visitors(t)) {
 		wg.Go(func() {
-			for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(4 * time.Millisecond) {
 				a, err := v.c.Do("GET", "/"+code, nil, "")
 				switch {
 				case err != nil:

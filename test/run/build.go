@@ -11,12 +11,9 @@ import (
 	"slices"
 )
 
-// binaries is the folder of test binaries, from the project's.
-const binaries = "bin/tests"
-
 // build is one call of `go test -c`, for packages of one module and one set of flags.
 type build struct {
-	name     string // of its folder in binaries
+	folder   string // of its binaries
 	dir      string // of its module; "" = this one
 	args     []string
 	env      []string
@@ -37,7 +34,7 @@ func (b build) split() (all []build) {
 			}
 		}
 		next := b
-		next.name, next.packages = fmt.Sprintf("%s-%d", b.name, len(all)+1), now
+		next.folder, next.packages = fmt.Sprintf("%s-%d", b.folder, len(all)+1), now
 		all = append(all, next)
 		rest = later
 	}
@@ -45,21 +42,15 @@ func (b build) split() (all []build) {
 }
 
 // binary is where the binary of a package lies.
-func (b build) binary(pkg string) (string, error) {
-	return filepath.Abs(filepath.Join(binaries, b.name, path.Base(pkg)+".test"))
-}
+func (b build) binary(pkg string) string { return filepath.Join(b.folder, path.Base(pkg)+".test") }
 
 // run compiles. What is up to date is left as it is.
 func (b build) run(ctx context.Context) error {
-	into, err := filepath.Abs(filepath.Join(binaries, b.name))
-	if err == nil {
-		err = os.MkdirAll(into, 0o755)
-	}
-	if err != nil {
+	if err := os.MkdirAll(b.folder, 0o755); err != nil {
 		return fmt.Errorf("compile tests: %w", err)
 	}
 	// `make check` has what go vet finds; debuggers have their own builds.
-	args := slices.Concat([]string{"test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", into + "/"}, b.args, b.packages)
+	args := slices.Concat([]string{"test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", b.folder + "/"}, b.args, b.packages)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are ours
 	cmd.Dir, cmd.Env = b.dir, append(os.Environ(), b.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {

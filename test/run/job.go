@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,8 +36,28 @@ func (j job) label() string {
 	return j.pkg.dir + " (" + j.note + ")"
 }
 
-// durations is where a run notes how long each package took, for the order of the next one.
-const durations = binaries + "/durations.json"
+// usualText is how long packages took when it was written (-usual), in seconds by set and label: the order of the first
+// run in a clone.
+//
+//go:embed usual.json
+var usualText []byte
+
+// durations is where a run notes how long each package took, for the order of the next one of its set.
+func (p plan) durations() string { return filepath.Join(p.binaries, "durations-"+p.set+".json") }
+
+// usual returns how long each package took the last time, here or where usual.json was written.
+func (p plan) usual() (map[string]float64, error) {
+	all := map[string]map[string]float64{}
+	if err := json.Unmarshal(usualText, &all); err != nil {
+		return nil, fmt.Errorf("read usual.json: %w", err)
+	}
+	took := map[string]float64{}
+	maps.Copy(took, all[p.set])
+	if text, err := os.ReadFile(p.durations()); err == nil {
+		_ = json.Unmarshal(text, &took) // without it the order is the usual one
+	}
+	return took, nil
+}
 
 // run runs all jobs, those that took longest the last time first: what is left for the end is
 // short.
@@ -43,12 +66,12 @@ func (p plan) run(ctx context.Context, r *report) error {
 	if err != nil {
 		return fmt.Errorf("find test2json: %w", err)
 	}
-	took := map[string]float64{}
-	if text, err := os.ReadFile(durations); err == nil {
-		_ = json.Unmarshal(text, &took) // without it the order is another one
+	took, err := p.usual()
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(p.jobs, func(a, b job) int {
-		return cmp.Compare(usual(took, b), usual(took, a))
+		return cmp.Compare(expected(took, b), expected(took, a))
 	})
 	var (
 		wg   sync.WaitGroup
@@ -69,11 +92,35 @@ func (p plan) run(ctx context.Context, r *report) error {
 	}
 	close(next)
 	wg.Wait()
-	return errors.Join(append(errs, ctx.Err(), r.keep(durations, took))...)
+	errs = append(errs, ctx.Err(), r.keep(p.durations(), took))
+	if p.note {
+		errs = append(errs, p.noteUsual(took))
+	}
+	return errors.Join(errs...)
 }
 
-// usual returns how long a job took; one that nobody knows of may take long.
-func usual(took map[string]float64, j job) float64 {
+// noteUsual writes durations into usual.json, for the first run of other clones.
+func (p plan) noteUsual(took map[string]float64) error {
+	all := map[string]map[string]float64{}
+	if err := json.Unmarshal(usualText, &all); err != nil {
+		return fmt.Errorf("read usual.json: %w", err)
+	}
+	all[p.set] = map[string]float64{}
+	for _, j := range p.jobs {
+		all[p.set][j.label()] = math.Round(took[j.label()]*10) / 10
+	}
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err == nil {
+		err = os.WriteFile("test/run/usual.json", append(text, '\n'), 0o644) //nolint:gosec // it is part of the sources
+	}
+	if err != nil {
+		return fmt.Errorf("note durations: %w", err)
+	}
+	return nil
+}
+
+// expected returns how long a job took; one that nobody knows of may take long.
+func expected(took map[string]float64, j job) float64 {
 	if s, known := took[j.label()]; known {
 		return s
 	}
@@ -82,11 +129,7 @@ func usual(took map[string]float64, j job) float64 {
 
 // run runs the test binary in its package's folder, as go test does.
 func (j job) run(converter string, r *report) error {
-	binary, err := j.build.binary(j.pkg.path)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", j.label(), err)
-	}
-	args := append([]string{"-t", "-p", j.pkg.path, binary, "-test.v=test2json", "-test.timeout=30m", "-test.paniconexit0"}, j.args...)
+	args := append([]string{"-t", "-p", j.pkg.path, j.build.binary(j.pkg.path), "-test.v=test2json", "-test.timeout=30m", "-test.paniconexit0"}, j.args...)
 	cmd := exec.Command(converter, args...) //nolint:gosec,noctx // an interrupt reaches the tests through the process group, so that they clean up
 	cmd.Dir = j.pkg.dir
 	cmd.Env = append(os.Environ(), "PWD="+filepath.Join(cwd(), j.pkg.dir))

@@ -6,8 +6,9 @@
 //	go run ./test/run            what proves correctness
 //	go run ./test/run -faults    kills, power cuts, chaos, long histories, long browser sessions
 //	go run ./test/run -table     the same, and a table of durations by package at the end
+//	go run ./test/run -usual     the same, and the order of first runs in test/run/usual.json
 //
-// Test binaries stay in bin/tests, so that what did not change is not linked again. It exits
+// Test binaries stay in the user's cache, so that what did not change is not linked again. It exits
 // with 1 when a test failed, with 2 when the tests could not be run.
 package main
 
@@ -18,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -26,10 +28,11 @@ import (
 func main() {
 	faults := flag.Bool("faults", false, "run the long proofs instead")
 	table := flag.Bool("table", false, "print the durations of all packages at the end")
+	usual := flag.Bool("usual", false, "write the durations into test/run/usual.json, by which a first run is ordered")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *faults, *table)
+	err := run(ctx, *faults, *table, *usual)
 	switch {
 	case errors.Is(err, errFailed):
 		os.Exit(1)
@@ -43,14 +46,20 @@ func main() {
 var errFailed = errors.New("tests failed")
 
 // run runs one of the two sets.
-func run(ctx context.Context, faults, table bool) error {
-	p, err := correctness(ctx)
+func run(ctx context.Context, faults, table, usual bool) error {
+	binaries, release, err := claimBinaries()
+	if err != nil {
+		return err
+	}
+	defer release()
+	p, err := correctness(ctx, binaries)
 	if faults {
-		p, err = proofs(ctx)
+		p, err = proofs(ctx, binaries)
 	}
 	if err != nil {
 		return err
 	}
+	p.note = usual
 	if p.inMemory {
 		remove, err := scratch()
 		if err != nil {
@@ -69,7 +78,7 @@ func run(ctx context.Context, faults, table bool) error {
 		}
 	}()
 	for _, b := range p.builds {
-		r.compiling(b.name)
+		r.compiling(filepath.Base(b.folder))
 		if err := b.run(ctx); err != nil {
 			return err
 		}

@@ -13,6 +13,20 @@ import (
 // marked returns the tests whose first statement calls a function of internal/testkit, by
 // the folder of their package.
 func marked(by string) (map[string][]string, error) {
+	return tests(func(f *ast.FuncDecl) bool { return strings.HasPrefix(f.Name.Name, "Test") && begins(f, by) })
+}
+
+// unmarked is marked for everything else that a test binary runs.
+func unmarked(by string) (map[string][]string, error) {
+	return tests(func(f *ast.FuncDecl) bool {
+		name := f.Name.Name
+		runs := strings.HasPrefix(name, "Test") && name != "TestMain" || strings.HasPrefix(name, "Fuzz") || strings.HasPrefix(name, "Example")
+		return runs && f.Recv == nil && !begins(f, by)
+	})
+}
+
+// tests returns the names of functions in test files, by the folder of their package.
+func tests(wanted func(*ast.FuncDecl) bool) (map[string][]string, error) {
 	found := make(map[string][]string)
 	for _, folder := range []string{"cmd", "internal", "test"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -21,10 +35,10 @@ func marked(by string) (map[string][]string, error) {
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			if err != nil {
-				return fmt.Errorf("find tests marked %s: %w", by, err)
+				return fmt.Errorf("find tests: %w", err)
 			}
 			for _, d := range file.Decls {
-				if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") && begins(f, by) {
+				if f, ok := d.(*ast.FuncDecl); ok && wanted(f) {
 					dir := filepath.ToSlash(filepath.Dir(path))
 					found[dir] = append(found[dir], f.Name.Name)
 				}

@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // plan is what is compiled, and then run.
 type plan struct {
+	set      string // "test" or "faults"
+	binaries string // the folder of test binaries
 	builds   []build
 	jobs     []job
 	inMemory bool // files of tests, see scratch
 	together int  // jobs at a time
+	note     bool // the durations, in usual.json
 }
 
 // underRace are the packages whose goroutines share memory. SQLite, which is C transpiled to
@@ -33,8 +37,8 @@ func modules() []string { return []string{"bench"} }
 
 // correctness is `make test`. Most tests wait now and then, so that three packages for each of
 // two processors keep these busy.
-func correctness(ctx context.Context) (plan, error) {
-	p := plan{inMemory: true, together: 6}
+func correctness(ctx context.Context, binaries string) (plan, error) {
+	p := plan{set: "test", binaries: binaries, inMemory: true, together: 6}
 	all, err := list(ctx, "", "./...")
 	if err != nil {
 		return plan{}, err
@@ -47,9 +51,15 @@ func correctness(ctx context.Context) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p.add(build{name: "race", args: []string{"-race"}, packages: paths(race)}, race, "race", nil)
-	rest := slices.DeleteFunc(slices.Clone(all), func(k pkg) bool { return slices.Contains(race, k) && unraced[k.dir] == nil })
-	p.add(build{name: "plain", env: static(), packages: paths(rest)}, rest, "", func(k pkg) []string {
+	short, err := unmarked("Faults")
+	if err != nil {
+		return plan{}, err
+	}
+	p.add(build{folder: "race", args: []string{"-race"}, packages: paths(race)}, race, "race", nil)
+	rest := slices.DeleteFunc(slices.Clone(all), func(k pkg) bool {
+		return slices.Contains(race, k) && unraced[k.dir] == nil || short[k.dir] == nil
+	})
+	p.add(build{folder: "plain", env: static(), packages: paths(rest)}, rest, "", func(k pkg) []string {
 		if slices.Contains(race, k) {
 			return only(unraced[k.dir])
 		}
@@ -60,14 +70,14 @@ func correctness(ctx context.Context) (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
-		p.add(build{name: m, dir: m, env: static(), packages: paths(own)}, own, m, nil)
+		p.add(build{folder: m, dir: m, env: static(), packages: paths(own)}, own, m, nil)
 	}
 	return p, nil
 }
 
 // proofs is `make test-faults`: the tests that call testkit.Faults, and no others.
-func proofs(ctx context.Context) (plan, error) {
-	p := plan{together: 2}
+func proofs(ctx context.Context, binaries string) (plan, error) {
+	p := plan{set: "faults", binaries: binaries, together: 2}
 	all, err := list(ctx, "", "./...")
 	if err != nil {
 		return plan{}, err
@@ -77,12 +87,13 @@ func proofs(ctx context.Context) (plan, error) {
 		return plan{}, err
 	}
 	all = slices.DeleteFunc(all, func(k pkg) bool { return long[k.dir] == nil })
-	p.add(build{name: "plain", env: static(), packages: paths(all)}, all, "", func(k pkg) []string { return only(long[k.dir]) })
+	p.add(build{folder: "plain", env: static(), packages: paths(all)}, all, "", func(k pkg) []string { return only(long[k.dir]) })
 	return p, nil
 }
 
 // add adds packages to compile, and a job for each.
 func (p *plan) add(b build, packages []pkg, note string, args func(pkg) []string) {
+	b.folder = filepath.Join(p.binaries, b.folder)
 	for _, part := range b.split() {
 		p.builds = append(p.builds, part)
 		for _, path := range part.packages {

@@ -45,7 +45,7 @@ func replicaProbed(t *testing.T, p pair) {
 // foreignReplica names the standby of one primary to a store on another one, whose log ends
 // sooner on a timeline of the same number.
 func foreignReplica(t *testing.T, p pair) {
-	other := testkit.StartPostgres(t, testkit.PostgresConfig{})
+	other := testkit.StartPostgres(t, testkit.PostgresConfig{Own: true})
 	if what, err := replicas.Probe(t.Context(), p.standby.URL("curt"), other.URL("curt")); err == nil || !strings.Contains(err.Error(), "standby of another primary") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("probed: %q, %v", what, err)
 	}

@@ -313,7 +313,7 @@ func (f *flips) run(stride int) {
 // with every byte.
 func TestOneBitCostsOneRow(t *testing.T) {
 	t.Parallel()
-	newFlips(t).run(11)
+	newFlips(t).run(23)
 }
 
 func TestEachByteCostsOneRow(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/statefile"
+	"curt/internal/testkit"
 )
 
 // dead is what a process that was killed leaves: the bytes of its files by suffix.
@@ -162,6 +163,18 @@ func TestAKilledStoreIsWhole(t *testing.T) {
 
 // The end of a log may be torn anywhere in the transaction that was under way.
 func TestEveryTornEndIsNormal(t *testing.T) {
+	testkit.Faults(t)
+	tornEnds(t, 1)
+}
+
+// TestTornEndsAreNormal has some of them, other ones each time.
+func TestTornEndsAreNormal(t *testing.T) {
+	tornEnds(t, 7)
+}
+
+// tornEnds tears the log at each of so many bytes.
+func tornEnds(t *testing.T, step int) {
+	t.Helper()
 	from := filepath.Join(t.TempDir(), "curt.db")
 	s, stored := filledStore(t, sqlite.LinksConfig{Path: from})
 	if err := s.Checkpoint(t.Context()); err != nil { // a short log is looked at sooner
@@ -182,7 +195,7 @@ func TestEveryTornEndIsNormal(t *testing.T) {
 	}
 	after = after[:end]
 	path := before.with("-wal", after).in(t, t.TempDir())
-	for size := end - 1; size >= begin; size-- {
+	for size := end - 1 - rand.IntN(step); size >= begin; size -= step {
 		if err := os.Truncate(path+"-wal", int64(size)); err != nil {
 			t.Fatal(err)
 		}

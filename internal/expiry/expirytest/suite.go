@@ -54,6 +54,9 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
+// patience is how long the suite waits for what must come.
+const patience = 2 * time.Minute
+
 // ended is a link that expired some time ago.
 func ended(n int, code link.Code, kind link.CodeKind, ago time.Duration) link.Link {
 	l := linktest.Chosen(n, code)
@@ -106,7 +109,7 @@ func announced(t testing.TB, s Store) (times map[link.Code]int, first map[link.C
 // await waits until codes were announced.
 func await(t testing.TB, s Store, codes ...link.Code) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		times, _ := announced(t, s)
 		missing := slices.DeleteFunc(slices.Clone(codes), func(c link.Code) bool { return times[c] > 0 })
 		if len(missing) == 0 {
@@ -165,7 +168,7 @@ func begin(t testing.TB, s Store) {
 	awaitBegin(t, s)
 	create(t, s, ended(1, "begun", link.Chosen, time.Hour))
 	await(t, s, "begun")
-	for end := time.Now().Add(20 * time.Second); sweeper.Announced() == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); sweeper.Announced() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) { // they are counted after they can be seen
 			t.Fatal("nothing is counted")
 		}
@@ -175,7 +178,7 @@ func begin(t testing.TB, s Store) {
 // awaitBegin waits until a position is stored.
 func awaitBegin(t testing.TB, s Store) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if _, begun, err := s.BothFollowers().FollowerPosition(t.Context(), expiry.Name); err != nil {
 			t.Fatal(err)
 		} else if begun {
@@ -237,7 +240,7 @@ func lateness(t *testing.T, h Harness) {
 		t.Error("a link that has not expired was announced")
 	}
 	update(t, s, "soon", func(l *link.Link) { l.Expires = time.Now().UTC().Truncate(time.Millisecond).Add(time.Second) })
-	for end := time.Now().Add(20 * time.Second); times["soon"] < 2; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); times["soon"] < 2; time.Sleep(10 * time.Millisecond) {
 		if times, _ = announced(t, s); time.Now().After(end) {
 			t.Fatal("the second end of a link was not announced")
 		}
@@ -332,6 +335,17 @@ func (p *stoppedPositions) MoveFollower(ctx context.Context, name string, fence 
 	return err
 }
 
+// fewestPlaces is how many places a round has at least at which a process can be killed.
+const fewestPlaces = 12
+
+// waits is how long a round may take to its nth place: those that it has are waited for.
+func waits(n int) time.Duration {
+	if n < fewestPlaces {
+		return patience
+	}
+	return time.Second
+}
+
 // kills ends a sweeper before and behind each call that it does: all is announced by the next one.
 func kills(t *testing.T, h Harness) {
 	s := h.Open(t)
@@ -359,7 +373,7 @@ func kills(t *testing.T, h Harness) {
 		met := true
 		select {
 		case <-killed:
-		case <-time.After(time.Second):
+		case <-time.After(waits(n)):
 			met = false // so much it does not do in a round
 		}
 		stop()
@@ -369,7 +383,7 @@ func kills(t *testing.T, h Harness) {
 		stop()
 		if !met {
 			t.Logf("killed at %d places", n)
-			if n < 12 {
+			if n < fewestPlaces {
 				t.Errorf("a round has %d places only", n)
 			}
 			return

@@ -111,9 +111,9 @@ func (l *Clients) Retried() int64 { return l.retried.Load() }
 func (l *Clients) Progress(t testing.TB, visits int64, creates int) {
 	t.Helper()
 	v, c := l.Answered()+visits, len(l.Links())+creates
-	for end := time.Now().Add(time.Minute); l.Answered() < v || len(l.Links()) < c; time.Sleep(pause / 2) {
+	for end := time.Now().Add(3 * time.Minute); l.Answered() < v || len(l.Links()) < c; time.Sleep(pause / 2) {
 		if time.Now().After(end) {
-			t.Fatalf("a minute passed without %d visits and %d creates: %.10q", visits, creates, l.Failed())
+			t.Fatalf("three minutes passed without %d visits and %d creates: %.10q", visits, creates, l.Failed())
 		}
 	}
 }
