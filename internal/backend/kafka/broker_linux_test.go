@@ -59,7 +59,7 @@ func join(t *testing.T, c Config) *member {
 	t.Helper()
 	m := &member{starts: map[int32]Start{}}
 	g, err := Join(t.Context(), GroupConfig{
-		Config: c, Name: "readers", Session: 6 * time.Second,
+		Config: c, Name: "readers", Session: 30 * time.Second, // nobody dies: a busy machine may stop for seconds
 		Assigned: func(all []Start) map[int32]int64 {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -174,7 +174,7 @@ func dieBetween(t *testing.T, k *testkit.Kafka, c Config) {
 	}
 	t.Cleanup(producer.Close)
 	const n = 10_000
-	instance, sent := shipping(t, producer, n)
+	instance, sent := shipping(t, producer, n, nil)
 	awaitSent(t, sent, n/4)
 	k.Brokers[0].Kill(t)
 	k.Brokers[0].Again(t)
@@ -225,8 +225,9 @@ func dieBetween(t *testing.T, k *testkit.Kafka, c Config) {
 	t.Logf("%d clicks, %d of them again", distinct, again)
 }
 
-// shipping clicks n times within some seconds, and ships all of it until the test ends.
-func shipping(t *testing.T, sink ship.Sink, n int) (instance uint64, sent func() ship.Stats) {
+// shipping clicks n times within some seconds, and ships all of it until the test ends. The second half of the clicks
+// waits until goOn is closed; nil = it does not.
+func shipping(t *testing.T, sink ship.Sink, n int, goOn <-chan struct{}) (instance uint64, sent func() ship.Stats) {
 	t.Helper()
 	dir, began := t.TempDir(), time.Now()
 	log, err := clicklog.Open(clicklog.Config{Dir: dir})
@@ -247,6 +248,13 @@ func shipping(t *testing.T, sink ship.Sink, n int) (instance uint64, sent func()
 	}
 	all.Go(func() {
 		for i := range n {
+			if i == n/2 && goOn != nil {
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+					return
+				}
+			}
 			ring.Record(&clicks.Raw{Time: time.Now().UnixMilli(), Code: fmt.Appendf(nil, "c%d", i%50), Outcome: clicks.Redirected})
 			if i%100 == 0 {
 				time.Sleep(30 * time.Millisecond)

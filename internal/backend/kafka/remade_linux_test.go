@@ -28,9 +28,11 @@ func TestATopicIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 4000
-	instance, sent := shipping(t, producer, n)
+	gone := make(chan struct{})
+	instance, sent := shipping(t, producer, n, gone)
 	awaitSent(t, sent, n/4)
 	remake(t, c, func() {
+		close(gone) // or all may have been sent by then
 		awaitFailure(t, sent)
 	})
 	awaitSent(t, sent, n)
