@@ -41,7 +41,7 @@ type Import struct {
 	Results  string            `type:"path" help:"File for the result of each row: CSV if it ends in .csv, else JSON Lines. Default: FILE.results.jsonl."`
 	Resume   bool              `xor:"again" help:"Continue an interrupted import."`
 	Cancel   bool              `xor:"again" help:"Cancel an interrupted import that the server still runs; links created so far remain."`
-	To       string            `placeholder:"URL" xor:"into" help:"As --data, for a database that no server uses, postgres://user@host/database, or a table of DynamoDB, dynamodb://table?region=region."`
+	To       string            `placeholder:"URL" xor:"into" help:"As --data, for a database of PostgreSQL that no server uses, postgres://user@host/database, or a table of DynamoDB, dynamodb://table?region=region, whose servers may run."`
 	Accounts string            `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts, where --to is a table of DynamoDB."`
 	Data     string            `type:"path" xor:"into" help:"Data folder of a server that is stopped: an export of curt goes in as it is, with ids, versions, times and deleted links."`
 }
@@ -51,7 +51,7 @@ type Import struct {
 func (c *Import) Run(ctx context.Context, t cli.Terminal) error {
 	switch {
 	case c.File == "-" && c.Results == "" && !c.DryRun:
-		return cli.UsageError("standard input has no name: say --results")
+		return cli.UsageError("standard input has no name: pass --results")
 	case c.Cancel && (c.DryRun || c.straight()):
 		return cli.UsageError("--cancel is for imports through a server")
 	}
