@@ -15,7 +15,7 @@ import (
 )
 
 // ErrUsed means that the tables have links that are not of this move.
-var ErrUsed = errors.New("these tables have links already, or servers have used them; use empty ones")
+var ErrUsed = errors.New("these tables have links already, or servers use them; use empty ones")
 
 // Target is a table that links are moved to: from Begin to the switch no server opens it
 // (state.AwaitMove), so that only the move writes.

@@ -55,7 +55,7 @@ type Target struct {
 const conns = 2
 
 // ErrUsed means that the database has links or accounts that are not of this move.
-var ErrUsed = errors.New("this database has links or accounts already; use an empty one")
+var ErrUsed = errors.New("this database has links or accounts already, or servers use it; use an empty one")
 
 // Open connects, and brings the schema up to date.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Target, error) {
