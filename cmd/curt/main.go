@@ -50,9 +50,9 @@ type commands struct {
 	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
 	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
 	Codes   codesTree        `cmd:"" help:"Compare the ways of generating codes."`
-	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL while its server runs."`
+	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL or DynamoDB, links between them, or a fleet to a folder."`
 	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
-	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
+	Migrate operate.Migrate  `cmd:"" help:"Create or update PostgreSQL schemas, DynamoDB and ClickHouse tables, and Kafka topics."`
 	Version operate.Version  `cmd:"" help:"Print the version."`
 
 	Licenses operate.Licenses `cmd:"" help:"Print the licences of curt and its dependencies."`

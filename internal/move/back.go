@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"curt/internal/backend/coldsql/coldcopy"
-	"curt/internal/backend/dynamodb/rawlinks"
 	"curt/internal/backend/postgres/movein"
 	"curt/internal/backend/sqlite"
 	"curt/internal/backend/sqlite/moveout"
@@ -24,9 +23,10 @@ type back struct {
 	Config
 	result Result
 	half   string // the folder until it is complete
-	source *movein.Target
-	from   linkSource // of links: source, or tables
-	done   backDone   // by an earlier run
+	source *movein.Target // of accounts and statistics
+	from   backSource     // of links
+	frozen frozenSource   // from, until the switch; nil = an earlier run switched
+	done   backDone       // by an earlier run
 }
 
 // backDone is what a folder that is not complete has: all links and accounts of a database.
@@ -38,11 +38,6 @@ type backDone struct {
 
 // doneFile has a backDone.
 const doneFile = "move-back.json"
-
-// linkSource is what links are moved back from.
-type linkSource interface {
-	Each(ctx context.Context, f func([]link.Link) error) error
-}
 
 // Back moves what the database of Config.To has, or the tables of Config.To and the database of
 // Config.Accounts, into Config.Data, a folder that must be empty or not
@@ -57,19 +52,16 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 	if err := b.empty(); err != nil {
 		return b.result, err
 	}
-	if b.source, err = movein.OpenAsIs(ctx, c.accountsURL(), c.Log); err != nil {
-		return b.result, err
-	}
-	defer func() { err = errors.Join(err, b.source.Close()) }()
-	key, end, err := b.unused(ctx)
+	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
+	key, err := b.open(ctx)
 	if err != nil {
 		return b.result, err
 	}
-	defer func() { err = errors.Join(err, end()) }()
 	for _, step := range []func() error{
 		func() error { return b.copy(ctx, key) },
 		func() error { return b.counts(ctx) },
 		func() error { return b.compare(ctx) },
+		func() error { return b.leave(ctx) },
 		func() error { return os.Remove(filepath.Join(b.half, doneFile)) },
 		func() error { return os.Rename(b.half, c.Data) },
 	} {
@@ -81,28 +73,6 @@ func Back(ctx context.Context, c Config) (_ Result, err error) {
 		}
 	}
 	return b.result, nil
-}
-
-// unused opens what has the links, and returns its key of codes. Servers that use it are an error.
-func (b *back) unused(ctx context.Context) (key [32]byte, end func() error, err error) {
-	if b.Accounts == "" {
-		b.from = b.source
-		key, err = b.source.Unused(ctx)
-		return key, func() error { return nil }, err
-	}
-	t, err := rawlinks.Open(ctx, b.To)
-	if err != nil {
-		return key, nil, err
-	}
-	b.from = t
-	issued, err := t.Unused(ctx, b.Without)
-	if err == nil {
-		err = movein.Sink{Target: b.source}.GoOn(ctx, issued) // from where the folder takes them with the accounts
-	}
-	if err != nil {
-		return key, nil, errors.Join(err, t.Close())
-	}
-	return issued.Key, t.Close, nil
 }
 
 // errNotEmpty is of a folder that has something.
@@ -221,7 +191,7 @@ func (b *back) compare(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, here.Close()) }()
-	sum, err := coldcopy.New(here, b.source.Cold()).Verify(ctx)
+	sum, err := coldcopy.New(here, b.source.Cold()).VerifyBack(ctx)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (m *move) alone(ctx context.Context, mark handover.Mark) error {
 		if !told {
 			told = true
 			m.Note("moved %d links to %s: servers with CURT_LINKS set to it serve now", mark.Links, m.Shown)
-			m.Note("bring the visitors to them, then end the folder's server: waiting for that, to count its last clicks")
+			m.Note("direct traffic to them, then end the folder's server: waiting for that, to count its last clicks")
 		}
 	}
 	return ErrServerRuns

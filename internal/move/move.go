@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/backend/postgres/movein"
 	"curt/internal/backend/sqlite/moveout"
@@ -39,8 +40,8 @@ import (
 // Config says what is moved where.
 type Config struct {
 	Data       string     // the folder
-	To         string     // URL of the database, or of tables of DynamoDB
-	Accounts   string     // URL of the database of accounts, where To is tables; else ""
+	To         string     // URL of the database, or of tables of DynamoDB; for Back, of where the links are
+	Accounts   string     // URL of the database of accounts, where To is tables, and for Back where it is another; else ""
 	Shown      string     // the same without secrets
 	Statistics bool       // with the counts of clicks
 	Analytics  *Analytics // where they go, or come back from; nil = the database
@@ -153,6 +154,11 @@ func (m *move) open(ctx context.Context) (err error) {
 			err = fmt.Errorf("%s has no links to move: %w", m.Data, err)
 		}
 		return err
+	}
+	if m.tables != nil {
+		if err := m.tables.fit(ctx, coldsql.Of(m.source.CodeKey())); err != nil {
+			return err
+		}
 	}
 	if m.state, err = m.target.Begin(ctx, m.source.CodeKey(), m.tables != nil, newName(), time.Now().UTC()); err != nil {
 		return err

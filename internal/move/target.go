@@ -62,6 +62,21 @@ type tableTarget struct {
 	rows    int64 // once they are counted: DynamoDB cannot count a large table in the time of a freeze
 }
 
+// fit returns rawlinks.ErrUsed for tables that cannot take the links that of stands for. It writes nothing: the
+// database of accounts is marked only where the tables are fit.
+func (t *tableTarget) fit(ctx context.Context, of []byte) error {
+	stored, err := t.Stored(ctx)
+	switch {
+	case err != nil:
+		return err
+	case stored == nil:
+		return t.Empty(ctx)
+	case !sameMove(stored, of):
+		return rawlinks.ErrUsed
+	}
+	return nil
+}
+
 // begin has empty tables keep the move, or finds out that they do.
 func (t *tableTarget) begin(ctx context.Context, key [32]byte, s *movein.State) error {
 	stored, err := t.Stored(ctx)

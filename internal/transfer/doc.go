@@ -42,8 +42,11 @@ type Outcome struct {
 // OutcomeColumns is the first line of outcomes as CSV.
 const OutcomeColumns = "line,short_code,short_url,skipped,error\n"
 
-// Deleted is why rows of deleted links are skipped.
-const Deleted = "deleted"
+// Why rows are skipped.
+const (
+	Deleted = "deleted" // the link was deleted where it comes from
+	Exists  = "exists"  // it is in the store already, as it is in the row
+)
 
 // Encode returns outcomes as JSON Lines.
 func Encode(outcomes []Outcome) ([]byte, error) {

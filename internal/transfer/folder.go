@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/exchange"
 	"curt/internal/link"
 	"curt/internal/moderation"
 )
 
-// Folder puts links into a store that no server uses, as they are.
+// Folder puts links into a store without a server, as they are. Import tells which were there already, and as what.
 type Folder struct {
 	Links interface {
 		Import(ctx context.Context, links []link.Link) ([]link.Result, error)
@@ -59,9 +60,32 @@ func (f *Folder) Put(ctx context.Context, rows []exchange.Row, _ string) ([]Outc
 			outcomes[i] = Outcome{Line: rows[i].Line, Error: "the code is taken by another link"}
 		case err != nil:
 			outcomes[i] = Outcome{Line: rows[i].Line, Error: err.Error()}
+		case stored[n].Found:
+			found(&outcomes[i], links[n], stored[n].Link)
 		}
 	}
 	return outcomes, nil
+}
+
+// found is the outcome of a link whose id and code are in the store already. Only clicks that were spent there since
+// make no difference.
+func found(o *Outcome, wanted, stored link.Link) {
+	wanted, err := wanted.Imported()
+	var same [2]coldcopy.Digest
+	for i, l := range []link.Link{wanted.Normal(), stored.Normal()} {
+		l.CodeKind, l.Spent = link.Chosen, 0
+		var bad error
+		same[i], bad = coldcopy.OfLink(&l)
+		err = errors.Join(err, bad)
+	}
+	switch {
+	case err != nil:
+		*o = Outcome{Line: o.Line, Error: err.Error()}
+	case same[0] != same[1]:
+		*o = Outcome{Line: o.Line, Error: fmt.Sprintf("conflict: the link is there already with other content (version %d, and %d in the file)", stored.Version, wanted.Version)}
+	default:
+		o.Skipped = Exists
+	}
 }
 
 // decide writes into the journal what was decided about links where they come from, so
@@ -99,7 +123,7 @@ func (f *Folder) decide(ctx context.Context, links []link.Link) error {
 // whole returns the link of an export of ours.
 func whole(r *exchange.Record) (link.Link, error) {
 	if !r.IsWhole() {
-		return link.Link{}, errors.New("only an export of curt can go into a data folder; import others through a server")
+		return link.Link{}, errors.New("only an export of curt can go into a store directly; import others through a server")
 	}
 	return r.Link()
 }

@@ -350,6 +350,13 @@ func TestAFolderWithoutServerMoves(t *testing.T) {
 		t.Errorf("a database that is used: %s", m.errs.String())
 	}
 	url = database(t)
+	early := begin(t, 1, url)[0] // it serves, and creates nothing
+	if m := beginMove(t, data, url); m.wait(t) == 0 || !strings.Contains(m.errs.String(), "or servers use it") {
+		t.Errorf("a database that a server uses: %s", m.errs.String())
+	}
+	if code, _ := early.Terminate(t); code != 0 {
+		t.Fatalf("ended with %d", code)
+	}
 	if m := beginMove(t, data, url); m.wait(t) != 0 {
 		t.Errorf("curt move: %s", m.errs.String())
 	}

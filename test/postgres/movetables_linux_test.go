@@ -308,6 +308,7 @@ func TestTablesMoveBackToAFolder(t *testing.T) {
 	if m := back("--without=" + gone); m.wait(t) != 0 {
 		t.Fatalf("curt move: %s", m.errs.String())
 	}
+	old.refused(t, "were moved", append(aws(), "CURT_LINKS="+tables, "CURT_ACCOUNTS="+accounts)...)
 	n := embedded(t, data)
 	if got, _ := n.answers(t, "/held"); got != http.StatusNotFound {
 		t.Errorf("a visitor of a reserved alias is answered %d", got)

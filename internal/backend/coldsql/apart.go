@@ -15,6 +15,8 @@ const (
 	SettingMoved      = "links_moved" // beside links that curt move has moved away: whose the accounts are
 	settingCodeKey    = "code_key"    // beside links
 
+	Apart = "apart" // the value of SettingApart
+
 	sqlSetting    = `SELECT value FROM settings WHERE name = $1`
 	sqlAddSetting = `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`
 	sqlAny        = `SELECT 1 FROM followers WHERE EXISTS (SELECT 1 FROM keys) OR EXISTS (SELECT 1 FROM journal) OR EXISTS (SELECT 1 FROM shares) OR EXISTS (SELECT 1 FROM cases)`
@@ -26,6 +28,7 @@ var (
 	ErrBeside  = errors.New("accounts (keys, shares or decisions) already exist in the link database and would be ignored; unset CURT_ACCOUNTS")
 	ErrMoved   = errors.New("the links of this database were moved elsewhere, and it has their accounts alone: set CURT_LINKS to where they are")
 	ErrForeign = errors.New("this database holds the accounts of other links, or links; use another database")
+	ErrNone    = errors.New("this database has no accounts of these links; pass the one that CURT_ACCOUNTS of their servers names")
 )
 
 // Of is what says whose accounts a database has, of the key of codes of the links.
@@ -106,7 +109,24 @@ func Part(ctx context.Context, beside, apart Accounts, of []byte) error {
 	if err := apart.Belong(ctx, of); err != nil || parted != nil {
 		return err
 	}
-	return beside.addSetting(ctx, SettingApart, []byte("apart"))
+	return beside.addSetting(ctx, SettingApart, []byte(Apart))
+}
+
+// Owned returns ErrForeign or ErrNone unless these are the accounts of links that are elsewhere. It writes nothing.
+func (a Accounts) Owned(ctx context.Context, of []byte) error {
+	stands, err := a.setting(ctx, SettingAccountsOf)
+	if err == nil && stands == nil { // they were left behind by a move, and no server has used them since
+		stands, err = a.setting(ctx, SettingMoved)
+	}
+	switch {
+	case err != nil:
+		return err
+	case stands == nil:
+		return ErrNone
+	case !bytes.Equal(stands, of):
+		return ErrForeign
+	}
+	return nil
 }
 
 // left returns ErrForeign for a database with links, unless they were moved to a store of which it keeps

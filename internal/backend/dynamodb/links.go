@@ -149,18 +149,24 @@ func (s *Links) begin(ctx context.Context) error {
 		s.identity, err = tables.Inspect(ctx, s.db, s.config.Address)
 		return err
 	})
-	if err == nil {
-		err = state.AwaitMove(ctx, s.db, s.config.Log)
-	}
-	if err != nil {
-		return err
-	}
-	return within(func(ctx context.Context) error {
-		if err := s.Begin(ctx); err != nil {
+	for moving := true; moving && err == nil; {
+		if err = state.AwaitMove(ctx, s.db, s.config.Log); err != nil {
 			return err
 		}
-		return s.creator.gate.Open(ctx)
-	})
+		err = within(func(ctx context.Context) (err error) {
+			if err = s.Begin(ctx); err == nil {
+				err = s.creator.gate.Open(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			if moving, err = state.Moving(ctx, s.db); moving || err != nil { // one began in between: it has another key of codes
+				err = errors.Join(err, s.creator.gate.Close(ctx))
+			}
+			return err
+		})
+	}
+	return err
 }
 
 // Changes implements link.Store.

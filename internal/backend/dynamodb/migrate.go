@@ -69,7 +69,7 @@ func (s *Links) afterRestore(ctx context.Context) (done []string, err error) {
 	if err := s.Skip(ctx, codegen.KeysEpoch, 1); err != nil { // links that were lost may have had them
 		return done, fmt.Errorf("void keys that were generated ahead: %w", err)
 	}
-	done = append(done, fmt.Sprintf("skipped the ids of %s", age.Round(time.Second)))
+	done = append(done, "skipped the ids that may have been issued in "+days(age))
 	if err := s.log.Restart(ctx); err != nil {
 		return done, fmt.Errorf("restart the change log: %w", err)
 	}
@@ -129,4 +129,12 @@ func OpenSenders(ctx context.Context, at ddb.Address) (s state.Senders, end func
 		return s, nil, fmt.Errorf("open the senders: %w", err)
 	}
 	return state.NewSenders(db), db.Close, nil
+}
+
+// days is a time in days, or in hours of the first one.
+func days(age time.Duration) string {
+	if age < 24*time.Hour {
+		return fmt.Sprintf("%.1f hours", age.Hours())
+	}
+	return fmt.Sprintf("%.0f days", age.Hours()/24)
 }

@@ -41,7 +41,7 @@ type Import struct {
 	Results  string            `type:"path" help:"File for the result of each row: CSV if it ends in .csv, else JSON Lines. Default: FILE.results.jsonl."`
 	Resume   bool              `xor:"again" help:"Continue an interrupted import."`
 	Cancel   bool              `xor:"again" help:"Cancel an interrupted import that the server still runs; links created so far remain."`
-	To       string            `placeholder:"URL" xor:"into" help:"As --data, for a database that no server uses, postgres://user@host/database, or a table of DynamoDB, dynamodb://table?region=region."`
+	To       string            `placeholder:"URL" xor:"into" help:"As --data, for a database of PostgreSQL that no server uses, postgres://user@host/database, or a table of DynamoDB, dynamodb://table?region=region, whose servers may run."`
 	Accounts string            `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts, where --to is a table of DynamoDB."`
 	Data     string            `type:"path" xor:"into" help:"Data folder of a server that is stopped: an export of curt goes in as it is, with ids, versions, times and deleted links."`
 }
@@ -51,7 +51,7 @@ type Import struct {
 func (c *Import) Run(ctx context.Context, t cli.Terminal) error {
 	switch {
 	case c.File == "-" && c.Results == "" && !c.DryRun:
-		return cli.UsageError("standard input has no name: say --results")
+		return cli.UsageError("standard input has no name: pass --results")
 	case c.Cancel && (c.DryRun || c.straight()):
 		return cli.UsageError("--cancel is for imports through a server")
 	}
@@ -239,7 +239,7 @@ func (i *importer) printFailures(outcomes []transfer.Outcome) {
 // show draws the progress of the import.
 func (i *importer) show(done int64) {
 	s, from := &i.results.state, &i.before
-	text := s.summary()
+	text := i.summary()
 	if took := time.Since(i.began); took > time.Second && s.Bytes > from.Bytes {
 		rate := float64(s.Bytes-from.Bytes) / took.Seconds()
 		text += fmt.Sprintf(", %.0f rows/s", float64(s.Rows-from.Rows)/took.Seconds())
@@ -256,7 +256,7 @@ func (i *importer) finish() error {
 	if err := i.results.done(); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	text := s.summary()
+	text := i.summary()
 	if i.DryRun {
 		text = fmt.Sprintf("%d rows can be read, %d cannot", s.Created+s.Skipped, s.Failed)
 	}
@@ -278,9 +278,9 @@ func (i *importer) stopped(err error) error {
 		advice = "nothing was made"
 	}
 	if errors.As(err, new(*client.Problem)) || errors.Is(err, client.ErrNoAnswer) || errors.Is(err, cli.ErrInterrupted) {
-		return fmt.Errorf("import stopped after line %d (%s; %s): %w", s.Line, s.summary(), advice, err)
+		return fmt.Errorf("import stopped after line %d (%s; %s): %w", s.Line, i.summary(), advice, err)
 	}
-	return fmt.Errorf("import stopped after line %d (%s): %w", s.Line, s.summary(), err)
+	return fmt.Errorf("import stopped after line %d (%s): %w", s.Line, i.summary(), err)
 }
 
 // through imports through a server: the file is sent, a job creates the links, and the results
@@ -435,7 +435,7 @@ func (i *importer) detached(err error) error {
 	case s.Sent:
 		advice = "the server continues the import; --resume waits for it and fetches the results, --cancel stops it"
 	}
-	return fmt.Errorf("import stopped (%s; %s): %w", s.summary(), advice, err)
+	return fmt.Errorf("import stopped (%s; %s): %w", i.summary(), advice, err)
 }
 
 // importCacheKiB holds the B-trees that codes and destinations are spread over: 256 MiB are

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"curt/internal/cli"
@@ -21,7 +20,7 @@ type Move struct {
 
 	To              string   `placeholder:"URL" help:"PostgreSQL database, postgres://user@host/database, or tables of DynamoDB, dynamodb://table?region=region: empty, or those of an interrupted move. PGPASSWORD may have the password."`
 	From            string   `placeholder:"URL" help:"Move the links of this database or table, instead of a data folder; without --to fill an empty data folder, while no server uses it."`
-	Accounts        string   `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts and statistics, where links are in DynamoDB: empty for a data folder with --to, in use with --from. PGPASSWORD may have the password."`
+	Accounts        string   `placeholder:"URL" env:"CURT_ACCOUNTS" help:"PostgreSQL database of accounts and statistics, where it is not that of the links: empty for a data folder with --to a table, the one that CURT_ACCOUNTS of the servers names for --from alone. PGPASSWORD may have the password."`
 	Without         []string `placeholder:"NAME" help:"Servers over the DynamoDB table of --from that were killed and no longer exist; what they reserved of codes is left behind."`
 	Analytics       string   `placeholder:"URLS" help:"With --to, of a data folder: ClickHouse for the statistics instead of the database, as CURT_ANALYTICS names it. With --from alone: where the statistics come back from."`
 	Events          string   `placeholder:"URL" help:"With --to and --analytics: Kafka for the clicks since yesterday, as CURT_EVENTS names it."`
@@ -40,7 +39,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		return err
 	}
 	bar := cli.NewProgress(t, 0)
-	log := slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := t.Logger("warn")
 	progress := func(step string, done, total int64) {
 		bar.Total = total
 		bar.Show(time.Now(), done, fmt.Sprintf("%s: %d", step, done))
@@ -59,9 +58,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		}
 		r, err = move.Run(ctx, folder)
 	case c.To == "":
-		if folder.To, report = c.From, c.back; config.IsDynamoDB(c.From) {
-			folder.Accounts = c.Accounts
-		}
+		folder.To, folder.Accounts, report = c.From, c.Accounts, c.back
 		r, err = move.Back(ctx, folder)
 	default:
 		report = c.between
@@ -83,7 +80,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 // check returns an error for URLs that say nothing, or too little.
 func (c *Move) check() error {
 	if c.To == "" && c.From == "" {
-		return cli.UsageError("say --to, --from or both")
+		return cli.UsageError("pass --to, --from or both")
 	}
 	tables := false
 	for _, url := range []string{c.To, c.From} {
@@ -93,7 +90,7 @@ func (c *Move) check() error {
 		tables = tables || config.IsDynamoDB(url)
 	}
 	if tables && (c.To == "" || c.From == "") && !config.IsPostgres(c.Accounts) {
-		return cli.UsageError("DynamoDB keeps no accounts: say --accounts, or set CURT_ACCOUNTS")
+		return cli.UsageError("DynamoDB keeps no accounts: pass --accounts, or set CURT_ACCOUNTS")
 	}
 	return nil
 }

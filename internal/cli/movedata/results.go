@@ -29,10 +29,14 @@ type importState struct {
 	ID string `json:"id,omitempty"` // of an import of an earlier release
 }
 
-func (s *importState) summary() string {
+func (i *importer) summary() string {
+	s, skipped := &i.results.state, "skipped"
+	if i.straight() {
+		skipped = "there already"
+	}
 	text := fmt.Sprintf("%d made, %d failed", s.Created, s.Failed)
 	if s.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped", s.Skipped)
+		text += fmt.Sprintf(", %d %s", s.Skipped, skipped)
 	}
 	return text
 }

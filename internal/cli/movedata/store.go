@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"curt/internal/backend/coldsql"
 	"curt/internal/backend/dynamodb"
@@ -14,6 +15,7 @@ import (
 	"curt/internal/backend/postgres/movein"
 	"curt/internal/cli"
 	"curt/internal/config"
+	"curt/internal/link"
 	"curt/internal/settings"
 	"curt/internal/transfer"
 )
@@ -22,7 +24,7 @@ import (
 func openStore(ctx context.Context, url, accounts string, log *slog.Logger) (sink transfer.Sink, end func() error, err error) {
 	switch {
 	case config.IsDynamoDB(url) && !config.IsPostgres(accounts):
-		return nil, nil, cli.UsageError("DynamoDB keeps no accounts: say --accounts, or set CURT_ACCOUNTS")
+		return nil, nil, cli.UsageError("DynamoDB keeps no accounts: pass --accounts, or set CURT_ACCOUNTS")
 	case config.IsDynamoDB(url):
 		sink, end, err = openTable(ctx, url, accounts, log)
 	case config.IsPostgres(url):
@@ -58,7 +60,33 @@ func openTable(ctx context.Context, url, accounts string, log *slog.Logger) (tra
 	if err := a.Belong(ctx, of); err != nil {
 		return nil, nil, errors.Join(err, a.Close(), links.Close())
 	}
-	return &transfer.Folder{Links: links, Journal: a.Journal()}, func() error { return errors.Join(a.Close(), links.Close()) }, nil
+	return &transfer.Folder{Links: tableImport{links}, Journal: a.Journal()}, func() error { return errors.Join(a.Close(), links.Close()) }, nil
+}
+
+// tableImport tells links that were there before: a table answers a create of the same id like a new one.
+type tableImport struct{ *dynamodb.Links }
+
+// Import is that of the table, with Found and the stored link for those that were there already.
+func (t tableImport) Import(ctx context.Context, links []link.Link) ([]link.Result, error) {
+	there := make([]link.Link, 0, len(links))
+	for chunk := range slices.Chunk(links, link.MaxPage) {
+		keys := make([]link.Key, len(chunk))
+		for i := range chunk {
+			keys[i] = chunk[i].Key
+		}
+		stored, err := t.GetMany(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		there = append(there, stored...)
+	}
+	results, err := t.Links.Import(ctx, links)
+	for i := range results {
+		if r := &results[i]; r.Err == nil && there[i].Key.Code != "" && there[i].ID == links[i].ID {
+			r.Link, r.Found = there[i], true
+		}
+	}
+	return results, err
 }
 
 // openDatabase opens a database of PostgreSQL that no server uses.

@@ -38,6 +38,10 @@ func (r *relay) handOver(ctx context.Context) error {
 		if err = r.tryToSwitch(ctx); !errors.Is(err, errThawed) && !errors.Is(err, state.ErrThawed) {
 			return err
 		}
+		r.state.Ready = false
+		if err := r.save(ctx); err != nil {
+			return err
+		}
 		r.Note("the servers did not wait, retrying: %v", err)
 	}
 	return fmt.Errorf("the servers were frozen %d times: %w", attempts, err)
@@ -54,6 +58,10 @@ func (r *relay) tryToSwitch(ctx context.Context) (err error) {
 	defer cancel()
 	if err := r.last(within); err != nil {
 		return errors.Join(fmt.Errorf("last changes: %w", err), context.Cause(within))
+	}
+	r.state.Ready = true
+	if err := r.save(ctx); err != nil {
+		return err
 	}
 	if err := f.Switch(ctx, r.Shown); err != nil {
 		return err
@@ -87,7 +95,7 @@ func (r *relay) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	r.Note("the links are in %s: servers with CURT_LINKS set to it serve now; bring the visitors to them, then end the others", r.Shown)
+	r.Note("the links are in %s: servers with CURT_LINKS set to it serve now; direct traffic to them, then end the others", r.Shown)
 	if r.state.Mended || !r.from.late() {
 		return nil
 	}

@@ -28,6 +28,7 @@ type logs interface {
 
 // origin is a store that servers write to while its links are moved away.
 type origin interface {
+	Identity(ctx context.Context) (string, error) // what tells it from any other store, whatever URL names it
 	// Page returns up to n links, tombstones included. A walk sees every link that existed throughout.
 	Page(ctx context.Context, after link.Cursor, n int) (page []link.Link, damaged []error, next link.Cursor, err error)
 	Issued(ctx context.Context) (coldcopy.Issued, error)

@@ -42,6 +42,8 @@ type Config struct {
 
 // sink is an empty store that takes the links. Nobody else writes there: its servers wait for the switch.
 type sink interface {
+	Identity(ctx context.Context) (string, error)
+	MovedAway(ctx context.Context) (to string, err error)
 	Stored(ctx context.Context) ([]byte, error) // what Store kept; nil = nothing
 	Store(ctx context.Context, text []byte) error
 	Begin(ctx context.Context, key [32]byte, text []byte) error
@@ -63,6 +65,7 @@ type relayed struct {
 	After   link.Cursor   `json:"after"`
 	Changes link.Position `json:"changes"`
 	Creates link.Position `json:"creates"`
+	Ready   bool          `json:"ready"`  // all links are here, and the switch was about to come
 	Mended  bool          `json:"mended"` // the links were read once more behind the switch
 }
 
@@ -72,9 +75,16 @@ type relay struct {
 	result move.Result
 	state  relayed
 	from   origin
+	moved  string // where the links are, of a move that is behind its switch
 	logs   logs
 	to     sink
 }
+
+// Why links cannot be moved from one store to another.
+var (
+	errSame = errors.New("--from and --to are the same store")
+	errLeft = errors.New("the links were moved")
+)
 
 // Run moves the links of one store to another while servers over the first one serve, or goes on with
 // a move that was interrupted. It returns when the links are in the other store and servers over it have
@@ -89,11 +99,7 @@ func Run(ctx context.Context, c Config) (_ move.Result, err error) {
 	if err := r.open(ctx); err != nil {
 		return r.result, err
 	}
-	to, err := r.from.MovedAway(ctx)
-	if err != nil {
-		return r.result, err
-	}
-	if to == "" {
+	if r.moved == "" {
 		for _, step := range []func(context.Context) error{r.walk, r.compare, r.handOver} {
 			if err := step(ctx); err != nil {
 				return r.result, err
@@ -125,6 +131,9 @@ func (r *relay) open(ctx context.Context) (err error) {
 	if r.to, err = r.openSink(ctx); err != nil {
 		return err
 	}
+	if err := r.distinct(ctx); err != nil {
+		return err
+	}
 	issued, err := r.from.Issued(ctx)
 	if err != nil {
 		return err
@@ -134,6 +143,16 @@ func (r *relay) open(ctx context.Context) (err error) {
 		return err
 	}
 	of := coldsql.Of(issued.Key)
+	if stored != nil && json.Unmarshal(stored, &r.state) != nil {
+		return r.used()
+	}
+	switch {
+	case r.moved != "" && !r.state.Ready:
+		return fmt.Errorf("--from: %w to %s", errLeft, r.moved)
+	case stored != nil && string(r.state.Of) != string(of),
+		r.state.Switched && r.moved == "": // servers have written there since
+		return r.used()
+	}
 	if stored == nil {
 		r.state = relayed{MoveState: state.MoveState{Began: time.Now().UTC()}, Of: of}
 		text, err := json.Marshal(r.state)
@@ -142,10 +161,38 @@ func (r *relay) open(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	if json.Unmarshal(stored, &r.state) != nil || string(r.state.Of) != string(of) {
-		return movein.ErrUsed
-	}
 	return r.to.Continue(ctx, issued.Key)
+}
+
+// distinct refuses one store under two URLs, and one whose links are elsewhere as a target. It writes nothing.
+func (r *relay) distinct(ctx context.Context) error {
+	from, err := r.from.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := r.to.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if from == to {
+		return errSame
+	}
+	if r.moved, err = r.from.MovedAway(ctx); err != nil {
+		return err
+	}
+	away, err := r.to.MovedAway(ctx)
+	if err == nil && away != "" {
+		err = fmt.Errorf("--to: %w to %s", errLeft, away)
+	}
+	return err
+}
+
+// used is the error for a target that has something.
+func (r *relay) used() error {
+	if isTable(r.To) {
+		return rawlinks.ErrUsed
+	}
+	return movein.ErrUsed
 }
 
 func isTable(url string) bool { return strings.HasPrefix(url, ddb.Scheme) }

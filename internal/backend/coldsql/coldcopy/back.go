@@ -19,7 +19,7 @@ func (t *table) sqlBack() string {
 	return "INSERT OR REPLACE INTO " + t.name + " (" + t.names(nil) + ") VALUES (" + strings.Join(values, ", ") + ")"
 }
 
-// Back stores all rows of a database in a new curt.db. Verify of a Copier compares both then.
+// Back stores all rows of a database in a new curt.db. VerifyBack of a Copier compares both then.
 func Back(ctx context.Context, from, to coldsql.DB) (rows int64, err error) {
 	c := New(nil, from)
 	for _, t := range tables() {

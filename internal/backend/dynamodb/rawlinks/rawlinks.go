@@ -197,8 +197,22 @@ func newest(links []link.Link) []link.Link {
 	return all
 }
 
-// Issued returns what servers were given.
+// Identity returns what tells these tables from any others, whatever URL names them.
+func (t *Table) Identity(ctx context.Context) (string, error) { return tables.Inspect(ctx, t.db, t.at) }
+
+// Issued returns what servers were given. ddb.ErrUnfit: there were none.
 func (t *Table) Issued(ctx context.Context) (coldcopy.Issued, error) {
+	begun := false
+	err := t.db.Read(ctx, func(ctx context.Context) (err error) {
+		begun, err = state.HasCodeKey(ctx, t.db)
+		return err
+	})
+	if err == nil && !begun {
+		err = fmt.Errorf("%w: table %s has no links", ddb.ErrUnfit, t.at.Table)
+	}
+	if err != nil {
+		return coldcopy.Issued{}, err
+	}
 	leases := state.NewLeases(t.db)
 	if err := leases.Begin(ctx); err != nil {
 		return coldcopy.Issued{}, err

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrUsed means that the tables have links that are not of this move.
-var ErrUsed = errors.New("these tables have links already, or servers have used them; use empty ones")
+var ErrUsed = errors.New("these tables have links already, or servers use them; use empty ones")
 
 // Target is a table that links are moved to: from Begin to the switch no server opens it
 // (state.AwaitMove), so that only the move writes.
@@ -40,11 +40,18 @@ func (t *Target) Store(ctx context.Context, text []byte) error {
 // Begin has empty tables make codes with a key, and keeps how far the move has come. ErrUsed: they are
 // not empty.
 func (t *Target) Begin(ctx context.Context, key [32]byte, text []byte) error {
-	if err := t.empty(ctx); err != nil {
+	if err := t.Empty(ctx); err != nil {
 		return err
 	}
 	if err := t.Store(ctx, text); err != nil { // before the key: no server makes one from now on
 		return err
+	}
+	// A server that began before is registered by now, or will find this move.
+	if names, err := state.Writers(ctx, t.db); err != nil || len(names) > 0 {
+		if err == nil {
+			err = ErrUsed
+		}
+		return errors.Join(err, state.DropMove(ctx, t.db))
 	}
 	t.known = true // of an empty table; what is there from now on comes by Put
 	return t.Continue(ctx, key)
@@ -55,19 +62,32 @@ func (t *Target) Continue(ctx context.Context, key [32]byte) error {
 	return t.db.Write(ctx, func(ctx context.Context) error { return state.PutCodeKey(ctx, t.db, key) })
 }
 
-// empty returns ErrUsed unless the tables were just made.
-func (t *Target) empty(ctx context.Context) error {
-	return t.db.ReadMany(ctx, func(ctx context.Context) error {
+// Empty returns ErrUsed unless the tables have no links, and no server has made any. A key of codes alone is of a
+// server whose start failed behind it.
+func (t *Target) Empty(ctx context.Context) error {
+	used := false
+	err := t.db.ReadMany(ctx, func(ctx context.Context) error {
 		some, _, err := t.db.Scan(ctx, &dynamodb.ScanInput{TableName: &t.db.Links, ConsistentRead: aws.Bool(true), Limit: aws.Int32(1)})
-		if err != nil {
-			return err
-		}
-		begun, err := state.HasCodeKey(ctx, t.db)
-		if err == nil && (begun || len(some) > 0) {
-			err = ErrUsed
-		}
+		used = len(some) > 0
 		return err
 	})
+	if err == nil && !used {
+		used, err = t.served(ctx)
+	}
+	if err == nil && used {
+		err = ErrUsed
+	}
+	return err
+}
+
+// served reports that servers are registered, or were given anything that links are made of.
+func (t *Target) served(ctx context.Context) (bool, error) {
+	names, err := state.Writers(ctx, t.db)
+	if err != nil || len(names) > 0 {
+		return true, err
+	}
+	issued, err := state.NewLeases(t.db).Issued(ctx)
+	return len(issued.Counters) > 0, err
 }
 
 // Put is Put of a Table.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -297,7 +298,7 @@ func (f *Frozen) await(ctx context.Context, without map[string]bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d servers did not respond: %v; end them, or name those that were killed with --without", len(silent), silent)
+	return fmt.Errorf("no response from the servers %s; end them, or name those that were killed with --without", strings.Join(silent, ", "))
 }
 
 // Writers returns the names of servers that are registered.

@@ -47,6 +47,11 @@ func SaveMove(ctx context.Context, db *ddb.Client, text []byte) error {
 	return nil
 }
 
+// DropMove forgets a move that did not begin.
+func DropMove(ctx context.Context, db *ddb.Client) error {
+	return db.Write(ctx, func(ctx context.Context) error { return db.Delete(ctx, db.State, moveKey()) })
+}
+
 // moveEvery is how often a server that waits asks.
 const moveEvery = 200 * time.Millisecond
 
@@ -55,15 +60,11 @@ const moveEvery = 200 * time.Millisecond
 func AwaitMove(ctx context.Context, db *ddb.Client, log *slog.Logger) error {
 	told := false
 	for range background.Every(ctx, moveEvery) {
-		text, err := Move(ctx, db)
-		var state MoveState
-		if err == nil && text != nil {
-			err = json.Unmarshal(text, &state)
-		}
+		state, err := moving(ctx, db)
 		switch {
 		case err != nil:
 			return err
-		case text == nil || state.Switched:
+		case state.Switched:
 			return nil
 		case !told:
 			told = true
@@ -71,4 +72,23 @@ func AwaitMove(ctx context.Context, db *ddb.Client, log *slog.Logger) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// Moving reports that curt move is copying links into the table: a server that finds it behind its registration
+// has to wait again.
+func Moving(ctx context.Context, db *ddb.Client) (bool, error) {
+	state, err := moving(ctx, db)
+	return err == nil && !state.Switched, err
+}
+
+// moving returns the state of a move into the table; where there is none it has switched.
+func moving(ctx context.Context, db *ddb.Client) (state MoveState, err error) {
+	text, err := Move(ctx, db)
+	if err == nil && text == nil {
+		return MoveState{Switched: true}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
+	return state, err
 }

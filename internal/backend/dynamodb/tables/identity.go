@@ -125,7 +125,7 @@ func fresh(ctx context.Context, db *ddb.Client, at ddb.Address) error {
 		return fmt.Errorf("check for links: %w", err)
 	}
 	if some.Count > 0 {
-		return fmt.Errorf("%w: table %s has links, but %s is new; restore both to one time", ddb.ErrUnfit, at.Table, at.State())
+		return fmt.Errorf("%w: table %s has links, but %s is new; restore both to the same time", ddb.ErrUnfit, at.Table, at.State())
 	}
 	return nil
 }

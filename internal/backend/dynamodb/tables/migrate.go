@@ -106,7 +106,7 @@ func schema(hash, sort Column) []types.KeySchemaElement {
 func (t *Table) compare(is *types.TableDescription) error {
 	fail := func(what string) error { return fmt.Errorf("%w: %s: %s", ddb.ErrUnfit, t.Name, what) }
 	if !sameSchema(is.KeySchema, schema(t.Hash, t.Sort)) {
-		return fail("its key is another; name a new table")
+		return fail("it has a different key; name a new table")
 	}
 	for _, c := range t.columns() {
 		if !slices.ContainsFunc(is.AttributeDefinitions, func(d types.AttributeDefinition) bool {
@@ -123,7 +123,7 @@ func (t *Table) compare(is *types.TableDescription) error {
 			return fail("the index " + x.Name + " is missing")
 		case !sameSchema(is.GlobalSecondaryIndexes[at].KeySchema, schema(x.Hash, x.Sort)),
 			is.GlobalSecondaryIndexes[at].Projection.ProjectionType != x.projection():
-			return fail("the index " + x.Name + " is another")
+			return fail("the index " + x.Name + " has a different key or projection")
 		}
 	}
 	return nil

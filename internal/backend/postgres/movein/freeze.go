@@ -115,7 +115,7 @@ func (f *Frozen) Release(ctx context.Context) (err error) {
 const settingMovedTo = "links_moved_to"
 
 // MovedAway returns where the links of the database were moved to; "" = they are here.
-func (t *Source) MovedAway(ctx context.Context) (to string, err error) {
+func (t *Target) MovedAway(ctx context.Context) (to string, err error) {
 	var stored []byte
 	err = t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error {
 		_, err := pgdb.One(ctx, q, func(row pgx.Row) error { return row.Scan(&stored) }, sqlSetting, settingMovedTo)

@@ -2,10 +2,10 @@ package movein
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
+	"curt/internal/backend/coldsql"
 	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/codegen"
@@ -37,17 +37,23 @@ func (t Sink) Store(ctx context.Context, text []byte) error {
 // come. ErrUsed: it is not empty.
 func (t Sink) Begin(ctx context.Context, key [32]byte, text []byte) error {
 	t.codes = codegen.NewPermutation(key)
-	return t.db.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		var used bool
+	used := false
+	err := t.db.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, sqlHasOthers).Scan(&used); err != nil || used {
-			return errors.Join(err, ErrUsed)
-		}
-		if _, err := tx.Exec(ctx, sqlPutSetting, pgdb.SettingCodeKey, key[:]); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, sqlPutSetting, pgdb.SettingMove, text)
-		return err
+		// The accounts stay where they are: no server may take this database for theirs.
+		for name, value := range map[string][]byte{pgdb.SettingCodeKey: key[:], coldsql.SettingApart: []byte(coldsql.Apart), pgdb.SettingMove: text} {
+			if _, err := tx.Exec(ctx, sqlPutSetting, name, value); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if err == nil && used {
+		err = ErrUsed
+	}
+	return err
 }
 
 // Continue is in place of Begin where there was a run before.

@@ -55,7 +55,7 @@ type Target struct {
 const conns = 2
 
 // ErrUsed means that the database has links or accounts that are not of this move.
-var ErrUsed = errors.New("this database has links or accounts already; use an empty one")
+var ErrUsed = errors.New("this database has links or accounts already, or servers use it; use an empty one")
 
 // Open connects, and brings the schema up to date.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Target, error) {
@@ -88,8 +88,11 @@ func (t *Target) Close() error {
 func (t *Target) Cold() coldsql.DB { return accounts.NewDB(t.db) }
 
 const (
-	sqlHasOthers = `SELECT EXISTS (SELECT FROM links) OR EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM journal)
-	OR EXISTS (SELECT FROM settings WHERE name IN ('code_key', 'accounts', 'accounts_of'))`
+	// A key of codes alone is of a server whose start failed behind it: nothing was ever made with it.
+	sqlHasOthers = `SELECT EXISTS (SELECT FROM links) OR EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM journal) OR EXISTS (SELECT FROM leases)
+	OR EXISTS (SELECT FROM settings WHERE name IN ('accounts', 'accounts_of'))
+	OR EXISTS (SELECT FROM settings WHERE name = 'code_key') AND EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'curt/%')`
+	sqlIdentity   = `SELECT (SELECT system_identifier::text FROM pg_control_system()) || '/' || oid::text FROM pg_database WHERE datname = current_database()`
 	sqlSetting    = `SELECT value FROM settings WHERE name = $1`
 	sqlPutSetting = `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
@@ -98,9 +101,9 @@ const (
 // database that is empty; else the error is ErrUsed. apart: the database takes all but the links.
 func (t *Target) Begin(ctx context.Context, key [32]byte, apart bool, name string, now time.Time) (s State, err error) {
 	t.codes = codegen.NewPermutation(key)
-	of := coldsql.Of(key)
+	of, used := coldsql.Of(key), false
 	err = t.db.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		s = State{}
+		s, used = State{}, false
 		var stored []byte
 		found, err := pgdb.One(ctx, tx, func(row pgx.Row) error { return row.Scan(&stored) }, sqlSetting, pgdb.SettingMove)
 		if err != nil {
@@ -110,17 +113,11 @@ func (t *Target) Begin(ctx context.Context, key [32]byte, apart bool, name strin
 			if err := json.Unmarshal(stored, &s); err != nil {
 				return fmt.Errorf("what an earlier move has done: %w", err)
 			}
-			if subtle.ConstantTimeCompare(s.Of, of) != 1 {
-				return ErrUsed
-			}
+			used = subtle.ConstantTimeCompare(s.Of, of) != 1
 			return nil
 		}
-		var used bool
-		if err := tx.QueryRow(ctx, sqlHasOthers).Scan(&used); err != nil {
+		if err := tx.QueryRow(ctx, sqlHasOthers).Scan(&used); err != nil || used {
 			return err
-		}
-		if used {
-			return ErrUsed
 		}
 		s = State{MoveState: pgdb.MoveState{Began: now}, Of: of, Name: name}
 		setting, value := pgdb.SettingCodeKey, key[:]
@@ -132,7 +129,19 @@ func (t *Target) Begin(ctx context.Context, key [32]byte, apart bool, name strin
 		}
 		return save(ctx, tx, &s)
 	})
+	if err == nil && used {
+		err = ErrUsed
+	}
 	return s, err
+}
+
+// Identity returns what tells this database from any other, whatever URL names it.
+func (t *Target) Identity(ctx context.Context) (identity string, err error) {
+	err = t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error { return q.QueryRow(ctx, sqlIdentity).Scan(&identity) })
+	if err != nil {
+		return "", fmt.Errorf("read the identity of the database: %w", err)
+	}
+	return identity, nil
 }
 
 // Resume returns how far a move has come whose links are of, and is behind its switch.
