@@ -128,6 +128,7 @@ func (a *archive) both(t *testing.T) string {
 
 // TestHealing damages clicks and sums of yesterday and today, in each way, and has them healed.
 func TestHealing(t *testing.T) {
+	testkit.Unraced(t)
 	a := archived(t)
 	a.after(t)
 	open := &stopping{Store: a.store, complete: a.now}
