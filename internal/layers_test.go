@@ -32,7 +32,7 @@ func layers() [][]string {
 		{"internal/compose/stores"},
 		{"internal/compose"},
 		{"internal/settings"},
-		{"internal/move/relay"},
+		{"internal/move/back", "internal/move/relay"},
 		{"internal/move"},
 		{"internal/listen", "internal/datafolder"},
 		{"internal/backup", "internal/worker", "internal/worker/heal", "internal/worker/refill", "internal/writer"},

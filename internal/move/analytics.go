@@ -414,3 +414,33 @@ func (r *remaining) Send(ctx context.Context, b *clicklog.Block, done func(error
 	}
 	return r.Sink.Send(ctx, b, done)
 }
+
+// DaySums returns the sums of all days of a clicks.db.
+func DaySums(ctx context.Context, path string) (all map[time.Time]reconcile.DaySum, err error) {
+	c, err := moveout.OpenCounts(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	all = map[time.Time]reconcile.DaySum{}
+	s := &sums{c, map[int64]moveout.Total{}}
+	return all, s.eachDay(func(at time.Time, page []counted) {
+		sum := all[at]
+		for i := range page {
+			addDay(&sum, &page[i])
+		}
+		all[at] = sum
+	})
+}
+
+// eachDay calls f with pages of the rows of all days.
+func (s *sums) eachDay(f func(at time.Time, page []counted)) error {
+	for at, more, err := s.next(time.Unix(0, 0).Add(-day)); ; at, more, err = s.next(at) {
+		if err != nil || !more {
+			return err
+		}
+		if err := s.each(at, func(page []counted) error { f(at, page); return nil }); err != nil {
+			return err
+		}
+	}
+}

@@ -82,7 +82,7 @@ func found(o *Outcome, wanted, stored link.Link) {
 	case err != nil:
 		*o = Outcome{Line: o.Line, Error: err.Error()}
 	case same[0] != same[1]:
-		*o = Outcome{Line: o.Line, Error: fmt.Sprintf("conflict: the link is there already with other content (version %d, and %d in the file)", stored.Version, wanted.Version)}
+		*o = Outcome{Line: o.Line, Error: fmt.Sprintf("conflict: the link exists with other content (version %d, and %d in the file)", stored.Version, wanted.Version)}
 	default:
 		o.Skipped = Exists
 	}

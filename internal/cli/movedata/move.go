@@ -10,6 +10,7 @@ import (
 	"curt/internal/clicks/ship"
 	"curt/internal/config"
 	"curt/internal/move"
+	"curt/internal/move/back"
 	"curt/internal/move/relay"
 	"curt/internal/settings"
 )
@@ -59,7 +60,7 @@ func (c *Move) Run(ctx context.Context, t cli.Terminal) error {
 		r, err = move.Run(ctx, folder)
 	case c.To == "":
 		folder.To, folder.Accounts, report = c.From, c.Accounts, c.back
-		r, err = move.Back(ctx, folder)
+		r, err = back.Run(ctx, folder)
 	default:
 		report = c.between
 		r, err = relay.Run(ctx, relay.Config{

@@ -36,7 +36,8 @@ func ran(t *testing.T, run func(context.Context, cli.Terminal) error) (said stri
 func refused(t *testing.T, what, why string, m *Move) {
 	t.Helper()
 	_, err := ran(t, m.Run)
-	if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "\n") ||
+		errors.Is(err, link.ErrUncertain) || errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("%s: %v, want a line with %q", what, err, why)
 	}
 }

@@ -57,6 +57,9 @@ func OpenSource(ctx context.Context, url string, log *slog.Logger) (*Source, err
 	return s, nil
 }
 
+// Identity returns what tells this database from any other, whatever URL names it.
+func (t *Source) Identity(ctx context.Context) (string, error) { return identityOf(ctx, t.db) }
+
 // Freeze returns once nobody writes links. It waits for writers under way for a second: who asks again
 // lets others write in between.
 func (t *Source) Freeze(ctx context.Context) (_ *Frozen, err error) {

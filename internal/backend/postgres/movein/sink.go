@@ -15,6 +15,9 @@ import (
 // Sink is a Target that takes links alone, from another store that servers share.
 type Sink struct{ *Target }
 
+// Identity returns what tells this database from any other, whatever URL names it.
+func (t Sink) Identity(ctx context.Context) (string, error) { return identityOf(ctx, t.db) }
+
 // Stored returns what an earlier run of a move between stores kept; nil = there was none.
 func (t Sink) Stored(ctx context.Context) (text []byte, err error) {
 	err = t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error {

@@ -135,9 +135,9 @@ func (t *Target) Begin(ctx context.Context, key [32]byte, apart bool, name strin
 	return s, err
 }
 
-// Identity returns what tells this database from any other, whatever URL names it.
-func (t *Target) Identity(ctx context.Context) (identity string, err error) {
-	err = t.db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error { return q.QueryRow(ctx, sqlIdentity).Scan(&identity) })
+// identityOf returns what tells a database from any other, whatever URL names it.
+func identityOf(ctx context.Context, db *pgdb.Database) (identity string, err error) {
+	err = db.Read(ctx, func(ctx context.Context, q pgdb.Querier) error { return q.QueryRow(ctx, sqlIdentity).Scan(&identity) })
 	if err != nil {
 		return "", fmt.Errorf("read the identity of the database: %w", err)
 	}

@@ -1,4 +1,4 @@
-package move
+package back
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"curt/internal/backend/clickhouse/reconcile"
 	"curt/internal/backend/coldsql/coldcopy"
 	"curt/internal/backend/sqlite/counts"
-	"curt/internal/backend/sqlite/moveout"
 	"curt/internal/clicks/rollup"
+	"curt/internal/move"
 )
 
 // importer brings statistics of ClickHouse into a folder: what exporter does, the other way.
@@ -151,19 +151,7 @@ func (m *importer) compareDays(ctx context.Context, imports reconcile.Imports, p
 	if err != nil {
 		return err
 	}
-	c, err := moveout.OpenCounts(ctx, path)
-	if err != nil {
-		return err
-	}
-	here := map[time.Time]reconcile.DaySum{}
-	s := &sums{c, map[int64]moveout.Total{}}
-	err = s.eachDay(func(at time.Time, page []counted) {
-		sum := here[at]
-		for i := range page {
-			addDay(&sum, &page[i])
-		}
-		here[at] = sum
-	})
+	here, err := move.DaySums(ctx, path)
 	for at, sum := range there {
 		if err == nil && here[at] != sum {
 			err = fmt.Errorf("statistics of %s: %+v in the folder and %+v in ClickHouse: %w", at.Format(time.DateOnly), here[at], sum, coldcopy.ErrDiffers)
@@ -172,17 +160,5 @@ func (m *importer) compareDays(ctx context.Context, imports reconcile.Imports, p
 	if err == nil && len(here) != len(there) {
 		err = fmt.Errorf("statistics of %d days in the folder and %d in ClickHouse: %w", len(here), len(there), coldcopy.ErrDiffers)
 	}
-	return errors.Join(err, c.Close())
-}
-
-// eachDay calls f with pages of the rows of all days.
-func (s *sums) eachDay(f func(at time.Time, page []counted)) error {
-	for at, more, err := s.next(time.Unix(0, 0).Add(-day)); ; at, more, err = s.next(at) {
-		if err != nil || !more {
-			return err
-		}
-		if err := s.each(at, func(page []counted) error { f(at, page); return nil }); err != nil {
-			return err
-		}
-	}
+	return err
 }

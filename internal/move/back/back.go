@@ -1,4 +1,7 @@
-package move
+// Package back moves what a database, or tables and a database of accounts, have to a data folder: the way back of package
+// move, while no server uses them. Read back.go first; source.go is where the links come from, counts.go statistics of
+// ClickHouse.
+package back
 
 import (
 	"context"
@@ -15,14 +18,15 @@ import (
 	"curt/internal/backend/sqlite/moveout"
 	"curt/internal/backend/sqlite/refill"
 	"curt/internal/link"
+	"curt/internal/move"
 	"curt/internal/statefile"
 )
 
 // back is a move from a database to a folder under way.
 type back struct {
-	Config
-	result Result
-	half   string // the folder until it is complete
+	move.Config
+	result move.Result
+	half   string         // the folder until it is complete
 	source *movein.Target // of accounts and statistics
 	from   backSource     // of links
 	frozen frozenSource   // from, until the switch; nil = an earlier run switched
@@ -39,7 +43,7 @@ type backDone struct {
 // doneFile has a backDone.
 const doneFile = "move-back.json"
 
-// Back moves what the database of Config.To has, or the tables of Config.To and the database of
+// Run moves what the database of Config.To has, or the tables of Config.To and the database of
 // Config.Accounts, into Config.Data, a folder that must be empty or not
 // be there, and compares both. No server may use the database meanwhile: those that are connected
 // are an error. The folder gets its name when it is complete. An earlier one that was not is gone on with
@@ -47,7 +51,7 @@ const doneFile = "move-back.json"
 //
 // All codes are taken for chosen ones, as by an import; the counters of codes come too, so that
 // none is issued again.
-func Back(ctx context.Context, c Config) (_ Result, err error) {
+func Run(ctx context.Context, c move.Config) (_ move.Result, err error) {
 	b := &back{Config: c, half: filepath.Clean(c.Data) + ".partial"}
 	if err := b.empty(); err != nil {
 		return b.result, err
@@ -198,7 +202,7 @@ func (b *back) compare(ctx context.Context) (err error) {
 	var links, there coldcopy.Digest
 	var bad error
 	rows, err := here.EachLink(ctx, func(l *link.Link) { bad = errors.Join(bad, addChosen(&links, *l)) })
-	if err = errors.Join(err, bad, Sound(rows.Damaged)); err != nil {
+	if err = errors.Join(err, bad, move.Sound(rows.Damaged)); err != nil {
 		return err
 	}
 	err = b.from.Each(ctx, func(page []link.Link) error {
