@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,14 +22,6 @@ import (
 const (
 	callTime  = 2 * time.Second
 	manyTimes = 5
-)
-
-// The SDK sends a request again after a failure that may pass, throttling among them: after 50 ms,
-// then twice as long each time up to maxBackoff, at random between zero and that, as long as the time
-// of the call lasts. Its token bucket keeps many callers from doing so at once.
-const (
-	maxAttempts = 10
-	maxBackoff  = 400 * time.Millisecond
 )
 
 // maxConns bounds the connections to DynamoDB. Each carries one request at a time.
@@ -56,6 +47,7 @@ type Client struct {
 	Links, State string // tables
 
 	api    *dynamodb.Client
+	pace   *pace
 	meter  func(Usage)
 	time   time.Duration // of a call
 	closed *atomic.Bool
@@ -67,8 +59,8 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxConns, maxConns, maxConns
+			count(t)
 		})),
-		awsconfig.WithRetryer(func() aws.Retryer { return retryer() }),
 	}
 	if at.Region != "" {
 		options = append(options, awsconfig.WithRegion(at.Region))
@@ -80,7 +72,9 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 	if loaded.Region == "" {
 		return nil, fmt.Errorf("%w: no region; add ?region= to CURT_LINKS or set AWS_REGION", ErrUnfit)
 	}
+	paced := &pace{}
 	api := dynamodb.NewFromConfig(loaded, func(o *dynamodb.Options) {
+		o.Retryer = retryer(paced)
 		if at.Endpoint != "" {
 			o.BaseEndpoint = aws.String(at.Endpoint)
 			o.DisableValidateResponseChecksum = true // DynamoDB Local's are of other bytes
@@ -90,21 +84,16 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
 	})
-	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter, time: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
+	return &Client{Links: at.Table, State: at.State(), api: api, pace: paced, meter: c.Meter, time: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
 }
 
-func retryer() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff = maxAttempts, maxBackoff
-	})
-}
-
-// Apart returns a client of the same tables with a token bucket of its own: what other callers use up of
-// theirs does not keep its requests from being sent again. It is closed with c.
+// Apart returns a client of the same tables whose requests have turns of their own to be sent again:
+// those of other callers do not hold them up. It is closed with c.
 func (c *Client) Apart() *Client {
 	o := c.api.Options()
-	o.Retryer = retryer()
 	apart := *c
+	apart.pace = &pace{}
+	o.Retryer = retryer(apart.pace)
 	apart.api = dynamodb.New(o)
 	return &apart
 }
@@ -127,10 +116,6 @@ type attempts struct {
 	refused   atomic.Pointer[error] // why the last one had no effect
 }
 
-// noTimeLeft is how shortly before the end of a call nothing is sent again: the answer would be lost,
-// and nobody would know any more that the request was refused.
-const noTimeLeft = 250 * time.Millisecond
-
 type attemptsKey struct{}
 
 // watch notes, below the SDK's retries, that an attempt ended without an answer: the write may have
@@ -146,10 +131,14 @@ func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, ne
 	}
 	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < noTimeLeft {
 		if before := a.refused.Load(); before != nil {
-			return middleware.FinalizeOutput{}, middleware.Metadata{}, *before
+			return middleware.FinalizeOutput{}, middleware.Metadata{}, final{*before}
 		}
 	}
-	out, metadata, err := next.HandleFinalize(ctx, in)
+	var left sending
+	out, metadata, err := next.HandleFinalize(left.trace(ctx), in)
+	if err != nil && left.nothing(ctx) {
+		err = unsent{err}
+	}
 	switch {
 	case err == nil:
 		a.refused.Store(nil)
