@@ -104,6 +104,9 @@ func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, c.time, errSlow)
 }
 
+// Time is that of a call.
+func (c *Client) Time() time.Duration { return c.time }
+
 // API returns the SDK's client, for tables.
 func (c *Client) API() *dynamodb.Client { return c.api }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
 // The SDK sends a request again after a failure that may pass, throttling and lost connections among
@@ -46,6 +47,15 @@ func (backoff) BackoffDelay(attempt int, _ error) (time.Duration, error) {
 		most = min(firstBackoff<<max(0, doublings), maxBackoff)
 	}
 	return most/2 + rand.N(most/2), nil
+}
+
+// Pause waits, until ctx ends at the most, before a call that used its time is made again.
+func Pause(ctx context.Context) { _ = backoff{}.sleep(ctx, maxAttempts) } // the caller sees why ctx ended
+
+// Denied reports that DynamoDB refused a request for a reason that does not pass by itself.
+func Denied(err error) bool {
+	answer, ok := errors.AsType[*awshttp.ResponseError](err)
+	return ok && answer.HTTPStatusCode()/100 == 4 && !passing(err) && !retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err).Bool()
 }
 
 // sleep waits before a request is sent again for what was not done of it.
