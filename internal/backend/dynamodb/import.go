@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -25,11 +26,7 @@ const importPatience = 15
 // half a minute: then any of them may have happened, and the same call may be made again.
 func (s *creator) Import(ctx context.Context, links []link.Link) ([]link.Result, error) {
 	results := make([]link.Result, len(links))
-	err := s.db.Ready(ctx)
-	if err == nil {
-		err = s.importAll(ctx, links, results)
-	}
-	if err != nil {
+	if err := s.importAll(ctx, links, results); err != nil {
 		return nil, fmt.Errorf("import %d links: %w", len(links), err)
 	}
 	return results, nil
@@ -49,13 +46,12 @@ func (s *creator) importAll(ctx context.Context, links []link.Link, results []li
 			defer func() { <-turns }()
 			for {
 				r := s.importOne(ctx, links[i])
-				now := time.Now()
 				switch {
 				case r.Err == nil || ddb.IsAnswer(r.Err):
-					stored.Store(now.UnixNano())
+					stored.Store(time.Now().UnixNano())
 					results[i] = r
 					return
-				case ctx.Err() != nil, ddb.Denied(r.Err), now.Sub(time.Unix(0, stored.Load())) > patience:
+				case errors.Is(r.Err, ddb.ErrClosed), ctx.Err() != nil, ddb.Denied(r.Err), time.Since(time.Unix(0, stored.Load())) > patience:
 					stop(r.Err)
 					return
 				}

@@ -104,6 +104,26 @@ func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, c.time, errSlow)
 }
 
+// Manage runs f, which asks about tables or changes them, within the time of a call. An error is ErrUnfit where
+// DynamoDB is not to be had with these settings, and ErrAway where it may be later.
+func (c *Client) Manage(ctx context.Context, f func(ctx context.Context, api *dynamodb.Client) error) error {
+	whole, cancel := context.WithTimeoutCause(ctx, manyTimes*c.time, errSlow)
+	defer cancel()
+	if _, err := c.api.Options().Credentials.Retrieve(whole); err != nil {
+		return fmt.Errorf("%w: no credentials of AWS: %w", ErrUnfit, err)
+	}
+	within, end := c.Bound(whole)
+	defer end()
+	err := f(within, c.api)
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrUnfit):
+		return err
+	case Denied(err):
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
+}
+
 // Time is that of a call.
 func (c *Client) Time() time.Duration { return c.time }
 

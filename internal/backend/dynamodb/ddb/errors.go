@@ -19,8 +19,17 @@ var (
 	// ErrUnfit says that a server cannot work on these tables until an operator has acted.
 	ErrUnfit = errors.New("tables unusable")
 
+	// ErrAway says that DynamoDB could not be asked about tables now. It is a link.ErrUnavailable.
+	ErrAway error = awayError{}
+
 	errSlow = fmt.Errorf("%w: DynamoDB did not answer in time", link.ErrUnavailable)
 )
+
+type awayError struct{}
+
+func (awayError) Error() string { return "DynamoDB does not answer" }
+
+func (awayError) Unwrap() error { return link.ErrUnavailable }
 
 // inProgress is the code of a transaction whose first attempt has not ended.
 const inProgress = "TransactionInProgressException"
