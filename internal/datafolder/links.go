@@ -179,7 +179,7 @@ func Elsewhere(folder string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("the links of %s are in the database of CURT_LINKS; use PostgreSQL tools such as pg_dump", folder)
+	return fmt.Errorf("the links of %s are in the database or the tables of CURT_LINKS; use curt export --from, or the store's own backups: PostgreSQL's pg_dump, point-in-time recovery of DynamoDB", folder)
 }
 
 // CountsElsewhere returns an error for a data folder whose statistics are in a database.
@@ -188,7 +188,7 @@ func CountsElsewhere(folder string) error {
 	if Elsewhere(folder) == nil || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("the statistics of %s are in the database of CURT_ANALYTICS, or missing; use PostgreSQL tools such as pg_dump", folder)
+	return fmt.Errorf("the statistics of %s are in the database of CURT_ANALYTICS, or missing; use the backups of that database, as with PostgreSQL's pg_dump", folder)
 }
 
 // Used reports whether a server has used a data folder.

@@ -61,6 +61,7 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxConns, maxConns, maxConns
 			count(t)
 		})),
+		awsconfig.WithLogger(logging.Nop{}), // what matters is in errors
 	}
 	if at.Region != "" {
 		options = append(options, awsconfig.WithRegion(at.Region))
@@ -79,7 +80,6 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			o.BaseEndpoint = aws.String(at.Endpoint)
 			o.DisableValidateResponseChecksum = true // DynamoDB Local's are of other bytes
 		}
-		o.Logger = logging.Nop{} // what matters is in errors
 		o.APIOptions = append(o.APIOptions, func(s *middleware.Stack) error {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})

@@ -57,17 +57,20 @@ func (t *Target) Continue(ctx context.Context, key [32]byte) error {
 
 // empty returns ErrUsed unless the tables were just made.
 func (t *Target) empty(ctx context.Context) error {
-	return t.db.ReadMany(ctx, func(ctx context.Context) error {
+	used := false
+	err := t.db.ReadMany(ctx, func(ctx context.Context) error {
 		some, _, err := t.db.Scan(ctx, &dynamodb.ScanInput{TableName: &t.db.Links, ConsistentRead: aws.Bool(true), Limit: aws.Int32(1)})
 		if err != nil {
 			return err
 		}
 		begun, err := state.HasCodeKey(ctx, t.db)
-		if err == nil && (begun || len(some) > 0) {
-			err = ErrUsed
-		}
+		used = begun || len(some) > 0
 		return err
 	})
+	if err == nil && used {
+		return ErrUsed
+	}
+	return err
 }
 
 // Put is Put of a Table.
