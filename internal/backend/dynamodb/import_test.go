@@ -21,7 +21,7 @@ func troubledImports(t *testing.T, s *server) {
 	at.Endpoint = p.URL
 	store := s.open(t, at)
 	var links []link.Link
-	for i := range 60 {
+	for i := range 30 {
 		l := linktest.Chosen(i, link.Code(fmt.Sprint("import-", i)))
 		l.Version = 3
 		links = append(links, l)
@@ -38,7 +38,7 @@ func troubledImports(t *testing.T, s *server) {
 			}
 		}
 	}
-	until := time.Now().Add(3 * time.Second) // a call for many has two
+	until := time.Now().Add(2200 * time.Millisecond) // a call for many has two seconds
 	end := p.Breaks(func(r request) *answer {
 		if r.Operation == "TransactWriteItems" && time.Now().Before(until) {
 			return &answer{After: true}

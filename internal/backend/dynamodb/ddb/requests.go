@@ -45,8 +45,11 @@ func consumed(one *types.ConsumedCapacity) []types.ConsumedCapacity {
 	return []types.ConsumedCapacity{*one}
 }
 
-// Get returns an item; nil = there is none. A consistent read costs twice as much.
+// Get returns an item; nil = there is none. A consistent read costs twice as much. As each request that reads, it has the time
+// of a call: a walk of many goes on for longer only while DynamoDB answers.
 func (c *Client) Get(ctx context.Context, table string, key Item, consistent bool) (Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	out, err := c.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key, ConsistentRead: &consistent, ReturnConsumedCapacity: c.capacity(),
 	})
@@ -62,7 +65,7 @@ func (c *Client) Get(ctx context.Context, table string, key Item, consistent boo
 func (c *Client) BatchGet(ctx context.Context, table string, keys []Item, found func(Item) error) error {
 	for attempt := 0; len(keys) > 0; {
 		n := min(len(keys), MaxGet)
-		out, err := c.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		out, err := c.batchGet(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{table: {Keys: keys[:n:n], ConsistentRead: aws.Bool(true)}},
 			ReturnConsumedCapacity: c.capacity(),
 		})
@@ -84,6 +87,12 @@ func (c *Client) BatchGet(ctx context.Context, table string, keys []Item, found 
 	return nil
 }
 
+func (c *Client) batchGet(ctx context.Context, in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
+	return c.api.BatchGetItem(ctx, in)
+}
+
 // again waits before the rest of a batch, in which what was throttled comes once more, behind the others.
 // It returns how many requests in a row did nothing.
 func again(ctx context.Context, attempt, sent, throttled int) (int, error) {
@@ -99,6 +108,8 @@ func again(ctx context.Context, attempt, sent, throttled int) (int, error) {
 
 // Query returns a page of items, and the key to go on behind; nil = the end.
 func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput) ([]Item, Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	in.ReturnConsumedCapacity = c.capacity()
 	out, err := c.api.Query(ctx, in)
 	if err != nil {
@@ -144,6 +155,8 @@ func (c *Client) BatchPut(ctx context.Context, table string, items []Item) error
 
 // Scan returns a page of all items, and the key to go on behind; nil = the end.
 func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput) ([]Item, Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	in.ReturnConsumedCapacity = c.capacity()
 	out, err := c.api.Scan(ctx, in)
 	if err != nil {

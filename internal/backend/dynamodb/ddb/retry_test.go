@@ -30,8 +30,8 @@ func TestCalls(t *testing.T) {
 		"lost connections":               lostConnections,
 		"refused connections":            refusedConnections,
 		"unfinished connections":         unfinishedConnections,
-		"silence":                        silence,
-		"throttled batches":              throttledBatches,
+		"silent walks":                   silentWalks, "silence": silence,
+		"throttled batches": throttledBatches,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +220,45 @@ func silence(t *testing.T) {
 		return err
 	}); !errors.Is(err, link.ErrUnavailable) {
 		t.Errorf("a read without an answer ended with %v", err)
+	}
+}
+
+// silentWalks reads many items of a DynamoDB that does not answer: each request has the time of a call only.
+func silentWalks(t *testing.T) {
+	ended := make(chan struct{})
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-ended:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(ended) })
+	for what, read := range map[string]func(context.Context) error{
+		"query": func(ctx context.Context) error {
+			_, _, err := c.Query(ctx, &dynamodb.QueryInput{TableName: &c.Links})
+			return err
+		},
+		"scan": func(ctx context.Context) error {
+			_, _, err := c.Scan(ctx, &dynamodb.ScanInput{TableName: &c.Links})
+			return err
+		},
+		"batch": func(ctx context.Context) error {
+			return c.BatchGet(ctx, c.Links, []ddb.Item{{"k": ddb.Text("x")}}, func(ddb.Item) error { return nil })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			err := c.ReadMany(t.Context(), func(ctx context.Context) error {
+				err := read(ctx)
+				if ctx.Err() != nil {
+					t.Error("the whole time of the walk was used up")
+				}
+				return err
+			})
+			if !errors.Is(err, link.ErrUnavailable) {
+				t.Error(err)
+			}
+		})
 	}
 }
 
