@@ -50,9 +50,9 @@ type commands struct {
 	Backup  movedata.Backup  `cmd:"" help:"Back up the data folder while the server runs."`
 	Restore movedata.Restore `cmd:"" help:"Restore a backup of the data folder."`
 	Codes   codesTree        `cmd:"" help:"Compare the ways of generating codes."`
-	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL while its server runs."`
+	Move    movedata.Move    `cmd:"" help:"Move a data folder to PostgreSQL or DynamoDB, back, or links between databases, while servers run."`
 	Fleet   fleetTree        `cmd:"" help:"Show the state of a fleet."`
-	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics and ClickHouse tables."`
+	Migrate operate.Migrate  `cmd:"" help:"Create Kafka topics, and tables of ClickHouse and DynamoDB; bring the schema of PostgreSQL up to date."`
 	Version operate.Version  `cmd:"" help:"Print the version."`
 
 	Licenses operate.Licenses `cmd:"" help:"Print the licences of curt and its dependencies."`

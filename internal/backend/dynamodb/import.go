@@ -35,7 +35,7 @@ func (s *creator) Import(ctx context.Context, links []link.Link) ([]link.Result,
 func (s *creator) importAll(ctx context.Context, links []link.Link, results []link.Result) error {
 	var stored atomic.Int64 // when a link was, in Unix nanoseconds
 	stored.Store(time.Now().UnixNano())
-	patience := importPatience * s.db.Time()
+	patience := importPatience * s.db.CallTime
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup

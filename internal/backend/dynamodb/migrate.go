@@ -69,7 +69,7 @@ func (s *Links) afterRestore(ctx context.Context) (done []string, err error) {
 	if err := s.Skip(ctx, codegen.KeysEpoch, 1); err != nil { // links that were lost may have had them
 		return done, fmt.Errorf("void keys that were generated ahead: %w", err)
 	}
-	done = append(done, fmt.Sprintf("skipped the ids of %s", age.Round(time.Second)))
+	done = append(done, fmt.Sprintf("skipped the ids that may have been leased within %.1f days", age.Hours()/24))
 	if err := s.log.Restart(ctx); err != nil {
 		return done, fmt.Errorf("restart the change log: %w", err)
 	}

@@ -22,7 +22,7 @@ import (
 func openStore(ctx context.Context, url, accounts string, log *slog.Logger) (sink transfer.Sink, end func() error, err error) {
 	switch {
 	case config.IsDynamoDB(url) && !config.IsPostgres(accounts):
-		return nil, nil, cli.UsageError("DynamoDB keeps no accounts: say --accounts, or set CURT_ACCOUNTS")
+		return nil, nil, cli.UsageError("DynamoDB keeps no accounts: pass --accounts, or set CURT_ACCOUNTS")
 	case config.IsDynamoDB(url):
 		sink, end, err = openTable(ctx, url, accounts, log)
 	case config.IsPostgres(url):

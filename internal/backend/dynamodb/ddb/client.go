@@ -46,10 +46,11 @@ type Config struct {
 type Client struct {
 	Links, State string // tables
 
+	CallTime time.Duration // bounds a call
+
 	api    *dynamodb.Client
 	pace   *pace
 	meter  func(Usage)
-	time   time.Duration // of a call
 	closed *atomic.Bool
 }
 
@@ -84,7 +85,7 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
 	})
-	return &Client{Links: at.Table, State: at.State(), api: api, pace: paced, meter: c.Meter, time: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
+	return &Client{Links: at.Table, State: at.State(), api: api, pace: paced, meter: c.Meter, CallTime: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
 }
 
 // Apart returns a client of the same tables whose requests have turns of their own to be sent again:
@@ -101,13 +102,13 @@ func (c *Client) Apart() *Client {
 // Bound returns a context that ends with the time of a call, for a part of a longer one that is not to take
 // all of it.
 func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.time, errSlow)
+	return context.WithTimeoutCause(ctx, c.CallTime, errSlow)
 }
 
 // Manage runs f, which asks about tables or changes them, within the time of a call. An error is ErrUnfit where
 // DynamoDB is not to be had with these settings, and ErrAway where it may be later.
 func (c *Client) Manage(ctx context.Context, f func(ctx context.Context, api *dynamodb.Client) error) error {
-	whole, cancel := context.WithTimeoutCause(ctx, manyTimes*c.time, errSlow)
+	whole, cancel := context.WithTimeoutCause(ctx, manyTimes*c.CallTime, errSlow)
 	defer cancel()
 	if _, err := c.api.Options().Credentials.Retrieve(whole); err != nil {
 		return fmt.Errorf("%w: no credentials of AWS: %w", ErrUnfit, err)
@@ -123,9 +124,6 @@ func (c *Client) Manage(ctx context.Context, f func(ctx context.Context, api *dy
 	}
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }
-
-// Time is that of a call.
-func (c *Client) Time() time.Duration { return c.time }
 
 // API returns the SDK's client, for tables.
 func (c *Client) API() *dynamodb.Client { return c.api }
@@ -175,24 +173,24 @@ func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, ne
 
 // Read runs f, which only reads, within the time of a call.
 func (c *Client) Read(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, c.time, false, f)
+	return c.run(ctx, c.CallTime, false, f)
 }
 
 // ReadMany is Read for walks.
 func (c *Client) ReadMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, manyTimes*c.time, false, f)
+	return c.run(ctx, manyTimes*c.CallTime, false, f)
 }
 
 // Write runs f, which sends one write at the most that its caller must know the end of, within the
 // time of a call. An error that is no sentinel of package link means "may have happened" or wraps the cause
 // of ctx. f is called again where it met another write on the same item.
 func (c *Client) Write(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, c.time, true, f)
+	return c.run(ctx, c.CallTime, true, f)
 }
 
 // WriteMany is Write for many links.
 func (c *Client) WriteMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, manyTimes*c.time, true, f)
+	return c.run(ctx, manyTimes*c.CallTime, true, f)
 }
 
 func (c *Client) run(outer context.Context, limit time.Duration, write bool, f func(ctx context.Context) error) error {

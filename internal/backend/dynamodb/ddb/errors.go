@@ -27,7 +27,7 @@ var (
 
 type awayError struct{}
 
-func (awayError) Error() string { return "DynamoDB does not answer" }
+func (awayError) Error() string { return "DynamoDB does not respond" }
 
 func (awayError) Unwrap() error { return link.ErrUnavailable }
 
