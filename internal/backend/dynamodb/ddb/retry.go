@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
@@ -33,9 +34,22 @@ const repeatEvery = time.Millisecond
 // retryer sends again within the bounds above. The SDK's own budget is a bucket of tokens, which a
 // few dozen failures empty: calls would end after their first attempt while they have time left.
 func retryer(p *pace) aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.Backoff, o.RateLimiter = maxAttempts, backoff{}, p
-	})
+	return paced{retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.Backoff, o.RateLimiter = maxAttempts, backoff{}, ratelimit.None
+	}), p}
+}
+
+// paced takes turns in place of tokens.
+type paced struct {
+	*retry.Standard
+
+	turns *pace
+}
+
+// GetRetryToken waits for a turn. An error, which the SDK adds to that of the request, says that there is none
+// before the end of the call.
+func (r paced) GetRetryToken(ctx context.Context, _ error) (release func(error) error, err error) {
+	return func(error) error { return nil }, r.turns.wait(ctx)
 }
 
 type backoff struct{}
@@ -71,31 +85,27 @@ func (b backoff) sleep(ctx context.Context, attempt int) error {
 	}
 }
 
-var errNoTurn = errors.New("no time left to send it again")
+var errNoTurn = errors.New("(sent again as long as there was time)")
 
-// pace gives each request that is sent again a turn, every repeatEvery one. It implements
-// retry.RateLimiter.
+// pace gives each request that is sent again a turn, every repeatEvery one.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time // of the next turn; guarded by mu
 }
 
-// GetToken waits for a turn. An error says that there is none before the end of the call.
-func (p *pace) GetToken(ctx context.Context, _ uint) (release func() error, err error) {
-	wait, err := p.turn(ctx, time.Now())
-	if err != nil {
-		return nil, err
+func (p *pace) wait(ctx context.Context) error {
+	pause, err := p.turn(ctx, time.Now())
+	if err != nil || pause <= 0 {
+		return err
 	}
-	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", errNoTurn, context.Cause(ctx))
-		}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errNoTurn, context.Cause(ctx))
 	}
-	return func() error { return nil }, nil
 }
 
 func (p *pace) turn(ctx context.Context, now time.Time) (wait time.Duration, err error) {
@@ -111,6 +121,3 @@ func (p *pace) turn(ctx context.Context, now time.Time) (wait time.Duration, err
 	p.next = at.Add(repeatEvery)
 	return at.Sub(now), nil
 }
-
-// AddTokens implements retry.RateLimiter.
-func (*pace) AddTokens(uint) error { return nil }
