@@ -12,6 +12,7 @@ import (
 
 	"curt.example/client"
 	"curt/internal/analytics"
+	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/backend/kafka"
 	"curt/internal/config"
 	"curt/internal/redirect"
@@ -120,7 +121,7 @@ func exitCode(err error) int {
 		return ExitConfig
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, client.ErrNoAnswer), errors.Is(err, ErrNotReady), errors.Is(err, analytics.ErrUnavailable), errors.Is(err, kafka.ErrSilent), explained && passing(problem.Status):
+	case errors.Is(err, client.ErrNoAnswer), errors.Is(err, ErrNotReady), errors.Is(err, ddb.ErrAway), errors.Is(err, analytics.ErrUnavailable), errors.Is(err, kafka.ErrSilent), explained && passing(problem.Status):
 		return ExitUnavailable
 	}
 	return ExitFailed

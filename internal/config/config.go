@@ -130,7 +130,12 @@ type Error struct {
 func (e *Error) Error() string {
 	text := e.Setting + "=" + printable(e.Value) + ": " + strings.Join(strings.Fields(e.Want), " ")
 	// A URL may have come to a setting that is for none.
-	text = regexp.MustCompile(`([a-z]://)[^\s"]*@`).ReplaceAllString(text, "$1"+Hidden+"@")
+	text = regexp.MustCompile(`[a-z]://[^\s"]*@`).ReplaceAllStringFunc(text, func(found string) string {
+		if found[4:] == "user@" { // of a URL that shows the form of one
+			return found
+		}
+		return found[:4] + Hidden + "@"
+	})
 	if e.Origin != "" {
 		text += " (" + e.Origin + ")"
 	}

@@ -76,6 +76,28 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 	}
 }
 
+// RFC 9110, section 13.1.2: a caller who has this version gets no other copy of it.
+func TestALinkThatIsTheSameIsNotSentAgain(t *testing.T) {
+	s := newService(t)
+	s.create(t, "acme", `{"long_url":"http://example.com","custom_alias":"abc"}`)
+	path := collection + "/abc"
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		for _, same := range []string{`"1"`, `W/"1"`, `"7", "1"`, "*"} {
+			got := s.do(t, "acme", method, path, "", "If-None-Match: "+same).want(t, http.StatusNotModified)
+			if got.Header.Get("ETag") != `"1"` || got.Header.Get("Cache-Control") != "no-store" || len(got.body) != 0 {
+				t.Errorf("%s %s: %v %q", method, same, got.Header, got.body)
+			}
+		}
+		for _, other := range []string{`"2"`, "1", ""} {
+			s.do(t, "acme", method, path, "", "If-None-Match: "+other).want(t, http.StatusOK)
+		}
+	}
+	s.do(t, "none", http.MethodGet, path, "", `If-None-Match: "1"`).want(t, http.StatusForbidden)
+	s.do(t, "acme", http.MethodPatch, path, `{"title":"x"}`).want(t, http.StatusOK)
+	s.do(t, "acme", http.MethodGet, path, "", `If-None-Match: "1"`).want(t, http.StatusOK)
+	s.do(t, "acme", http.MethodGet, collection+"/none", "", "If-None-Match: *").want(t, http.StatusNotFound)
+}
+
 func TestPatchChangesAndDeleteErases(t *testing.T) {
 	s := newService(t)
 	s.create(t, "acme", `{"long_url":"http://example.com","custom_alias":"abc","title":"t","expires_in":60}`)

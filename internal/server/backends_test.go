@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -171,5 +172,27 @@ func TestADatabaseThatIsAwayIsOneLine(t *testing.T) {
 	_, err = server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
 	if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "hunter2") || errors.As(err, new(*config.Error)) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A wrong address of tables ends a start before it makes a folder.
+func TestWrongTablesLeaveNoFolder(t *testing.T) {
+	for _, links := range []string{"dynamodb://t9?region=eu-central-1", "dynamodb://table?region=a&region=b", "dynamodb://table?tables=x"} {
+		var cfg config.Config
+		p, err := kong.New(&cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := filepath.Join(t.TempDir(), "data")
+		if _, err := p.Parse([]string{"--data", data, "--listen", "127.0.0.1:0", "--admin-listen", "", "--links", links, "--accounts", "postgres://127.0.0.1:1/accounts"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = server.New(t.Context(), cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
+		if wrong, ok := errors.AsType[*config.Error](err); !ok || wrong.Setting != "CURT_LINKS" || strings.Contains(err.Error(), "invalid link") {
+			t.Errorf("%s: %v", links, err)
+		}
+		if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: there is a folder, %v", links, err)
+		}
 	}
 }

@@ -164,6 +164,10 @@ func (r *reader) values() {
 	valid := len(r.findings) == 0
 	note(r, &r.settings.Trusted)(trustedProxies(r.cfg))
 	r.note("", checkCache(r.cfg))
+	if config.IsDynamoDB(r.cfg.Links) && !r.checking { // Check uses the tables as well
+		_, err := Tables(r.cfg)
+		r.note("", err)
+	}
 	if r.cfg.Events != "" {
 		k, err := Kafka(r.cfg)
 		r.settings.Kafka = &k

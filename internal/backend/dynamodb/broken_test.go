@@ -2,11 +2,13 @@ package dynamodb_test
 
 import (
 	"errors"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"curt/internal/backend/dynamodb"
+	"curt/internal/backend/dynamodb/ddb"
 	"curt/internal/link"
 	"curt/internal/link/linktest"
 	"curt/internal/testkit"
@@ -262,13 +264,40 @@ func lateCommits(t *testing.T, s *server) {
 	}
 }
 
-// noTables: what cannot work ends with one line.
+// noTables: what cannot work ends with one line, and says whether it may work later.
 func noTables(t *testing.T, s *server) {
 	at := s.fresh(t)
+	there := at
 	at.Table += "-none"
 	if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at}); err == nil {
 		t.Error("opened without tables")
 	} else if want := "open links: tables unusable: table " + at.Table + " is missing; run curt migrate"; err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+	away := there
+	away.Endpoint = "http://127.0.0.1:1"
+	_, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: away})
+	_, migrate := dynamodb.Migrate(t.Context(), away, false)
+	for _, err := range []error{err, migrate} {
+		if !errors.Is(err, ddb.ErrAway) || !errors.Is(err, link.ErrUnavailable) || errors.Is(err, ddb.ErrUnfit) {
+			t.Errorf("nobody listens: %v", err)
+		}
+	}
+	t.Run("no credentials", func(t *testing.T) {
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+			t.Setenv(name, "")
+		}
+		for _, name := range []string{"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"} {
+			t.Setenv(name, filepath.Join(t.TempDir(), "none"))
+		}
+		if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: there}); !errors.Is(err, ddb.ErrUnfit) {
+			t.Error(err)
+		}
+	})
+	p := startProxy(t, s.DynamoDB)
+	there.Endpoint = p.URL
+	defer p.Breaks(func(request) *answer { return &answer{Kind: "AccessDeniedException", Status: 400} })()
+	if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: there}); !errors.Is(err, ddb.ErrUnfit) {
+		t.Errorf("no rights: %v", err)
 	}
 }

@@ -107,7 +107,7 @@ func TestDynamoDB(t *testing.T) {
 		"a hot code is read once": hotCode, "units": units, "policies": policies, "claims": claims,
 		"readers that are overtaken": overtakenReaders, "numbered meanwhile": numberedMeanwhile, "a partition of the log fails": aPartitionFails,
 		"budgets of retries": budgets, "entries left behind": leftBehind,
-		"keys of restored tables": restoredKeys, "damaged keys": damagedKeys, "senders as they are": sendersAsTheyAre,
+		"keys of restored tables": restoredKeys, "damaged keys": damagedKeys, "senders as they are": sendersAsTheyAre, "imports in trouble": troubledImports,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}

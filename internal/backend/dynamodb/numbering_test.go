@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,34 +170,22 @@ func aPartitionFails(t *testing.T, s *server) {
 	}
 }
 
-// budgets: look-ups that use up their retries do not keep the requests of the change log from being sent
-// again.
+// budgets: look-ups that are sent again all the time do not keep the requests of the change log from being
+// sent again.
 func budgets(t *testing.T, s *server) {
 	p, store, beside := s.troubled(t)
 	mustChoose(t, beside, 1, "there")
-	end := p.Breaks(func(r request) *answer {
-		if r.Operation == "GetItem" && !ofLog(r) {
-			return testkit.DynamoDBThrottles()[0]
-		}
-		return nil
-	})
-	var spent atomic.Bool
-	var all sync.WaitGroup
-	for range 32 {
-		all.Go(func() {
-			for !spent.Load() && t.Context().Err() == nil {
-				_, err := store.Lookup(t.Context(), link.Key{Code: "there"})
-				if err != nil && strings.Contains(err.Error(), "quota") {
-					spent.Store(true)
-				}
-			}
-		})
-	}
-	all.Wait()
-	end()
 	var mu sync.Mutex
 	failed := map[string]bool{}
-	defer p.Breaks(func(r request) *answer {
+	throttled := make(chan struct{}, 1)
+	end := p.Breaks(func(r request) *answer {
+		if r.Operation == "GetItem" && !ofLog(r) {
+			select {
+			case throttled <- struct{}{}:
+			default:
+			}
+			return testkit.DynamoDBThrottles()[0]
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		name := r.Operation + pendingOf(r)
@@ -207,7 +194,22 @@ func budgets(t *testing.T, s *server) {
 		}
 		failed[name] = true // each request once
 		return testkit.DynamoDBThrottles()[1]
-	})()
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = store.Lookup(ctx, link.Key{Code: "there"})
+			}
+		})
+	}
+	defer func() {
+		stop()
+		end()
+		all.Wait()
+	}()
+	<-throttled
 	changes, _, err := store.Changes(t.Context(), "", 1000)
 	if diff := cmp.Diff([]link.Code{"there"}, codes(changes)); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -24,12 +24,24 @@ func migrates(t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	at.Tags = map[string]string{"team": "links"}
-	for round, want := range [][]string{
-		{"created table migrated", "created table migrated-state"},
-		{"table migrated exists", "table migrated-state exists"},
+	for round, r := range []struct {
+		protection bool
+		want       []string
+	}{
+		{false, []string{"created table migrated", "created table migrated-state"}},
+		{false, []string{"table migrated exists", "table migrated-state exists"}},
+		{true, []string{"table migrated exists; turned its deletion protection on", "table migrated-state exists; turned its deletion protection on"}},
+		{true, []string{"table migrated exists", "table migrated-state exists"}},
 	} {
-		if done, err := dynamodb.Migrate(t.Context(), at, false); err != nil || !slices.Equal(done, want) {
+		at.Protection = r.protection
+		if done, err := dynamodb.Migrate(t.Context(), at, false); err != nil || !slices.Equal(done, r.want) {
 			t.Errorf("round %d: %v, %v", round, done, err)
+		}
+		for _, name := range []string{at.Table, at.State()} {
+			is, _ := askLocal(t, s.Endpoint(), "DescribeTable", map[string]any{"TableName": name})["Table"].(map[string]any)
+			if is["DeletionProtectionEnabled"] != r.protection {
+				t.Errorf("round %d: %s is protected: %v", round, name, is["DeletionProtectionEnabled"])
+			}
 		}
 	}
 	text, err := os.ReadFile("../../../deploy/dynamodb/curt.json")

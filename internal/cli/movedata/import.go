@@ -204,8 +204,8 @@ func (i *importer) work(ctx context.Context, batches <-chan batch, sink transfer
 				return i.stopped(b.err)
 			}
 			outcomes, err := sink.Put(context.WithoutCancel(ctx), b.rows, "")
-			if err != nil {
-				return i.stopped(err)
+			if err != nil { // these rows may have been stored, also the first ones
+				return i.stopped(errors.Join(err, i.results.save()))
 			}
 			s := &i.results.state
 			transfer.Advance(&s.Progress, b.rows, outcomes)

@@ -116,7 +116,7 @@ func (c *ForgetSender) Run(ctx context.Context, t cli.Terminal) error {
 // withSenders calls f with the servers that the store of links knows to send clicks.
 func withSenders(ctx context.Context, cfg config.Config, f func(settings.Senders) error) error {
 	if cfg.Events == "" || cfg.Links == config.SQLite {
-		return &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: "expected kafka://host:port/topic, and CURT_LINKS=postgres://host/database"}
+		return &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: "expected kafka://host:port/topic, and CURT_LINKS=postgres://user@host/database or dynamodb://table?region=region"}
 	}
 	return settings.WithSenders(ctx, cfg, f)
 }

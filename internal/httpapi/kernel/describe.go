@@ -114,6 +114,13 @@ func DomainParam() *huma.Param {
 	return QueryParam("domain", "The domain of the link. Default: the default domain.", &huma.Schema{Type: huma.TypeString})
 }
 
+// IfNoneMatchParam is the ETag of what the caller has already.
+func IfNoneMatchParam(of string) *huma.Param {
+	return &huma.Param{
+		Name: "If-None-Match", In: "header", Description: "Return " + of + " only if its ETag differs.", Schema: &huma.Schema{Type: huma.TypeString},
+	}
+}
+
 // IfMatchParam is the version that a change requires.
 func IfMatchParam() *huma.Param {
 	return &huma.Param{

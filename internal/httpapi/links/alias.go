@@ -173,8 +173,7 @@ func qrAnswers(d kernel.Describer, problems ...int) map[string]*huma.Response {
 	}, problems...)
 	text := &huma.Schema{Type: huma.TypeString}
 	answers["200"].Content = map[string]*huma.MediaType{qr.SVG.MediaType(): {Schema: text}, qr.PNG.MediaType(): {Schema: text}}
-	answers["304"] = &huma.Response{Description: "The image matches If-None-Match."}
-	return answers
+	return unchanged(answers, "The image matches If-None-Match.")
 }
 
 // qrParams say how a code is drawn, beside those that say of what.
@@ -186,10 +185,7 @@ func qrParams(of ...*huma.Param) []*huma.Param {
 		kernel.QueryParam("level", "Error correction: 7, 15, 25 or 30 % of the code may be damaged.", kernel.EnumSchema("M", "L", "Q", "H")),
 		kernel.QueryParam("fg", "The colour of dark modules, darker than bg.", colorSchema("000000")),
 		kernel.QueryParam("bg", "The background colour.", colorSchema("ffffff")),
-		&huma.Param{
-			Name: "If-None-Match", In: "header", Description: "Return the image only if its ETag differs.",
-			Schema: &huma.Schema{Type: huma.TypeString},
-		},
+		kernel.IfNoneMatchParam("the image"),
 	)
 }
 

@@ -110,10 +110,11 @@ func (ls *Links) linkOperations(d kernel.Describer) []*kernel.Operation {
 		{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: Path + "/{code}", OperationID: "get-link", Summary: "Get a link",
-				Parameters: []*huma.Param{kernel.CodeParam(), kernel.DomainParam()},
-				Responses:  d.Answers(200, "The link.", Link{}, tag, 404, 410),
+				Description: "With If-None-Match the answer is 304 while the version is the same. State and clicks may have changed all the same.",
+				Parameters:  []*huma.Param{kernel.CodeParam(), kernel.DomainParam(), kernel.IfNoneMatchParam("the link")},
+				Responses:   unchanged(d.Answers(200, "The link.", Link{}, tag, 404, 410), "The link matches If-None-Match."),
 			},
-			Action: auth.ReadLink, Serve: kernel.Reply(http.StatusOK, Keyed(ls, ls.get)),
+			Action: auth.ReadLink, Serve: ls.get,
 		},
 		{
 			Operation: huma.Operation{
@@ -261,9 +262,32 @@ func Keyed[R any](ls *Links, f func(*kernel.Call, link.Key) (R, error)) func(*ke
 	}
 }
 
-func (ls *Links) get(c *kernel.Call, k link.Key) (Link, error) {
+// unchanged adds the answer to If-None-Match.
+func unchanged(answers map[string]*huma.Response, description string) map[string]*huma.Response {
+	answers["304"] = &huma.Response{Description: description}
+	return answers
+}
+
+func (ls *Links) get(c *kernel.Call) error {
+	k, err := ls.Key(c)
+	if err != nil {
+		return err
+	}
 	l, err := ls.Service.Get(c.R.Context(), c.Who, k)
-	return ls.answer(c, &l, err)
+	if err != nil {
+		return err
+	}
+	if tag := etag(l.Version); !l.IsPending() && qr.Matches(c.R.Header["If-None-Match"], tag) {
+		c.W.Header()["Etag"] = []string{tag}
+		kernel.CommonHeaders(c.W.Header())
+		c.W.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	shown, err := ls.answer(c, &l, nil)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, shown)
 }
 
 // answer is one link, with its version as ETag.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,14 +22,6 @@ import (
 const (
 	callTime  = 2 * time.Second
 	manyTimes = 5
-)
-
-// The SDK sends a request again after a failure that may pass, throttling among them: after 50 ms,
-// then twice as long each time up to maxBackoff, at random between zero and that, as long as the time
-// of the call lasts. Its token bucket keeps many callers from doing so at once.
-const (
-	maxAttempts = 10
-	maxBackoff  = 400 * time.Millisecond
 )
 
 // maxConns bounds the connections to DynamoDB. Each carries one request at a time.
@@ -55,9 +46,11 @@ type Config struct {
 type Client struct {
 	Links, State string // tables
 
+	CallTime time.Duration // bounds a call
+
 	api    *dynamodb.Client
+	pace   *pace
 	meter  func(Usage)
-	time   time.Duration // of a call
 	closed *atomic.Bool
 }
 
@@ -67,8 +60,9 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns, t.MaxIdleConnsPerHost, t.MaxConnsPerHost = maxConns, maxConns, maxConns
+			count(t)
 		})),
-		awsconfig.WithRetryer(func() aws.Retryer { return retryer() }),
+		awsconfig.WithLogger(logging.Nop{}), // what matters is in errors
 	}
 	if at.Region != "" {
 		options = append(options, awsconfig.WithRegion(at.Region))
@@ -80,31 +74,27 @@ func Open(ctx context.Context, at Address, c Config) (*Client, error) {
 	if loaded.Region == "" {
 		return nil, fmt.Errorf("%w: no region; add ?region= to CURT_LINKS or set AWS_REGION", ErrUnfit)
 	}
+	paced := &pace{}
 	api := dynamodb.NewFromConfig(loaded, func(o *dynamodb.Options) {
+		o.Retryer = retryer(paced)
 		if at.Endpoint != "" {
 			o.BaseEndpoint = aws.String(at.Endpoint)
 			o.DisableValidateResponseChecksum = true // DynamoDB Local's are of other bytes
 		}
-		o.Logger = logging.Nop{} // what matters is in errors
 		o.APIOptions = append(o.APIOptions, func(s *middleware.Stack) error {
 			return s.Finalize.Insert(watch{}, "Retry", middleware.After)
 		})
 	})
-	return &Client{Links: at.Table, State: at.State(), api: api, meter: c.Meter, time: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
+	return &Client{Links: at.Table, State: at.State(), api: api, pace: paced, meter: c.Meter, CallTime: cmp.Or(c.CallTime, callTime), closed: &atomic.Bool{}}, nil
 }
 
-func retryer() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff = maxAttempts, maxBackoff
-	})
-}
-
-// Apart returns a client of the same tables with a token bucket of its own: what other callers use up of
-// theirs does not keep its requests from being sent again. It is closed with c.
+// Apart returns a client of the same tables whose requests have turns of their own to be sent again:
+// those of other callers do not hold them up. It is closed with c.
 func (c *Client) Apart() *Client {
 	o := c.api.Options()
-	o.Retryer = retryer()
 	apart := *c
+	apart.pace = &pace{}
+	o.Retryer = retryer(apart.pace)
 	apart.api = dynamodb.New(o)
 	return &apart
 }
@@ -112,7 +102,27 @@ func (c *Client) Apart() *Client {
 // Bound returns a context that ends with the time of a call, for a part of a longer one that is not to take
 // all of it.
 func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.time, errSlow)
+	return context.WithTimeoutCause(ctx, c.CallTime, errSlow)
+}
+
+// Manage runs f, which asks about tables or changes them, within the time of a call. An error is ErrUnfit where
+// DynamoDB is not to be had with these settings, and ErrAway where it may be later.
+func (c *Client) Manage(ctx context.Context, f func(ctx context.Context, api *dynamodb.Client) error) error {
+	whole, cancel := context.WithTimeoutCause(ctx, manyTimes*c.CallTime, errSlow)
+	defer cancel()
+	if _, err := c.api.Options().Credentials.Retrieve(whole); err != nil {
+		return fmt.Errorf("%w: no credentials of AWS: %w", ErrUnfit, err)
+	}
+	within, end := c.Bound(whole)
+	defer end()
+	err := f(within, c.api)
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrUnfit):
+		return err
+	case Denied(err):
+		return fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 
 // API returns the SDK's client, for tables.
@@ -126,10 +136,6 @@ type attempts struct {
 	uncertain atomic.Bool           // one ended without an answer
 	refused   atomic.Pointer[error] // why the last one had no effect
 }
-
-// noTimeLeft is how shortly before the end of a call nothing is sent again: the answer would be lost,
-// and nobody would know any more that the request was refused.
-const noTimeLeft = 250 * time.Millisecond
 
 type attemptsKey struct{}
 
@@ -146,10 +152,14 @@ func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, ne
 	}
 	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < noTimeLeft {
 		if before := a.refused.Load(); before != nil {
-			return middleware.FinalizeOutput{}, middleware.Metadata{}, *before
+			return middleware.FinalizeOutput{}, middleware.Metadata{}, final{*before}
 		}
 	}
-	out, metadata, err := next.HandleFinalize(ctx, in)
+	var left sending
+	out, metadata, err := next.HandleFinalize(left.trace(ctx), in)
+	if err != nil && left.nothing(ctx) {
+		err = unsent{err}
+	}
 	switch {
 	case err == nil:
 		a.refused.Store(nil)
@@ -163,24 +173,24 @@ func (watch) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, ne
 
 // Read runs f, which only reads, within the time of a call.
 func (c *Client) Read(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, c.time, false, f)
+	return c.run(ctx, c.CallTime, false, f)
 }
 
 // ReadMany is Read for walks.
 func (c *Client) ReadMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, manyTimes*c.time, false, f)
+	return c.run(ctx, manyTimes*c.CallTime, false, f)
 }
 
 // Write runs f, which sends one write at the most that its caller must know the end of, within the
 // time of a call. An error that is no sentinel of package link means "may have happened" or wraps the cause
 // of ctx. f is called again where it met another write on the same item.
 func (c *Client) Write(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, c.time, true, f)
+	return c.run(ctx, c.CallTime, true, f)
 }
 
 // WriteMany is Write for many links.
 func (c *Client) WriteMany(ctx context.Context, f func(ctx context.Context) error) error {
-	return c.run(ctx, manyTimes*c.time, true, f)
+	return c.run(ctx, manyTimes*c.CallTime, true, f)
 }
 
 func (c *Client) run(outer context.Context, limit time.Duration, write bool, f func(ctx context.Context) error) error {

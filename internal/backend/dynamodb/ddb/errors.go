@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -20,8 +19,17 @@ var (
 	// ErrUnfit says that a server cannot work on these tables until an operator has acted.
 	ErrUnfit = errors.New("tables unusable")
 
+	// ErrAway says that DynamoDB could not be asked about tables now. It is a link.ErrUnavailable.
+	ErrAway error = awayError{}
+
 	errSlow = fmt.Errorf("%w: DynamoDB did not answer in time", link.ErrUnavailable)
 )
+
+type awayError struct{}
+
+func (awayError) Error() string { return "DynamoDB does not respond" }
+
+func (awayError) Unwrap() error { return link.ErrUnavailable }
 
 // inProgress is the code of a transaction whose first attempt has not ended.
 const inProgress = "TransactionInProgressException"
@@ -32,11 +40,12 @@ func notDone(err error) bool {
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == inProgress {
 		return false
 	}
-	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok {
-		return answer.HTTPStatusCode() >= 400 && answer.HTTPStatusCode() < 500
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	if _, ok := errors.AsType[unsent](err); ok {
 		return true
+	}
+	// The SDK makes one of an attempt without an answer, too, with the status 0.
+	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && answer.HTTPStatusCode() != 0 {
+		return answer.HTTPStatusCode() >= 400 && answer.HTTPStatusCode() < 500
 	}
 	_, signing := errors.AsType[*v4.SigningError](err)
 	return signing

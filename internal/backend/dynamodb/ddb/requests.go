@@ -45,8 +45,11 @@ func consumed(one *types.ConsumedCapacity) []types.ConsumedCapacity {
 	return []types.ConsumedCapacity{*one}
 }
 
-// Get returns an item; nil = there is none. A consistent read costs twice as much.
+// Get returns an item; nil = there is none. A consistent read costs twice as much. As each request that reads, it has the time
+// of a call: a walk of many goes on for longer only while DynamoDB answers.
 func (c *Client) Get(ctx context.Context, table string, key Item, consistent bool) (Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	out, err := c.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &table, Key: key, ConsistentRead: &consistent, ReturnConsumedCapacity: c.capacity(),
 	})
@@ -60,9 +63,9 @@ func (c *Client) Get(ctx context.Context, table string, key Item, consistent boo
 // BatchGet reads the items of keys that differ, consistently, and calls found with those that are
 // there, in any order.
 func (c *Client) BatchGet(ctx context.Context, table string, keys []Item, found func(Item) error) error {
-	for len(keys) > 0 {
+	for attempt := 0; len(keys) > 0; {
 		n := min(len(keys), MaxGet)
-		out, err := c.api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		out, err := c.batchGet(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{table: {Keys: keys[:n:n], ConsistentRead: aws.Bool(true)}},
 			ReturnConsumedCapacity: c.capacity(),
 		})
@@ -75,14 +78,38 @@ func (c *Client) BatchGet(ctx context.Context, table string, keys []Item, found 
 				return err
 			}
 		}
-		// What was throttled comes again, behind the others.
-		keys = append(keys[n:len(keys):len(keys)], out.UnprocessedKeys[table].Keys...)
+		throttled := out.UnprocessedKeys[table].Keys
+		if attempt, err = again(ctx, attempt, n, len(throttled)); err != nil {
+			return err
+		}
+		keys = append(keys[n:len(keys):len(keys)], throttled...)
 	}
 	return nil
 }
 
+func (c *Client) batchGet(ctx context.Context, in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
+	return c.api.BatchGetItem(ctx, in)
+}
+
+// again waits before the rest of a batch, in which what was throttled comes once more, behind the others.
+// It returns how many requests in a row did nothing.
+func again(ctx context.Context, attempt, sent, throttled int) (int, error) {
+	if throttled == 0 {
+		return 0, nil
+	}
+	if throttled < sent {
+		attempt = 0
+	}
+	attempt++
+	return attempt, backoff{}.sleep(ctx, attempt)
+}
+
 // Query returns a page of items, and the key to go on behind; nil = the end.
 func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput) ([]Item, Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	in.ReturnConsumedCapacity = c.capacity()
 	out, err := c.api.Query(ctx, in)
 	if err != nil {
@@ -108,7 +135,7 @@ func (c *Client) BatchPut(ctx context.Context, table string, items []Item) error
 	for i := range items {
 		all[i].PutRequest = &types.PutRequest{Item: items[i]}
 	}
-	for len(all) > 0 {
+	for attempt := 0; len(all) > 0; {
 		n := min(len(all), MaxPut)
 		out, err := c.api.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
 			RequestItems: map[string][]types.WriteRequest{table: all[:n:n]}, ReturnConsumedCapacity: c.capacity(),
@@ -117,14 +144,19 @@ func (c *Client) BatchPut(ctx context.Context, table string, items []Item) error
 			return err
 		}
 		c.spent("BatchWriteItem", true, out.ConsumedCapacity...)
-		// What was throttled comes again, behind the others.
-		all = append(all[n:len(all):len(all)], out.UnprocessedItems[table]...)
+		throttled := out.UnprocessedItems[table]
+		if attempt, err = again(ctx, attempt, n, len(throttled)); err != nil {
+			return err
+		}
+		all = append(all[n:len(all):len(all)], throttled...)
 	}
 	return nil
 }
 
 // Scan returns a page of all items, and the key to go on behind; nil = the end.
 func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput) ([]Item, Item, error) {
+	ctx, end := c.Bound(ctx)
+	defer end()
 	in.ReturnConsumedCapacity = c.capacity()
 	out, err := c.api.Scan(ctx, in)
 	if err != nil {
@@ -149,7 +181,7 @@ func (c *Client) Update(ctx context.Context, in *dynamodb.UpdateItemInput) (Item
 // a change that would have one twice.
 func (c *Client) UpdateOnce(ctx context.Context, in *dynamodb.UpdateItemInput) (Item, error) {
 	in.ReturnConsumedCapacity = c.capacity()
-	out, err := c.api.UpdateItem(ctx, in, func(o *dynamodb.Options) { o.Retryer = onlyUndone{retryer()} })
+	out, err := c.api.UpdateItem(ctx, in, func(o *dynamodb.Options) { o.Retryer = onlyUndone{retryer(c.pace)} })
 	if err != nil {
 		return nil, err
 	}

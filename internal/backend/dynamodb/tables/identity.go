@@ -58,7 +58,7 @@ func Open(ctx context.Context, at ddb.Address, c ddb.Config) (*ddb.Client, error
 func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity string, err error) {
 	var all []*types.TableDescription
 	for _, t := range All(at) {
-		is, err := describe(ctx, db.API(), t.Name)
+		is, err := describe(ctx, db, t.Name)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("table %s: %w", t.Name, err)
@@ -71,7 +71,11 @@ func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity stri
 		all = append(all, is)
 	}
 	identity = identityOf(all)
-	stored, err := db.Get(ctx, at.State(), identityKey(), true)
+	var stored ddb.Item
+	err = db.Manage(ctx, func(ctx context.Context, _ *dynamodb.Client) (err error) {
+		stored, err = db.Get(ctx, at.State(), identityKey(), true)
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("read the identity of the tables: %w", err)
 	}
@@ -89,7 +93,7 @@ func Inspect(ctx context.Context, db *ddb.Client, at ddb.Address) (identity stri
 func Identify(ctx context.Context, db *ddb.Client, at ddb.Address, restored bool) error {
 	var all []*types.TableDescription
 	for _, t := range All(at) {
-		is, err := describe(ctx, db.API(), t.Name)
+		is, err := describe(ctx, db, t.Name)
 		if err != nil || is == nil {
 			return errors.Join(err, fmt.Errorf("table %s is missing", t.Name))
 		}
@@ -138,7 +142,7 @@ func Alive(ctx context.Context, db *ddb.Client) error {
 
 // RestoredTo returns the time that a table was restored to; zero = nobody knows.
 func RestoredTo(ctx context.Context, db *ddb.Client, at ddb.Address) (time.Time, error) {
-	is, err := describe(ctx, db.API(), at.State())
+	is, err := describe(ctx, db, at.State())
 	if err != nil || is == nil || is.RestoreSummary == nil {
 		return time.Time{}, err
 	}

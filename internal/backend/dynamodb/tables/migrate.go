@@ -25,7 +25,7 @@ func Migrate(ctx context.Context, db *ddb.Client, at ddb.Address) (done []string
 	ctx, cancel := context.WithTimeoutCause(ctx, migrateTime, errors.New("the tables did not become active in time"))
 	defer cancel()
 	for _, t := range All(at) {
-		line, err := t.migrate(ctx, db.API(), at)
+		line, err := t.migrate(ctx, db, at)
 		if err != nil {
 			return done, fmt.Errorf("table %s: %w", t.Name, err)
 		}
@@ -34,43 +34,85 @@ func Migrate(ctx context.Context, db *ddb.Client, at ddb.Address) (done []string
 	return done, nil
 }
 
-func (t *Table) migrate(ctx context.Context, api *dynamodb.Client, at ddb.Address) (line string, err error) {
-	is, err := describe(ctx, api, t.Name)
+func (t *Table) migrate(ctx context.Context, db *ddb.Client, at ddb.Address) (line string, err error) {
+	api := db.API()
+	is, err := describe(ctx, db, t.Name)
 	if err != nil {
 		return "", err
 	}
 	line = "table " + t.Name + " exists"
-	if is == nil {
+	made := is == nil
+	if made {
 		line = "created table " + t.Name
 		if _, err := api.CreateTable(ctx, t.request(at)); err != nil {
 			if _, other := errors.AsType[*types.ResourceInUseException](err); !other { // else another migrate was first
 				return "", fmt.Errorf("create: %w", err)
 			}
 		}
-		waiter := dynamodb.NewTableExistsWaiter(api, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay, o.MaxDelay = time.Millisecond, 5*time.Second })
-		if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, migrateTime); err != nil {
-			return "", fmt.Errorf("wait until it is active: %w", err)
+		if err := t.active(ctx, api); err != nil {
+			return "", err
 		}
-		if is, err = describe(ctx, api, t.Name); err != nil {
+		if is, err = describe(ctx, db, t.Name); err != nil {
 			return "", err
 		}
 	}
 	if err := t.compare(is); err != nil {
 		return "", err
 	}
-	return line, errors.Join(t.expire(ctx, api), t.recoverable(ctx, api, at))
+	changed, err := t.protect(ctx, api, at, is)
+	if err == nil {
+		err = t.expire(ctx, api)
+	}
+	if err == nil {
+		var on string
+		if on, err = t.recoverable(ctx, api, at); on != "" && !made {
+			changed += on
+		}
+	}
+	return line + changed, err
+}
+
+// active waits until what was asked of the table is done.
+func (t *Table) active(ctx context.Context, api *dynamodb.Client) error {
+	waiter := dynamodb.NewTableExistsWaiter(api, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay, o.MaxDelay = time.Millisecond, 5*time.Second })
+	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, migrateTime); err != nil {
+		return fmt.Errorf("wait until it is active: %w", err)
+	}
+	return nil
+}
+
+// protect gives a table the deletion protection of the address, and returns what it changed for the line that says so.
+func (t *Table) protect(ctx context.Context, api *dynamodb.Client, at ddb.Address, is *types.TableDescription) (changed string, err error) {
+	if aws.ToBool(is.DeletionProtectionEnabled) == at.Protection {
+		return "", nil
+	}
+	_, err = api.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &t.Name, DeletionProtectionEnabled: &at.Protection})
+	if err != nil {
+		return "", fmt.Errorf("set its deletion protection: %w", err)
+	}
+	if err := t.active(ctx, api); err != nil {
+		return "", err
+	}
+	if at.Protection {
+		return "; turned its deletion protection on", nil
+	}
+	return "; turned its deletion protection off, as protection=off says", nil
 }
 
 // describe returns a table; nil = there is none.
-func describe(ctx context.Context, api *dynamodb.Client, name string) (*types.TableDescription, error) {
-	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
-	if _, none := errors.AsType[*types.ResourceNotFoundException](err); none {
-		return nil, nil //nolint:nilnil // no table is no error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe: %w", err)
-	}
-	return out.Table, nil
+func describe(ctx context.Context, db *ddb.Client, name string) (is *types.TableDescription, err error) {
+	err = db.Manage(ctx, func(ctx context.Context, api *dynamodb.Client) error {
+		out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if _, none := errors.AsType[*types.ResourceNotFoundException](err); none {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("describe: %w", err)
+		}
+		is = out.Table
+		return nil
+	})
+	return is, err
 }
 
 // request is what creates the table.
@@ -159,16 +201,32 @@ func (t *Table) expire(ctx context.Context, api *dynamodb.Client) error {
 	return nil
 }
 
-// recoverable turns backups of every second on. What runs on one machine has none.
-func (t *Table) recoverable(ctx context.Context, api *dynamodb.Client, at ddb.Address) error {
-	_, err := api.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
-		TableName: &t.Name, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
-	})
-	if unknown, ok := errors.AsType[smithy.APIError](err); ok && at.Endpoint != "" && unknown.ErrorCode() == "UnknownOperationException" {
-		return nil
+// recoverable turns backups of every second on where they are off, and returns what it changed for the
+// line that says so. What runs on one machine has none.
+func (t *Table) recoverable(ctx context.Context, api *dynamodb.Client, at ddb.Address) (changed string, err error) {
+	unknown := func(err error) bool {
+		is, ok := errors.AsType[smithy.APIError](err)
+		return ok && at.Endpoint != "" && is.ErrorCode() == "UnknownOperationException"
+	}
+	is, err := api.DescribeContinuousBackups(ctx, &dynamodb.DescribeContinuousBackupsInput{TableName: &t.Name})
+	if unknown(err) {
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("turn point-in-time recovery on: %w", err)
+		return "", fmt.Errorf("read whether point-in-time recovery is on: %w", err)
 	}
-	return nil
+	if b := is.ContinuousBackupsDescription; b != nil && b.PointInTimeRecoveryDescription != nil &&
+		b.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus == types.PointInTimeRecoveryStatusEnabled {
+		return "", nil
+	}
+	_, err = api.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
+		TableName: &t.Name, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+	})
+	if unknown(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("turn point-in-time recovery on: %w", err)
+	}
+	return "; turned its point-in-time recovery on", nil
 }

@@ -99,7 +99,7 @@ func Roles() []Role {
 	write := []string{"DescribeTable", "GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"} // of reservations
 	state := []string{"DescribeTable", "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"}
 	tables := []string{
-		"CreateTable", "DescribeTable", "TagResource", "DescribeContinuousBackups", "UpdateContinuousBackups", "DescribeTimeToLive", "UpdateTimeToLive",
+		"CreateTable", "DescribeTable", "UpdateTable", "TagResource", "DescribeContinuousBackups", "UpdateContinuousBackups", "DescribeTimeToLive", "UpdateTimeToLive",
 		"GetItem", "PutItem",
 	}
 	return []Role{
