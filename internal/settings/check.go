@@ -15,7 +15,7 @@ import (
 
 	"curt/internal/auth"
 	"curt/internal/backend/clickhouse/clickdb"
-	"curt/internal/backend/dynamodb"
+	"curt/internal/backend/dynamodb/tables"
 	"curt/internal/backend/kafka"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/backend/postgres/replicas"
@@ -100,7 +100,7 @@ func (r *reader) databases(ctx context.Context, cfg config.Config) {
 			continue
 		}
 		if config.IsDynamoDB(d.url) {
-			d.probe = dynamodb.Probe
+			d.probe = tables.Probe
 		}
 		shown := config.Redact(d.url)
 		what, err := d.probe(ctx, d.url)

@@ -107,20 +107,6 @@ func (s *Links) rechoose(ctx context.Context) (many int, err error) {
 	}
 }
 
-// Probe looks at the tables at an address, and says in one line what was found.
-func Probe(ctx context.Context, url string) (string, error) {
-	at, err := ddb.ParseAddress(url)
-	if err != nil {
-		return "", err
-	}
-	db, err := tables.Open(ctx, at, ddb.Config{})
-	if err != nil {
-		return "", err
-	}
-	db.Close()
-	return "DynamoDB is available, and has the tables " + at.Table + " and " + at.State(), nil
-}
-
 // OpenSenders returns the servers that may hold clicks, for who is none, and changes nothing else in the tables. end
 // closes the connections.
 func OpenSenders(ctx context.Context, at ddb.Address) (s state.Senders, end func(), err error) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"curt/internal/backend/dynamodb"
+	"curt/internal/backend/dynamodb/tables"
 	"curt/internal/backend/postgres/pgdb"
 	"curt/internal/clicks/ship"
 	"curt/internal/config"
@@ -21,7 +21,7 @@ import (
 func (c *Status) links(ctx context.Context, senders func() ([]ship.Sender, error)) (all []part) {
 	if config.IsDynamoDB(c.Links) {
 		p := newPart("dynamodb", hostsOf(c.Links), "links")
-		if _, err := dynamodb.Probe(ctx, c.Links); err != nil {
+		if _, err := tables.Probe(ctx, c.Links); err != nil {
 			p.fail(oneLine(err))
 		} else if _, err := senders(); err != nil {
 			p.fail("links cannot be opened: " + oneLine(err))

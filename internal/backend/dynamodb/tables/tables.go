@@ -4,6 +4,8 @@
 package tables
 
 import (
+	"context"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"curt/internal/backend/dynamodb/ddb"
@@ -92,4 +94,18 @@ func (x *Index) projection() types.ProjectionType {
 		return types.ProjectionTypeKeysOnly
 	}
 	return types.ProjectionTypeAll
+}
+
+// Probe looks at the tables at an address, and says in one line what was found.
+func Probe(ctx context.Context, url string) (string, error) {
+	at, err := ddb.ParseAddress(url)
+	if err != nil {
+		return "", err
+	}
+	db, err := Open(ctx, at, ddb.Config{})
+	if err != nil {
+		return "", err
+	}
+	db.Close()
+	return "DynamoDB is available, and has the tables " + at.Table + " and " + at.State(), nil
 }
