@@ -29,8 +29,22 @@ import (
 type asked struct {
 	*linktest.Memory
 
-	gets, occupants, reserves atomic.Int64
-	hold                      chan struct{} // Occupants waits until it is closed; nil = for nothing
+	gets, occupants, reserves, creates atomic.Int64
+	hold                               chan struct{} // Occupants waits until it is closed; nil = for nothing
+	holdCreates                        chan struct{} // Create waits in the same way
+}
+
+func (a *asked) Create(ctx context.Context, l link.Link) (link.Link, error) {
+	a.creates.Add(1)
+	if a.holdCreates != nil {
+		<-a.holdCreates
+	}
+	return a.Memory.Create(ctx, l)
+}
+
+func (a *asked) CreateMany(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
+	a.creates.Add(1)
+	return a.Memory.CreateMany(ctx, now, entries)
 }
 
 func (a *asked) Get(ctx context.Context, k link.Key) (link.Link, error) {
@@ -211,6 +225,101 @@ func TestACrowdCostsOneRead(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestACrowdOfCreatesAsksOnce: creates of an alias that is taken or held are answered from what the first one learnt: those that
+// come at the same time, those that follow, rows of a list, and those with an idempotency key.
+func TestACrowdOfCreatesAsksOnce(t *testing.T) {
+	const callers = 1000
+	for name, prepare := range map[string]func(t *testing.T, b bench){
+		"a link":        func(t *testing.T, b bench) { b.mustCreate(t, writer("acme"), alias("sale")) },
+		"a tombstone":   func(t *testing.T, b bench) { tombstone(t, b) },
+		"a reservation": func(t *testing.T, b bench) { reserveElsewhere(t, b) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plain, _ := over(t)
+				prepare(t, plain)
+				store := &asked{Memory: plain.store, holdCreates: make(chan struct{})}
+				b := newBench(t, func(cfg *linkservice.Config) { cfg.Store = store })
+				for minute := range 3 {
+					var wg sync.WaitGroup
+					for i := range callers {
+						wg.Go(func() {
+							cause := by(writer("rival"))
+							if i%2 == 0 {
+								cause = by(writer(link.WorkspaceID(fmt.Sprintf("w%d", i))))
+							} else if i%5 == 0 {
+								cause = under(fmt.Sprintf("key-%d-%d", minute, i), writer("rival"))
+							}
+							req := alias("sale")
+							if _, err := b.Create(t.Context(), time.Now(), cause, &req); !errors.Is(err, link.ErrExists) {
+								t.Errorf("caller %d: %v", i, err)
+							}
+						})
+					}
+					if minute == 0 {
+						synctest.Wait()
+						close(store.holdCreates)
+					}
+					wg.Wait()
+					rows := []create.Row{{Request: alias("sale")}}
+					if _, err := b.CreateMany(t.Context(), time.Now(), by(writer("late")), rows); err != nil || !errors.Is(rows[0].Err, link.ErrExists) {
+						t.Errorf("a row: %v, %v", err, rows[0].Err)
+					}
+					_ = b.Free(t.Context(), time.Now(), writer("late"), "", "sale") // which reads suggestions
+					if reads, creates := store.reads(), store.creates.Load(); reads > int64(minute+1) || creates != int64(minute+1) {
+						t.Errorf("minute %d: %d reads and %d creates in all", minute, reads, creates)
+					}
+					time.Sleep(time.Minute)
+				}
+			})
+		})
+	}
+}
+
+// What one server remembers of a reservation refuses nobody for whom the store would decide otherwise by now: the reservation was
+// released, has lapsed, or is held by the caller, who made it at another server.
+func TestWhatIsRememberedRefusesNoHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := over(t)
+		other := newBench(t, func(cfg *linkservice.Config) { cfg.Store = store })
+		mine, theirs := writer("acme"), writer("rival")
+
+		b.hold(t, time.Now(), mine, "released")
+		wantHeld(t, "held", b.Free(t.Context(), time.Now(), theirs, "", "released"), "acme")
+		if err := b.Release(t.Context(), mine, "", "released"); err != nil {
+			t.Fatal(err)
+		}
+		b.mustCreateAt(t, theirs, alias("released"))
+
+		b.hold(t, time.Now(), mine, "lapsed")
+		req := alias("lapsed")
+		_, err := b.Create(t.Context(), time.Now(), by(theirs), &req)
+		wantHeld(t, "create", err, "acme")
+		time.Sleep(reserve.Hold)
+		b.mustCreateAt(t, theirs, alias("lapsed"))
+
+		b.hold(t, time.Now(), mine, "changed")
+		wantHeld(t, "held", b.Free(t.Context(), time.Now(), theirs, "", "changed"), "acme")
+		time.Sleep(2 * time.Second)
+		if err := other.Release(t.Context(), mine, "", "changed"); err != nil {
+			t.Fatal(err)
+		}
+		other.hold(t, time.Now(), theirs, "changed")
+		b.mustCreateAt(t, theirs, alias("changed")) // its holder
+
+		b.hold(t, time.Now(), mine, "mine")
+		b.mustCreateAt(t, mine, alias("mine"))
+	})
+}
+
+// mustCreateAt is mustCreate now, and not at noon.
+func (b bench) mustCreateAt(t *testing.T, who auth.Principal, req shorten.Request) {
+	t.Helper()
+	if _, err := b.created(t.Context(), time.Now(), by(who), &req); err != nil {
+		t.Errorf("create %s: %v", req.Alias.Value, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package reserve says which aliases are free, and holds them for callers who are about to create a link. Read
 // reserve.go; remember.go keeps a popular alias from costing a read for each who asks, suggest.go
-// proposes others. Creates do not ask this package: the store of links decides about them.
+// proposes others. Creates ask this package only what the store has refused a moment ago: all else the store of links
+// decides.
 package reserve
 
 import (
@@ -175,9 +176,21 @@ func (a *Aliases) Release(ctx context.Context, who auth.Principal, domain link.D
 	return err
 }
 
-// Created is told of each link that this process has created with an alias, which is held no more.
-func (a *Aliases) Created(now time.Time, k link.Key) {
-	a.memory.note(now, k, link.Occupant{Linked: true})
+// Refuse returns what the store would answer a create of a workspace, where that is known of the alias: ErrTaken or a
+// link.HeldError. nil = the store decides.
+func (a *Aliases) Refuse(now time.Time, w link.WorkspaceID, k link.Key) error {
+	return a.memory.refuse(now, w, k)
+}
+
+// Begin is Refuse for a create that may wait until another of the same alias has been answered: of many at the same time
+// one asks the store. Without an error the caller calls done once the store has answered and Found was told.
+func (a *Aliases) Begin(ctx context.Context, now time.Time, w link.WorkspaceID, k link.Key) (done func(), err error) {
+	return a.memory.first(ctx, k, func() error { return a.memory.refuse(now, w, k) })
+}
+
+// Found is told what has an alias after a create of a workspace: its own link, or what the store refused it for.
+func (a *Aliases) Found(now time.Time, w link.WorkspaceID, k link.Key, o link.Occupant) {
+	a.memory.refused(now, w, k, o)
 }
 
 // find returns what has an alias, and which others are free, from memory where that suffices, or in one read that
