@@ -324,6 +324,13 @@ func (r *Rules) CheckAlias(alias string) error {
 	return nil
 }
 
+// AliasPolicy returns the bounds of new aliases, and their characters.
+func (r *Rules) AliasPolicy() AliasPolicy {
+	p := r.aliases
+	p.Alphabet = cmp.Or(p.Alphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+	return p
+}
+
 // CheckCode returns ErrReserved or ErrRefused for a generated code that is a word of the operator
 // or of the lists.
 func (r *Rules) CheckCode(code string) error {
