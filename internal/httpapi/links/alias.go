@@ -78,7 +78,7 @@ func (as *aliases) drawAlias(c *kernel.Call) error {
 		return err
 	}
 	if err := shorten.CheckAlias(string(k.Code)); err != nil && !errors.Is(err, shorten.ErrReserved) {
-		return err
+		return aboutAlias(err)
 	}
 	return as.draw(c, k, o)
 }

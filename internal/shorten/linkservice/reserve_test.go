@@ -448,6 +448,13 @@ func TestWhoMayReserve(t *testing.T) {
 	off, _ := over(t, func(cfg *linkservice.Config) { cfg.Held = -1 })
 	_, _, _, err = off.Reserve(t.Context(), noon(), writer("acme"), "", "sale")
 	wantError(t, "where nothing is reserved", err, shorten.ErrNoReservations)
+	wantError(t, "release of nothing there", off.Release(t.Context(), writer("acme"), "", "sale"), shorten.ErrNotHeld)
+	if _, _, err := off.store.Reserve(t.Context(), link.Claim{Key: link.Key{Code: "sale"}, Workspace: "acme", For: time.Hour, Most: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := off.Release(t.Context(), writer("acme"), "", "sale"); err != nil {
+		t.Errorf("release of what was reserved before: %v", err)
+	}
 	plain := newBench(t, func(cfg *linkservice.Config) {
 		cfg.Store = linktest.WithFaults(cfg.Store, func(linktest.Op, link.Key) (bool, error) { return true, nil })
 	})

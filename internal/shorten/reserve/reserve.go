@@ -35,7 +35,7 @@ type Aliases struct {
 type Config struct {
 	Store link.Store
 	Rules *shorten.Rules
-	Most  int // aliases that a workspace holds at once; 0 = DefaultMost, below 0 = reservations are refused
+	Most  int // aliases that a workspace holds at once; 0 = DefaultMost, below 0 = none are reserved
 
 	// Charge takes one reservation off the caller's limits.
 	Charge func(context.Context, time.Time, auth.Principal) (*ratelimit.Verdict, error)
@@ -128,6 +128,9 @@ func (a *Aliases) Reserve(ctx context.Context, now time.Time, who auth.Principal
 	if err := a.admit(who); err != nil {
 		return r, false, nil, err
 	}
+	if a.cfg.Most < 0 {
+		return r, false, nil, shorten.ErrNoReservations
+	}
 	if v, err = a.cfg.Charge(ctx, now, who); err != nil {
 		return r, false, nil, err
 	}
@@ -170,21 +173,21 @@ func (a *Aliases) Reserve(ctx context.Context, now time.Time, who auth.Principal
 	return r, found, v, err
 }
 
-// admit refuses who cannot hold an alias.
+// admit refuses who can neither hold an alias nor release one.
 func (a *Aliases) admit(who auth.Principal) error {
 	switch err := auth.May(who, auth.CreateLink, auth.Resource{}); {
 	case err != nil:
 		return err
 	case who.IsAnonymous():
 		return auth.ErrUnauthenticated
-	case a.reserver == nil || a.cfg.Most < 0:
+	case a.reserver == nil:
 		return shorten.ErrNoReservations
 	}
 	return nil
 }
 
 // Release gives an alias back that the caller's workspace holds; an admin gives back whatever is held.
-// shorten.ErrNotHeld: it holds none.
+// shorten.ErrNotHeld: it holds none. What was reserved can be released where nothing more is reserved.
 func (a *Aliases) Release(ctx context.Context, who auth.Principal, domain link.Domain, alias string) error {
 	if err := a.admit(who); err != nil {
 		return err
