@@ -167,6 +167,9 @@ func run(ctx context.Context, args []string, t cli.Terminal) int {
 	if slices.Equal(args, []string{"--version"}) { // a common guess that the help does not list
 		args = []string{"version"}
 	}
+	if len(args) > 0 && args[0] == "help" { // as is this one, also before a command
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	for i, text := range args {
 		if !utf8.ValidString(text) { // the parser would replace it
 			return cli.Exit(t, cli.UsageError(fmt.Sprintf("argument %d: expected text in UTF-8", i+1)))

@@ -29,7 +29,7 @@ type Config struct {
 	AdminKey         string        `env:"CURT_ADMIN_KEY" help:"API key with all permissions: at least 27 characters, starting with curt_. Unset: generated at the first start and written to DATA/admin.key." secret:""`
 	AdminKeyFile     string        `env:"CURT_ADMIN_KEY_FILE" type:"path" help:"File that contains the admin key."`
 	Anonymous        *bool         `env:"CURT_ANONYMOUS" negatable:"" help:"Allow creating links without an API key, limited by CURT_LIMITS. Unset: only on a loopback listener."`
-	Limits           string        `env:"CURT_LIMITS" help:"Create limits by plan, such as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and none." empty:"none"`
+	Limits           string        `env:"CURT_LIMITS" help:"Create limits by plan, such as free=10/m+100/h,anonymous=off. Units are s, m, h and d; plans are anonymous, free, verified, registered and default. Unset: 10/m, 10/m+100/h, 100/m, 10000/d and no limit." empty:"none"`
 	Blocklists       []string      `env:"CURT_BLOCKLISTS" type:"path" help:"Files of blocked destinations, separated by commas: hosts files; lines of hosts, URLs or SHA-256 hashes; Adblock syntax; URLhaus CSV. Reloaded on change and on SIGHUP." empty:"none"`
 	Allowlists       []string      `env:"CURT_ALLOWLISTS" type:"path" help:"Files of allowed destinations, in the same formats, which override blocklists and all other signals." empty:"none"`
 	ReservedWords    []string      `env:"CURT_RESERVED_WORDS" type:"path" help:"Files of aliases reserved for the operator, separated by commas. Each line is word, word* for a prefix, or ~word for look-alikes. Reloaded on change and on SIGHUP." empty:"none"`

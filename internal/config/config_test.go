@@ -25,6 +25,19 @@ func parse(t *testing.T, args ...string) (config.Config, error) {
 	return c, err
 }
 
+// No pool has more keys than there are codes.
+func TestAPoolIsNoLargerThanItsCodes(t *testing.T) {
+	for size, wrong := range map[string]int{"14776336": 0, "14776337": 1} {
+		c, err := parse(t, "--codes=pool", "--code-length=4", "--pool-size="+size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := c.Validate(); len(errs) != wrong {
+			t.Errorf("%s: %v", size, errs)
+		}
+	}
+}
+
 func TestDefaultsAreValid(t *testing.T) {
 	c, err := parse(t)
 	if err != nil {

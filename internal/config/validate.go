@@ -382,6 +382,15 @@ func (c Config) aliases(p *problems) {
 	}
 }
 
+// codesOf returns how many codes of a length there are.
+func codesOf(length int) (n int) {
+	n = 1
+	for range length {
+		n *= 62
+	}
+	return n
+}
+
 // codes checks how codes are generated.
 func (c Config) codes(p *problems) {
 	if c.CodeLength < 4 || c.CodeLength > 10 {
@@ -389,6 +398,8 @@ func (c Config) codes(p *problems) {
 	}
 	if c.PoolSize < 10_000 || c.PoolSize > 100_000_000 {
 		p.add("CURT_POOL_SIZE", c.PoolSize, "expected 10000 to 100000000")
+	} else if most := codesOf(min(max(c.CodeLength, 4), 10)); c.Codes == "pool" && c.PoolKeys == "range" && c.PoolSize > most {
+		p.add("CURT_POOL_SIZE", c.PoolSize, fmt.Sprintf("CURT_CODE_LENGTH=%d has only %d codes; decrease one or increase the other", c.CodeLength, most))
 	}
 }
 

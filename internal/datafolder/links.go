@@ -146,7 +146,7 @@ func noOwnLinks(cfg config.Config) error {
 	}
 	return &config.Error{
 		Setting: "CURT_DATA", Value: cfg.Data,
-		Want: "CURT_LINKS is a database, but this folder has links in curt.db; use another folder (curt export and curt import move links)",
+		Want: "CURT_LINKS is a database, but this folder has a link store of its own, curt.db; use another folder (curt move moves its links)",
 	}
 }
 

@@ -94,7 +94,12 @@ func TestReservationsAreReleased(t *testing.T) {
 			}
 		}
 	}
-	s.do(t, "acme", http.MethodPost, aliasesPath+"ab/reservations", "").want(t, http.StatusBadRequest).kind(t, "invalid-request")
+	if got := s.do(t, "acme", http.MethodPost, aliasesPath+"ab/reservations", "").want(t, http.StatusBadRequest).kind(t, "invalid-request"); got["field"] != "alias" {
+		t.Errorf("an alias that is too short: %v", got)
+	}
+	for _, body := range []string{"{}", "junk", `{"alias":"sale"}`} {
+		s.do(t, "acme", http.MethodPost, aliasesPath+"body/reservations", body).want(t, http.StatusBadRequest).kind(t, "invalid-request")
+	}
 	s.do(t, "acme", http.MethodPost, aliasesPath+"admin/reservations", "").want(t, http.StatusConflict).kind(t, "slug-reserved")
 	s.do(t, "", http.MethodPost, aliasesPath+"sale/reservations", "").want(t, http.StatusUnauthorized)
 }
@@ -116,8 +121,8 @@ func TestChecksKnowReservations(t *testing.T) {
 		{"rival", "sale", "reserved", "held", r["reserved_until"], 3},
 		{"rival", "taken", "taken", "taken", nil, 3},
 		{"rival", "free", "free", nil, nil, 0},
-		{"rival", "api", "reserved", "reserved", nil, 0},
-		{"rival", "ab", "invalid", "invalid", nil, 0},
+		{"rival", "api", "reserved", "reserved", nil, 3},
+		{"rival", "ab", "invalid", "invalid", nil, 3},
 	} {
 		got := check(c.who, c.alias)
 		suggestions, isList := got["suggestions"].([]any)

@@ -347,10 +347,10 @@ func (r *reader) files(setting string, files func() []listfile.FileStats) {
 		}
 		what := fmt.Sprintf("%s=%s: %d entries", setting, f.Path, f.Entries)
 		if f.Passed > 0 {
-			what += fmt.Sprintf("; %d lines skipped", f.Passed)
+			what += fmt.Sprintf("; skipped lines: %d", f.Passed)
 		}
 		if f.Invalid > 0 {
-			what += fmt.Sprintf("; %d invalid lines, ignored", f.Invalid)
+			what += fmt.Sprintf("; invalid lines, ignored: %d", f.Invalid)
 		}
 		r.note(what, nil)
 	}

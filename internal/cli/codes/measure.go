@@ -21,7 +21,8 @@ type measured struct {
 	Strategy   string  `json:"strategy"`
 	InUse      bool    `json:"in_use"`
 	Example    string  `json:"example"`
-	Length     int     `json:"length"` // of the longest code
+	Exhausted  bool    `json:"exhausted"` // all codes are used: creates are refused
+	Length     int     `json:"length"`    // of the longest code that a new link got
 	Rate       float64 `json:"codes_per_second"`
 	Lookups    float64 `json:"lookups_per_create"` // inserts, and look-ups before them
 	Unfiltered float64 `json:"lookups_per_create_without_filter"`
@@ -34,27 +35,33 @@ type measured struct {
 
 // measure generates codes of a strategy.
 func measure(ctx context.Context, s strategy, in installation) (m measured, err error) {
-	m = measured{Strategy: s.name, InUse: s.name == in.inUse, Guesses: s.space(in) / math.Max(1, float64(in.existing))}
+	m = measured{Strategy: s.name, InUse: s.name == in.inUse, Exhausted: s.ends(in)}
+	m.Guesses = math.Max(1, s.space(in)/math.Max(1, float64(in.existing))) // each finds a link, at most
 	codes, rate, err := generate(ctx, s.open(in, unknown{}), in.sample)
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", s.name, err)
 	}
 	m.Rate, m.Example = rate, string(codes[0])
-	for _, code := range codes {
-		m.Length = max(m.Length, len(code))
-	}
 	m.NextGuess, m.Order = nextGuessed(codes), order(codes[:min(len(codes), 10_000)])
 	if s.open(in, unknown{}).Kind() == link.Chosen { // others follow from a counter
 		m.PerCode = bytesOf(codes)
 	}
 	m.Memory = m.PerCode*float64(in.existing) + float64(s.held)*bytesHeld(codes)
-	fill := math.Min(1, float64(in.existing)/s.space(in))
-	if m.Lookups, err = lookups(ctx, s, in, fill, true); err == nil {
-		m.Unfiltered, err = lookups(ctx, s, in, fill, false)
+	if m.Exhausted { // what was generated are codes of links that exist
+		m.Example = ""
+		return m, nil
 	}
+	fill := math.Min(1, float64(in.existing)/s.space(in))
+	filtered, err := create(ctx, s, in, fill, true)
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", s.name, err)
 	}
+	blind, err := create(ctx, s, in, fill, false)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", s.name, err)
+	}
+	m.Lookups, m.Unfiltered = filtered.perCreate, blind.perCreate
+	m.Example, m.Length = string(filtered.example), filtered.longest
 	return m, nil
 }
 
@@ -137,9 +144,16 @@ func (unknown) Query(_ context.Context, codes ...link.Code) []bool { return make
 // mostTries is what the write path tries for one link.
 const mostTries = 20
 
-// lookups creates links with destinations of their own, and returns how often the link store is asked for one: the inserts, of
+// made is what creates cost, and the codes that they got.
+type made struct {
+	perCreate float64 // how often the link store was asked
+	example   link.Code
+	longest   int
+}
+
+// create creates links with destinations of their own, and counts how often the link store is asked for one: the inserts, of
 // which all but the last fail, and the look-up of the destination where the strategy has one.
-func lookups(ctx context.Context, s strategy, in installation, fill float64, filtered bool) (perCreate float64, err error) {
+func create(ctx context.Context, s strategy, in installation, fill float64, filtered bool) (m made, err error) {
 	store, asked := newLinks(fill, func(code link.Code) bool { return s.first(in, code) }), 0
 	var known codegen.Issued = unknown{}
 	if filtered {
@@ -161,15 +175,17 @@ func lookups(ctx context.Context, s strategy, in installation, fill float64, fil
 		for ; need.Attempt < mostTries; need.Attempt++ {
 			code, err := g.Next(ctx, need)
 			if err != nil {
-				return 0, err
+				return m, err
 			}
 			if asked++; !store.Contains(code) {
 				store.created[code] = true
+				m.example, m.longest = cmp.Or(m.example, code), max(m.longest, len(code))
 				break
 			}
 		}
 	}
-	return float64(asked) / float64(creates), nil
+	m.perCreate = float64(asked) / float64(creates)
+	return m, nil
 }
 
 // nextGuessed returns the share of codes that somebody guesses who saw the two before and can count: the next one, or as far

@@ -15,7 +15,7 @@ func measureAll(t *testing.T, in installation) map[string]measured {
 			t.Fatal(err)
 		}
 		t.Logf("%+v", m)
-		if all[m.Strategy] = m; m.Rate <= 0 || m.Example == "" || m.InUse != (m.Strategy == in.inUse) {
+		if all[m.Strategy] = m; m.Rate <= 0 || m.Exhausted != (m.Example == "") || m.InUse != (m.Strategy == in.inUse) {
 			t.Errorf("%s: %+v", m.Strategy, m)
 		}
 	}
@@ -49,8 +49,31 @@ func TestHalfFull(t *testing.T) {
 	}
 	within(t, "random guesses", all["random"].Guesses, 2, 2)
 	within(t, "snowflake guesses", all["snowflake"].Guesses, 1e12, 1e13)
-	if all["words"].Guesses > 1 || all["words"].Length < 8 {
+	if all["words"].Guesses != 1 || all["words"].Length < 8 || all["range"].Length != 4 || all["range"].Exhausted {
 		t.Errorf("words: %+v", all["words"])
+	}
+}
+
+// Where all codes are used, range has none to give, and the others give longer ones. No guess finds more than a link.
+func TestFull(t *testing.T) {
+	for _, existing := range []uint64{codegen.Space(4), 100_000_000_000_000} {
+		all := measureAll(t, installation{existing: existing, length: 4, inUse: "range", sample: 5000})
+		for _, strategy := range []string{"range", "pool"} {
+			if m := all[strategy]; !m.Exhausted || m.Lookups != 0 || m.Length != 0 {
+				t.Errorf("%s: %+v", strategy, m)
+			}
+		}
+		for _, strategy := range []string{"random", "hash"} {
+			if m := all[strategy]; m.Exhausted || m.Length != 5 || len(m.Example) != 5 || m.Unfiltered <= 5 {
+				t.Errorf("%s: %+v", strategy, m)
+			}
+		}
+		if m := all["snowflake"]; m.Exhausted || m.Length != 11 {
+			t.Errorf("snowflake: %+v", m)
+		}
+		for strategy, m := range all {
+			within(t, strategy+" guesses", m.Guesses, 1, 1e13)
+		}
 	}
 }
 

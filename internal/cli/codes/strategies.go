@@ -28,8 +28,13 @@ type strategy struct {
 	open  func(in installation, issued codegen.Issued) codegen.Generator
 	space func(in installation) float64              // how many codes it chooses from, while few are taken
 	first func(in installation, code link.Code) bool // one of these, and not longer
+	fixed bool                                       // it makes no longer codes when these are taken
+	grows bool                                       // from CURT_CODE_LENGTH to longer codes
 	held  int                                        // codes in the memory of each server, whatever the number of links
 }
+
+// ends reports whether no code is left for a new link.
+func (s *strategy) ends(in installation) bool { return s.fixed && float64(in.existing) >= s.space(in) }
 
 // strategies are all that are compared for an installation, with keys that no installation has: codes of the right kind that give
 // nothing away.
@@ -50,13 +55,13 @@ func strategies(in installation) []strategy {
 	}
 	space63, any := func(installation) float64 { return math.Exp2(63) }, func(installation, link.Code) bool { return true }
 	all := []strategy{
-		{name: "range", open: ranged, space: ofLength, first: hasLength},
+		{name: "range", open: ranged, space: ofLength, first: hasLength, fixed: true},
 		{name: "random", open: func(in installation, i codegen.Issued) codegen.Generator {
 			return codegen.NewRandom(rand.Reader, in.length).Avoid(i)
-		}, space: ofLength, first: hasLength},
+		}, space: ofLength, first: hasLength, grows: true},
 		{name: "hash", open: func(in installation, i codegen.Issued) codegen.Generator {
 			return codegen.NewHash(codegen.HashConfig{Key: [16]byte(key[:]), Length: in.length, Issued: i, Random: rand.Reader})
-		}, space: ofLength, first: hasLength},
+		}, space: ofLength, first: hasLength, grows: true},
 		{name: "words", open: func(_ installation, i codegen.Issued) codegen.Generator {
 			return codegen.NewWords(rand.Reader).Avoid(i)
 		}, space: func(installation) float64 { return float64(codegen.NewWords(rand.Reader).Space()) }, first: func(_ installation, code link.Code) bool {

@@ -108,7 +108,7 @@ func (c *Status) inspect(ctx context.Context, now time.Time) (all []part) {
 	inspections := []func(context.Context) []part{
 		c.balancer,
 		func(ctx context.Context) []part { return c.links(ctx, senders) },
-		c.redis, c.zooKeeper, c.kafka,
+		c.redis, c.zooKeeper, c.kafka, c.queue,
 		func(ctx context.Context) []part { return c.clickHouse(ctx, senders, now) },
 	}
 	for _, address := range addressesOf(ctx, c.Servers) {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,44 @@ func (c *Status) kafka(ctx context.Context) []part {
 		p.fail(oneLine(err))
 		return []part{p}
 	}
+	if state, known := topic(ctx, &p, at); known && state.Workers == 0 {
+		p.fail("no worker reads the topic")
+	}
+	return []part{p}
+}
+
+// queue is the topic of links that wait for a writer.
+func (c *Status) queue(ctx context.Context) []part {
+	if !c.Queues() {
+		return nil
+	}
+	p := newPart("kafka", hostsOf(cmp.Or(c.WritesKafka, c.Events)), "queue")
+	at, err := settings.Queue(c.Config)
+	if err != nil {
+		p.fail(oneLine(err))
+		return []part{p}
+	}
+	state, known := topic(ctx, &p, at)
+	p.Role = strings.TrimSuffix("queue "+at.Topic+", "+p.Role, ", queue")
+	if !known {
+		return []part{p}
+	}
+	p.Lag = fmt.Sprintf("%d links", state.Waiting)
+	drains := time.Duration(state.Waiting) * time.Second / time.Duration(max(1, c.WritesRate))
+	switch {
+	case state.Workers == 0:
+		p.fail("no writer reads the topic")
+	case drains > behind:
+		p.warn(fmt.Sprintf("the last link waits for %s at CURT_WRITES_RATE", drains.Round(time.Second)))
+	}
+	if err := at.Safe(ctx); errors.Is(err, kafka.ErrUnsafe) && !c.WritesLoss {
+		p.fail(oneLine(err))
+	}
+	return []part{p}
+}
+
+// topic adds what is wrong with a topic and its brokers. known is false where they could not be asked.
+func topic(ctx context.Context, p *part, at kafka.Config) (state kafka.State, known bool) {
 	state, err := kafka.Inspect(ctx, at)
 	if state.Partitions > 0 {
 		p.Role = fmt.Sprintf("%d partitions", state.Partitions)
@@ -112,10 +151,10 @@ func (c *Status) kafka(ctx context.Context) []part {
 	switch {
 	case errors.Is(err, kafka.ErrNoTopic):
 		p.fail("topic " + at.Topic + " is missing; run curt migrate")
-		return []part{p}
+		return state, false
 	case err != nil:
 		p.fail(oneLine(err))
-		return []part{p}
+		return state, false
 	}
 	if state.Brokers < len(at.Brokers) {
 		p.warn(fmt.Sprintf("%d of %d brokers are available", state.Brokers, len(at.Brokers)))
@@ -126,10 +165,7 @@ func (c *Status) kafka(ctx context.Context) []part {
 	if state.Lacking > 0 {
 		p.warn(fmt.Sprintf("%d partitions lack a replica", state.Lacking))
 	}
-	if state.Workers == 0 {
-		p.fail("no worker reads the topic")
-	}
-	return []part{p}
+	return state, true
 }
 
 // clickHouse returns each replica, and each server of whose clicks nothing was heard for long.

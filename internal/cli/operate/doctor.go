@@ -59,7 +59,7 @@ func (c *Doctor) Run(ctx context.Context, t cli.Terminal) error {
 	case broken != nil:
 		return fmt.Errorf("write: %w", broken)
 	}
-	t.Note("%d ok, %d warnings, %d failures", counts[doctor.OK], counts[doctor.Warning], counts[doctor.Failure])
+	t.Note("ok: %d, warnings: %d, failures: %d", counts[doctor.OK], counts[doctor.Warning], counts[doctor.Failure])
 	switch {
 	case counts[doctor.Failure] > 0:
 		return cli.Reported(cli.WithCode(errFindings, exitIll))

@@ -227,7 +227,10 @@ func (f *Fold) read(ctx context.Context, r *clicklog.Reader) (caughtUp bool) {
 			f.reading.Log(ctx, time.Now(), f.cfg.Logger, slog.LevelError, "read click log", err)
 			return true // the tick tries again
 		}
-		if err := f.groups.Learn(ctx, &b); err != nil {
+		if err := f.groups.Learn(ctx, &b); err != nil && ctx.Err() != nil { // the server stops, and counts them when it starts
+			f.held = &b
+			return false
+		} else if err != nil {
 			f.learning.Log(ctx, time.Now(), f.cfg.Logger, slog.LevelError, "resolving workspaces of clicks failed, clicks wait to be counted", err)
 			f.held = &b
 			return true // the tick tries again

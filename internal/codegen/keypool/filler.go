@@ -142,6 +142,16 @@ type levelWatch struct {
 	pool  string
 
 	known atomic.Pointer[Level] // nil = the last reading failed
+
+	// Of the loop that reads:
+	began time.Time // the first reading
+	past  []sample  // those within RateWindow, the newest last
+}
+
+// sample is what servers had taken into memory at a time, and not used: it may be lost since.
+type sample struct {
+	at    time.Time
+	taken uint64
 }
 
 func (w *levelWatch) read(ctx context.Context) (Level, error) {
@@ -152,8 +162,29 @@ func (w *levelWatch) read(ctx context.Context) (Level, error) {
 		w.known.Store(nil)
 		return l, fmt.Errorf("read the level of %s: %w", w.pool, err)
 	}
+	l.Filled = w.filled(time.Now(), &l)
 	w.known.Store(&l)
 	return l, nil
+}
+
+// filled returns by how much the memory of servers has grown within RateWindow: a server that starts takes 10,000 keys,
+// which is no use of them. What was before the first reading is taken for empty memory.
+func (w *levelWatch) filled(now time.Time, l *Level) uint64 {
+	if w.began.IsZero() {
+		w.began = now
+	}
+	w.past = append(w.past, sample{now, l.Held + l.Leaked})
+	for now.Sub(w.past[0].at) > RateWindow {
+		w.past = w.past[1:]
+	}
+	least := l.Held + l.Leaked
+	for _, s := range w.past {
+		least = min(least, s.taken)
+	}
+	if now.Sub(w.began) < RateWindow {
+		least = min(least, l.Leaked)
+	}
+	return l.Held + l.Leaked - least
 }
 
 func (w *levelWatch) last() (Level, bool) {

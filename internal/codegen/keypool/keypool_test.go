@@ -374,11 +374,65 @@ func TestRunway(t *testing.T) {
 		{keypool.Level{Taken: 5}, 0, true},
 		{keypool.Level{Unused: 5}, 0, false},
 		{keypool.Level{Unused: 100_000, Taken: 60_000}, 100 * time.Second, true},
+		{keypool.Level{Unused: 100_000, Taken: 70_000, Filled: 10_000}, 100 * time.Second, true},
+		{keypool.Level{Unused: 100_000, Taken: 10_000, Filled: 10_000}, 0, false},
 	} {
 		if got, ok := c.level.Runway(); got != c.want || ok != c.ok {
 			t.Errorf("%+v: %v, %v", c.level, got, ok)
 		}
 	}
+}
+
+// TestAStartIsNoUse: what servers take to fill their memory when they start is not counted as used, whether the ones of before stopped or
+// were killed, while the creates of others are.
+func TestAStartIsNoUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := filled(t, 100_000)
+		defer run(t, f.Run)()
+		start := func(holder string) (p *keypool.Pool, stop func()) {
+			t.Helper()
+			p = keypool.New(keypool.Config{Store: s, Pool: name, Holder: holder})
+			if err := p.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next(t, p)
+			return p, run(t, p.Run)
+		}
+		idle := func(what string, p *keypool.Pool) {
+			t.Helper()
+			for range 80 {
+				time.Sleep(time.Second)
+				for who, level := range map[string]func() (keypool.Level, bool){"server": p.Level, "filler": f.Level} {
+					if l, ok := level(); !ok {
+						t.Fatalf("%s: the %s does not know the level", what, who)
+					} else if runway, ok := l.Runway(); ok && runway < 10*time.Minute {
+						t.Fatalf("%s: %+v lasts %s by the %s", what, l, runway, who)
+					}
+				}
+			}
+		}
+		p, stop := start("a")
+		idle("the first start", p)
+		stop()
+		p, stop = start("a")
+		idle("the next start", p)
+		q := keypool.New(keypool.Config{Store: s, Pool: name, Holder: "b"})
+		if err := q.Start(t.Context()); err != nil { // and is killed
+			t.Fatal(err)
+		}
+		idle("another one", p)
+		q, stopOther := start("b")
+		idle("another one after a kill", p)
+		for range 60_000 {
+			next(t, p)
+			time.Sleep(time.Millisecond)
+		}
+		if l, _ := q.Level(); l.Taken < l.Filled+50_000 {
+			t.Errorf("60,000 creates at another server: %+v", l)
+		}
+		stop()
+		stopOther()
+	})
 }
 
 func TestADamagedBatchIsFound(t *testing.T) {

@@ -60,21 +60,22 @@ type Level struct {
 	Held   uint64 // in batches that servers hold, of which some may be used
 	Leaked uint64 // that no link will have; of a server that was killed, up to a batch more than that
 	Taken  uint64 // within RateWindow, by the clock of the store
+	Filled uint64 // of Taken, what only filled the memory of servers; drivers leave it 0
 }
 
 // RateWindow is the time for which Level counts how many keys were taken.
 const RateWindow = time.Minute
 
-// Runway returns how long the unused keys last, at the rate at which they were taken within RateWindow. ok is false
-// while none are taken; without keys it is 0.
+// Runway returns how long the unused keys last, at the rate at which they were used within RateWindow. ok is false
+// while none are used; without keys it is 0.
 func (l Level) Runway() (d time.Duration, ok bool) {
 	switch {
 	case l.Unused == 0:
 		return 0, true
-	case l.Taken == 0:
+	case l.Taken <= l.Filled:
 		return 0, false
 	}
-	return time.Duration(float64(l.Unused) / float64(l.Taken) * float64(RateWindow)), true
+	return time.Duration(float64(l.Unused) / float64(l.Taken-l.Filled) * float64(RateWindow)), true
 }
 
 // ErrEmpty says that a pool has no unused keys.

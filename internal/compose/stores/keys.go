@@ -113,8 +113,8 @@ func countLevel(m *telemetry.Metrics, level func() (keypool.Level, bool)) {
 	}
 	gauge("curt_key_pool_keys", "Unused keys in the pool; NaN while the link store is unavailable.", func(l keypool.Level) float64 { return float64(l.Unused) })
 	gauge("curt_key_pool_held_keys", "Keys in batches that servers have in memory.", func(l keypool.Level) float64 { return float64(l.Held) })
-	gauge("curt_key_pool_leaked_keys", "Keys that no link will have: they were in the memory of servers that were killed.", func(l keypool.Level) float64 { return float64(l.Leaked) })
-	gauge("curt_key_pool_runway_seconds", "How long the pool lasts without the role keys at the rate of the last minute; +Inf while no keys are used.", func(l keypool.Level) float64 {
+	gauge("curt_key_pool_leaked_keys", "Keys that no link will have: they were in the memory of servers that were killed. Counted by the batch of 1,000: up to 999 more for each kill, which links have.", func(l keypool.Level) float64 { return float64(l.Leaked) })
+	gauge("curt_key_pool_runway_seconds", "How long the pool lasts without the role keys at the rate at which creates used keys in the last minute; +Inf while they use none.", func(l keypool.Level) float64 {
 		if d, ok := l.Runway(); ok {
 			return d.Seconds()
 		}

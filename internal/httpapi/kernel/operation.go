@@ -89,6 +89,9 @@ func (k *Kernel) Run(op *Operation, w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = c.parseQuery()
 	}
+	if err == nil && op.RequestBody == nil && r.Method == http.MethodPost && r.ContentLength != 0 {
+		err = BadField("", "expected no body")
+	}
 	if err == nil && op.RequestBody != nil && !op.Streams {
 		err = c.withBody(op.Serve)
 	} else if err == nil {

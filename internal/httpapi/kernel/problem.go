@@ -196,7 +196,7 @@ func (t problemTable) problem(err error) (p Problem, known bool) {
 	}
 	if held, ok := errors.AsType[*link.HeldError](err); ok {
 		p = kindHeld().problem()
-		p.Detail, p.Until = "this alias is reserved by another workspace until reserved_until", held.Reservation.Until
+		p.Detail, p.Until = "another workspace has reserved this alias until "+held.Reservation.Until.UTC().Format(time.RFC3339), held.Reservation.Until
 		return p, true
 	}
 	if gap, ok := errors.AsType[*job.OffsetError](err); ok {
@@ -303,8 +303,8 @@ func (k *Kernel) explain(r *http.Request, err error) Problem {
 		level = slog.LevelError
 		p.Detail = "the error was logged with this request_id"
 	}
-	if p.Status < http.StatusInternalServerError || errors.Is(err, context.Canceled) {
-		return p
+	if p.Status < http.StatusInternalServerError || p.Status == http.StatusNotImplemented || errors.Is(err, context.Canceled) {
+		return p // 501 is a setting, and nothing that failed
 	}
 	const message = "request failed"
 	id := rand.Text()

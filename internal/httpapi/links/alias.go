@@ -28,7 +28,7 @@ type Alias struct {
 	Reason        *string    `json:"reason" enum:"invalid,reserved,refused,taken,held" doc:"Why the alias is not available. held: another workspace has reserved it; reserved: it is kept for the operator."`
 	Detail        *string    `json:"detail" doc:"The reason as text."`
 	ReservedUntil *time.Time `json:"reserved_until" doc:"When the reservation ends; null: there is none."`
-	Suggestions   []string   `json:"suggestions" nullable:"false" doc:"Up to three other aliases that were free within the last minute, if this one is taken or another workspace has reserved it."`
+	Suggestions   []string   `json:"suggestions" nullable:"false" doc:"Three other aliases that were free within the last minute, if you could not have this one; fewer if almost all that CURT_ALIAS_ALPHABET and CURT_ALIAS_MAX allow are taken."`
 }
 
 const aliasPath = "/api/v1/aliases/{alias}"
@@ -78,7 +78,7 @@ func (as *aliases) drawAlias(c *kernel.Call) error {
 		return err
 	}
 	if err := shorten.CheckAlias(string(k.Code)); err != nil && !errors.Is(err, shorten.ErrReserved) {
-		return err
+		return aboutAlias(err)
 	}
 	return as.draw(c, k, o)
 }

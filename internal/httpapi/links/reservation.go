@@ -1,6 +1,7 @@
 package links
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"curt/internal/auth"
 	"curt/internal/httpapi/kernel"
 	"curt/internal/link"
+	"curt/internal/shorten"
 )
 
 const reservationsPath = aliasPath + "/reservations"
@@ -60,7 +62,7 @@ func (as *aliases) reserve(c *kernel.Call) error {
 	r, found, left, err := as.Service.Reserve(c.R.Context(), c.Now, c.Who, k.Domain, string(k.Code))
 	kernel.LimitHeaders(c.W.Header(), left)
 	if err != nil {
-		return fmt.Errorf("reserve an alias: %w", err)
+		return fmt.Errorf("reserve an alias: %w", aboutAlias(err))
 	}
 	status := http.StatusOK
 	if !found {
@@ -68,6 +70,14 @@ func (as *aliases) reserve(c *kernel.Call) error {
 		as.Unknown.Spend(c.R.Context(), c.Now, c.Addr())
 	}
 	return c.JSON(status, as.reservation(&r))
+}
+
+// aboutAlias names the parameter alias in an error that names the field of a create.
+func aboutAlias(err error) error {
+	if wrong, ok := errors.AsType[*shorten.InvalidError](err); ok && wrong.Field == "custom_alias" {
+		return &shorten.InvalidError{Field: "alias", Reason: wrong.Reason}
+	}
+	return err
 }
 
 func (as *aliases) reservation(r *link.Reservation) Reservation {

@@ -65,8 +65,16 @@ type Config struct {
 	Created  func(link.Key)
 	Stored   func(link.Link)
 
-	// AliasCreated is called behind them with the key of each new link with an alias.
-	AliasCreated func(time.Time, link.Key)
+	// Aliases remembers which aliases are taken or held.
+	Aliases Aliases
+}
+
+// Aliases remembers what has an alias, so that a popular one costs no write for each who asks. reserve.Aliases explains
+// the methods.
+type Aliases interface {
+	Refuse(now time.Time, w link.WorkspaceID, k link.Key) error
+	Begin(ctx context.Context, now time.Time, w link.WorkspaceID, k link.Key) (done func(), err error)
+	Found(now time.Time, w link.WorkspaceID, k link.Key, o link.Occupant)
 }
 
 // New returns a Creator.
@@ -279,6 +287,11 @@ func (r *Row) dedupes() bool {
 // write gives codes to the rows that need one and writes them, until each has its link or is
 // refused. The error is for all.
 func (b *batch) write(ctx context.Context) error {
+	done, err := b.refuseKnown(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for round := 0; ; round++ {
 		rows := b.waiting()
 		if len(rows) == 0 {
@@ -304,6 +317,34 @@ func (b *batch) write(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// refuseKnown refuses the rows whose alias is known to be taken or held. A single row waits for another create of the same
+// alias, until done is called. The store decides about a retry, whose link may be the one that has the alias, and about
+// a row that may be given that link.
+func (b *batch) refuseKnown(ctx context.Context) (done func(), err error) {
+	done = func() {}
+	if b.promise != nil && b.promise.retried {
+		return done, nil
+	}
+	for _, r := range b.waiting() {
+		switch {
+		case !r.Request.Alias.Some() || r.Request.Dedupe.Value:
+		case len(b.rows) > 1:
+			r.Err = b.c.cfg.Aliases.Refuse(b.now, r.link.Workspace, r.link.Key)
+		default:
+			end, err := b.c.cfg.Aliases.Begin(ctx, b.now, r.link.Workspace, r.link.Key)
+			switch {
+			case err == nil:
+				done = end
+			case errors.Is(err, link.ErrExists):
+				r.Err = err
+			default:
+				return nil, fmt.Errorf("create %s: %w: %w", r.link.Key, link.ErrUnavailable, err)
+			}
+		}
+	}
+	return done, nil
 }
 
 // code gives a code to each row that has none, and files all codes under the idempotency key before a link
@@ -370,6 +411,7 @@ func (b *batch) accept(ctx context.Context, r *Row, result *link.Result) {
 	case r.Err == nil && b.promise != nil && r.Result.Link.Status == link.Deleted:
 		r.Err = shorten.ErrLinkGone // an earlier try created it
 	case errors.Is(r.Err, link.ErrExists) && r.Request.Alias.Some():
+		b.c.cfg.Aliases.Found(b.now, r.link.Workspace, r.link.Key, occupant(r.Err))
 		r.Result, r.Err = b.c.onAliasTaken(ctx, b.now, r.link.Link, &r.Request, r.Err)
 	case errors.Is(r.Err, link.ErrExists):
 		b.c.onCodeTaken(r.link.Key.Code)
@@ -383,9 +425,17 @@ func (b *batch) accept(ctx context.Context, r *Row, result *link.Result) {
 		}
 		b.c.report(r.Result)
 		if r.Request.Alias.Some() {
-			b.c.cfg.AliasCreated(b.now, r.Result.Link.Key)
+			b.c.cfg.Aliases.Found(b.now, r.link.Workspace, r.Result.Link.Key, link.Occupant{Linked: true})
 		}
 	}
+}
+
+// occupant returns what has an alias that the store refused.
+func occupant(refused error) link.Occupant {
+	if held, ok := errors.AsType[*link.HeldError](refused); ok {
+		return link.Occupant{Reservation: held.Reservation}
+	}
+	return link.Occupant{Linked: true}
 }
 
 // record writes the decisions about the rows into the journal, but for those whose

@@ -29,8 +29,22 @@ import (
 type asked struct {
 	*linktest.Memory
 
-	gets, occupants, reserves atomic.Int64
-	hold                      chan struct{} // Occupants waits until it is closed; nil = for nothing
+	gets, occupants, reserves, creates atomic.Int64
+	hold                               chan struct{} // Occupants waits until it is closed; nil = for nothing
+	holdCreates                        chan struct{} // Create waits in the same way
+}
+
+func (a *asked) Create(ctx context.Context, l link.Link) (link.Link, error) {
+	a.creates.Add(1)
+	if a.holdCreates != nil {
+		<-a.holdCreates
+	}
+	return a.Memory.Create(ctx, l)
+}
+
+func (a *asked) CreateMany(ctx context.Context, now time.Time, entries []link.Creation) ([]link.Result, error) {
+	a.creates.Add(1)
+	return a.Memory.CreateMany(ctx, now, entries)
 }
 
 func (a *asked) Get(ctx context.Context, k link.Key) (link.Link, error) {
@@ -214,6 +228,101 @@ func TestACrowdCostsOneRead(t *testing.T) {
 	}
 }
 
+// TestACrowdOfCreatesAsksOnce: creates of an alias that is taken or held are answered from what the first one learnt: those that
+// come at the same time, those that follow, rows of a list, and those with an idempotency key.
+func TestACrowdOfCreatesAsksOnce(t *testing.T) {
+	const callers = 1000
+	for name, prepare := range map[string]func(t *testing.T, b bench){
+		"a link":        func(t *testing.T, b bench) { b.mustCreate(t, writer("acme"), alias("sale")) },
+		"a tombstone":   func(t *testing.T, b bench) { tombstone(t, b) },
+		"a reservation": func(t *testing.T, b bench) { reserveElsewhere(t, b) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plain, _ := over(t)
+				prepare(t, plain)
+				store := &asked{Memory: plain.store, holdCreates: make(chan struct{})}
+				b := newBench(t, func(cfg *linkservice.Config) { cfg.Store = store })
+				for minute := range 3 {
+					var wg sync.WaitGroup
+					for i := range callers {
+						wg.Go(func() {
+							cause := by(writer("rival"))
+							if i%2 == 0 {
+								cause = by(writer(link.WorkspaceID(fmt.Sprintf("w%d", i))))
+							} else if i%5 == 0 {
+								cause = under(fmt.Sprintf("key-%d-%d", minute, i), writer("rival"))
+							}
+							req := alias("sale")
+							if _, err := b.Create(t.Context(), time.Now(), cause, &req); !errors.Is(err, link.ErrExists) {
+								t.Errorf("caller %d: %v", i, err)
+							}
+						})
+					}
+					if minute == 0 {
+						synctest.Wait()
+						close(store.holdCreates)
+					}
+					wg.Wait()
+					rows := []create.Row{{Request: alias("sale")}}
+					if _, err := b.CreateMany(t.Context(), time.Now(), by(writer("late")), rows); err != nil || !errors.Is(rows[0].Err, link.ErrExists) {
+						t.Errorf("a row: %v, %v", err, rows[0].Err)
+					}
+					_ = b.Free(t.Context(), time.Now(), writer("late"), "", "sale") // which reads suggestions
+					if reads, creates := store.reads(), store.creates.Load(); reads > int64(minute+1) || creates != int64(minute+1) {
+						t.Errorf("minute %d: %d reads and %d creates in all", minute, reads, creates)
+					}
+					time.Sleep(time.Minute)
+				}
+			})
+		})
+	}
+}
+
+// What one server remembers of a reservation refuses nobody for whom the store would decide otherwise by now: the reservation was
+// released, has lapsed, or is held by the caller, who made it at another server.
+func TestWhatIsRememberedRefusesNoHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := over(t)
+		other := newBench(t, func(cfg *linkservice.Config) { cfg.Store = store })
+		mine, theirs := writer("acme"), writer("rival")
+
+		b.hold(t, time.Now(), mine, "released")
+		wantHeld(t, "held", b.Free(t.Context(), time.Now(), theirs, "", "released"), "acme")
+		if err := b.Release(t.Context(), mine, "", "released"); err != nil {
+			t.Fatal(err)
+		}
+		b.mustCreateAt(t, theirs, alias("released"))
+
+		b.hold(t, time.Now(), mine, "lapsed")
+		req := alias("lapsed")
+		_, err := b.Create(t.Context(), time.Now(), by(theirs), &req)
+		wantHeld(t, "create", err, "acme")
+		time.Sleep(reserve.Hold)
+		b.mustCreateAt(t, theirs, alias("lapsed"))
+
+		b.hold(t, time.Now(), mine, "changed")
+		wantHeld(t, "held", b.Free(t.Context(), time.Now(), theirs, "", "changed"), "acme")
+		time.Sleep(2 * time.Second)
+		if err := other.Release(t.Context(), mine, "", "changed"); err != nil {
+			t.Fatal(err)
+		}
+		other.hold(t, time.Now(), theirs, "changed")
+		b.mustCreateAt(t, theirs, alias("changed")) // its holder
+
+		b.hold(t, time.Now(), mine, "mine")
+		b.mustCreateAt(t, mine, alias("mine"))
+	})
+}
+
+// mustCreateAt is mustCreate now, and not at noon.
+func (b bench) mustCreateAt(t *testing.T, who auth.Principal, req shorten.Request) {
+	t.Helper()
+	if _, err := b.created(t.Context(), time.Now(), by(who), &req); err != nil {
+		t.Errorf("create %s: %v", req.Alias.Value, err)
+	}
+}
+
 func tombstone(t *testing.T, b bench) {
 	t.Helper()
 	b.mustCreate(t, writer("acme"), alias("sale"))
@@ -339,6 +448,13 @@ func TestWhoMayReserve(t *testing.T) {
 	off, _ := over(t, func(cfg *linkservice.Config) { cfg.Held = -1 })
 	_, _, _, err = off.Reserve(t.Context(), noon(), writer("acme"), "", "sale")
 	wantError(t, "where nothing is reserved", err, shorten.ErrNoReservations)
+	wantError(t, "release of nothing there", off.Release(t.Context(), writer("acme"), "", "sale"), shorten.ErrNotHeld)
+	if _, _, err := off.store.Reserve(t.Context(), link.Claim{Key: link.Key{Code: "sale"}, Workspace: "acme", For: time.Hour, Most: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := off.Release(t.Context(), writer("acme"), "", "sale"); err != nil {
+		t.Errorf("release of what was reserved before: %v", err)
+	}
 	plain := newBench(t, func(cfg *linkservice.Config) {
 		cfg.Store = linktest.WithFaults(cfg.Store, func(linktest.Op, link.Key) (bool, error) { return true, nil })
 	})
@@ -508,14 +624,95 @@ func TestSuggestions(t *testing.T) {
 	if found, _ := b.Check(t.Context(), noon(), writer("rival"), "", "free"); found.Err != nil || len(found.Suggestions) != 0 {
 		t.Errorf("%+v", found)
 	}
-	if found, _ := b.Check(t.Context(), noon(), writer("rival"), "", "admin"); !errors.Is(found.Err, shorten.ErrReserved) || len(found.Suggestions) != 0 {
-		t.Errorf("%+v", found)
+}
+
+// TestSuggestionsOfEveryPolicy: whatever is wrong with an alias, and however narrow the policy is, three others are suggested that the
+// caller could have, where there are three, for one read in a space that is not nearly full.
+func TestSuggestionsOfEveryPolicy(t *testing.T) {
+	const lower, upper = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for name, c := range map[string]struct {
+		policy shorten.AliasPolicy
+		alias  string
+		taken  []string
+		want   error
+		reads  int64
+	}{
+		"reserved":                {alias: "admin", want: shorten.ErrReserved, reads: 1},
+		"of the operator":         {alias: "press", want: shorten.ErrReserved, reads: 1},
+		"refused":                 {alias: "rude-1", want: shorten.ErrRefused, reads: 1},
+		"resembles one":           {alias: "PayPaI", want: shorten.ErrRefused, reads: 1},
+		"over-long":               {alias: strings.Repeat("a", 2000), want: link.ErrInvalid, reads: 1},
+		"longer than the policy":  {policy: shorten.AliasPolicy{Max: 8}, alias: "summer-sale", want: link.ErrInvalid, reads: 1},
+		"too short":               {alias: "a", want: link.ErrInvalid, reads: 1},
+		"shorter than the policy": {policy: shorten.AliasPolicy{Min: 12}, alias: "sale", want: link.ErrInvalid, reads: 1},
+		"no characters":           {alias: "\x00/ \xff", want: link.ErrInvalid, reads: 1},
+		"as long as may be": {
+			policy: shorten.AliasPolicy{Min: 5, Max: 8, Alphabet: lower + "0123456789"}, alias: "abcdefgh", taken: []string{"abcdefgh"},
+			want: shorten.ErrTaken, reads: 1,
+		},
+		"without digits":   {policy: shorten.AliasPolicy{Alphabet: lower}, alias: "sale", taken: []string{"sale"}, want: shorten.ErrTaken, reads: 1},
+		"capitals":         {policy: shorten.AliasPolicy{Min: 4, Max: 4, Alphabet: upper}, alias: "SALE", taken: []string{"SALE"}, want: shorten.ErrTaken, reads: 1},
+		"other characters": {policy: shorten.AliasPolicy{Alphabet: upper}, alias: "sale", want: link.ErrInvalid, reads: 1},
+		"three are left": {
+			policy: shorten.AliasPolicy{Min: 3, Max: 3, Alphabet: "ab"}, alias: "aaa", taken: []string{"aaa", "aab", "aba", "abb", "baa"},
+			want: shorten.ErrTaken, reads: 1,
+		},
+		"a letter": {policy: shorten.AliasPolicy{Alphabet: "a"}, alias: "aaaa", taken: []string{"aaaa"}, want: shorten.ErrTaken, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, store := over(t, wording(t, "press\nteam-*", "~paypal\nrude*"), func(cfg *linkservice.Config) { cfg.Aliases = c.policy })
+			for _, alias := range c.taken {
+				req := to("https://example.com/")
+				req.Alias = shorten.Value(alias)
+				b.mustCreate(t, writer("acme"), req)
+			}
+			before := store.reads()
+			for range 3 {
+				found, err := b.Check(t.Context(), noon(), writer("rival"), "", c.alias)
+				if err != nil || !errors.Is(found.Err, c.want) || len(found.Suggestions) != reserve.Suggestions {
+					t.Fatalf("%v, %q, %v", found.Err, found.Suggestions, err)
+				}
+				if n := store.reads() - before; n != c.reads {
+					t.Errorf("%d reads", n)
+				}
+			}
+			found, _ := b.Check(t.Context(), noon(), writer("rival"), "", c.alias)
+			t.Log(found.Suggestions)
+			for i, code := range found.Suggestions {
+				if errors.Is(c.want, shorten.ErrRefused) && strings.HasPrefix(string(code), c.alias) {
+					t.Errorf("%s is suggested instead of %s", code, c.alias)
+				}
+				if slices.Contains(found.Suggestions[:i], code) {
+					t.Errorf("%s is suggested twice", code)
+				}
+				if err := b.Free(t.Context(), noon(), writer("rival"), "", string(code)); err != nil {
+					t.Errorf("suggested %s: %v", code, err)
+				}
+			}
+		})
 	}
-	narrow, _ := over(t, func(cfg *linkservice.Config) {
-		cfg.Aliases = shorten.AliasPolicy{Alphabet: "abcdefghijklmnopqrstuvwxyz"}
-	})
-	narrow.mustCreate(t, writer("acme"), alias("sale"))
-	if found, err := narrow.Check(t.Context(), noon(), writer("rival"), "", "sale"); err != nil || len(found.Suggestions) != 0 {
-		t.Errorf("without digits: %+v, %v", found, err)
+}
+
+// TestSuggestionsOfAFullSpace: three are found among thousands that are taken, and where there are fewer those.
+func TestSuggestionsOfAFullSpace(t *testing.T) {
+	const alphabet = "abcdefghijkl" // 1,728 aliases
+	b, store := over(t, func(cfg *linkservice.Config) { cfg.Aliases = shorten.AliasPolicy{Min: 3, Max: 3, Alphabet: alphabet} })
+	n := 0
+	for _, x := range alphabet {
+		for _, y := range alphabet {
+			for _, z := range alphabet {
+				if n++; n%600 == 0 {
+					continue // two are free
+				}
+				key := link.Key{Code: link.Code([]rune{x, y, z})}
+				if _, _, err := b.store.Reserve(t.Context(), link.Claim{Key: key, Workspace: "acme", For: time.Hour, Most: 2000}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	found, err := b.Check(t.Context(), time.Now(), writer("rival"), "", "aaa")
+	if err != nil || len(found.Suggestions) != 2 || store.reads() > 5 {
+		t.Errorf("%+v, %v, %d reads", found, err, store.reads())
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"curt/internal/abuse"
 	"curt/internal/abuse/blocklist"
+	"curt/internal/auth"
 	"curt/internal/codegen"
 	"curt/internal/hosts"
 	"curt/internal/idempotency"
@@ -132,14 +133,17 @@ func New(cfg Config) *Service {
 		Lists: cfg.Blocklists, Decide: cfg.Judge, Moderator: cfg.Moderator, Journal: cfg.Journal, Cases: cfg.Cases, Country: cfg.Country,
 		Random: cfg.Random, Metrics: cfg.Metrics,
 	})
-	var aliases *reserve.Aliases
-	creator := create.New(create.Config{
+	var creator *create.Creator
+	aliases := reserve.New(reserve.Config{
+		Store: cfg.Store, Rules: allowed, Most: cfg.Held, CheckCaller: judging.CheckCaller,
+		Charge: func(ctx context.Context, now time.Time, who auth.Principal) (*ratelimit.Verdict, error) {
+			return creator.ChargeReservation(ctx, now, who)
+		},
+	})
+	creator = create.New(create.Config{
 		Store: cfg.Store, Codes: cfg.Codes, Strategy: cfg.Strategy, Limits: cfg.Limits, Plans: cfg.Plans, Rules: allowed, Judge: judging, Dedupe: cfg.Dedupe,
 		Once: cfg.Once, Random: cfg.Random, Queue: cfg.Queue, Metrics: cfg.Metrics, Announce: cfg.Announce, Created: cfg.Created, Stored: cfg.Stored,
-		AliasCreated: func(now time.Time, k link.Key) { aliases.Created(now, k) },
-	})
-	aliases = reserve.New(reserve.Config{
-		Store: cfg.Store, Rules: allowed, Most: cfg.Held, Charge: creator.ChargeReservation, CheckCaller: judging.CheckCaller,
+		Aliases: aliases,
 	})
 	queue := cfg.Queue
 	if queue == nil {

@@ -30,6 +30,17 @@ func wording(t *testing.T, reserved, refused string) func(*linkservice.Config) {
 	return func(c *linkservice.Config) { c.Words = w }
 }
 
+// A code of words has no refused word in it, whoever refuses it; one that is kept for the operator is only an alias.
+func TestNoRefusedWordInACodeOfWords(t *testing.T) {
+	b := newBench(t, wording(t, "birch", "~otter\ngrim*"))
+	for code, want := range map[string]error{
+		"cozy-otter-69": shorten.ErrRefused, "otter-birch-12": shorten.ErrRefused, "grimy-birch-12": shorten.ErrRefused, "big-cozy-0tter-1234": shorten.ErrRefused,
+		"cozy-birch-69": nil, "cozy-otters-69": nil, "cozyotter": nil,
+	} {
+		wantError(t, code, b.CheckCode(code), want)
+	}
+}
+
 func TestWordsOfTheOperator(t *testing.T) {
 	b := newBench(t, wording(t, "press\nteam-*", "~paypal\nrude"))
 	for alias, want := range map[string]error{

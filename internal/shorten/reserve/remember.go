@@ -14,6 +14,9 @@ const (
 	// mostRemembered bounds the aliases that are remembered, at about 1 KB each. Beyond it one makes
 	// room for another.
 	mostRemembered = 10_000
+	// reconfirmed is how old a reservation is remembered to be before a create by a workspace that the store has
+	// not refused asks again: the workspace may hold the alias by now, through another server.
+	reconfirmed = time.Second
 )
 
 // known is what was found of an alias.
@@ -30,6 +33,10 @@ type entry struct {
 
 	until time.Time // of this process's clock
 	shown int       // how often suggestions were taken from others
+
+	// Of a reservation: when the store last said so, and whose creates it has refused.
+	confirmed time.Time
+	refused   map[link.WorkspaceID]struct{} // nil = nobody's
 }
 
 // memory remembers aliases that are taken or held. A link keeps its alias for ever and a reservation ends at a
@@ -40,6 +47,8 @@ type memory struct {
 	aliases map[link.Key]*entry  // guarded by mu
 	reads   map[link.Key]*read   // guarded by mu: those under way
 	turns   map[link.Key]*writer // guarded by mu
+
+	creating map[link.Key]chan struct{} // guarded by mu: closed when the first create of an alias has been answered
 }
 
 // read is a look at the store that callers share. The rest is valid once done is closed.
@@ -57,7 +66,7 @@ type writer struct {
 }
 
 func newMemory() *memory {
-	return &memory{aliases: map[link.Key]*entry{}, reads: map[link.Key]*read{}, turns: map[link.Key]*writer{}}
+	return &memory{aliases: map[link.Key]*entry{}, reads: map[link.Key]*read{}, turns: map[link.Key]*writer{}, creating: map[link.Key]chan struct{}{}}
 }
 
 // recall returns what is remembered of an alias. What is left of a reservation counts down.
@@ -102,7 +111,72 @@ func (m *memory) keep(now time.Time, k link.Key, found known) {
 	if len(m.aliases) >= mostRemembered && m.aliases[k] == nil {
 		m.makeRoom(now)
 	}
-	m.aliases[k] = &entry{known: found, until: now.Add(lasts)}
+	next := &entry{known: found, until: now.Add(lasts), confirmed: now}
+	if e := m.aliases[k]; e != nil && found.Held() && e.Reservation.Workspace == found.Reservation.Workspace {
+		next.refused = e.refused
+	}
+	m.aliases[k] = next
+}
+
+// refuse returns what a create of a workspace is answered without asking the store; nil = the store decides.
+func (m *memory) refuse(now time.Time, w link.WorkspaceID, k link.Key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entry(now, k)
+	if e == nil {
+		return nil
+	}
+	if _, refused := e.refused[w]; e.Held() && !refused && now.Sub(e.confirmed) >= reconfirmed {
+		e.confirmed = now // the others need not ask with this one
+		return nil
+	}
+	found := e.Occupant
+	if found.Held() {
+		found.Reservation.Left = e.left(now)
+	}
+	return refusal(found, w)
+}
+
+// refused remembers that the store has refused a create of a workspace, and why.
+func (m *memory) refused(now time.Time, w link.WorkspaceID, k link.Key, o link.Occupant) {
+	m.note(now, k, o)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.aliases[k]; e != nil && e.Held() {
+		if e.refused == nil {
+			e.refused = map[link.WorkspaceID]struct{}{}
+		}
+		e.refused[w] = struct{}{}
+	}
+}
+
+// first lets the first create of an alias ask the store, while the others wait for what it learns. refuse is asked before and
+// after. The caller calls done once the store has answered.
+func (m *memory) first(ctx context.Context, k link.Key, refuse func() error) (done func(), err error) {
+	if err := refuse(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	answered, wait := m.creating[k]
+	if !wait {
+		answered = make(chan struct{})
+		m.creating[k] = answered
+	}
+	m.mu.Unlock()
+	if !wait {
+		return func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.creating, k)
+			close(answered)
+		}, nil
+	}
+	select {
+	case <-answered:
+		return func() {}, refuse() // where the first learnt nothing, all ask
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // makeRoom forgets aliases whose time is over, of a few that it meets, or else one of those. m.mu is held.

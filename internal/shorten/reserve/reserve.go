@@ -1,12 +1,15 @@
 // Package reserve says which aliases are free, and holds them for callers who are about to create a link. Read
 // reserve.go; remember.go keeps a popular alias from costing a read for each who asks, suggest.go
-// proposes others. Creates do not ask this package: the store of links decides about them.
+// proposes others. Creates ask this package only what the store has refused a moment ago: all else the store of links
+// decides.
 package reserve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"curt/internal/auth"
@@ -32,7 +35,7 @@ type Aliases struct {
 type Config struct {
 	Store link.Store
 	Rules *shorten.Rules
-	Most  int // aliases that a workspace holds at once; 0 = DefaultMost, below 0 = reservations are refused
+	Most  int // aliases that a workspace holds at once; 0 = DefaultMost, below 0 = none are reserved
 
 	// Charge takes one reservation off the caller's limits.
 	Charge func(context.Context, time.Time, auth.Principal) (*ratelimit.Verdict, error)
@@ -54,7 +57,7 @@ func New(cfg Config) *Aliases {
 type Availability struct {
 	Err         error            // nil = it could; otherwise what the create would answer
 	Reservation link.Reservation // that holds the alias, the caller's too; zero = there is none
-	Suggestions []link.Code      // other aliases that were free, of one that is taken or held
+	Suggestions []link.Code      // other aliases that were free, of one that the caller cannot have
 }
 
 // Check returns whether a create by the caller could have an alias now. What is taken or held is remembered
@@ -64,20 +67,40 @@ func (a *Aliases) Check(ctx context.Context, now time.Time, who auth.Principal, 
 	if err := auth.May(who, auth.CreateLink, auth.Resource{}); err != nil {
 		return Availability{}, err
 	}
-	if err := a.cfg.Rules.CheckAlias(alias); err != nil {
-		return Availability{Err: err}, nil //nolint:nilerr // the answer says why the alias is invalid
-	}
 	k := link.Key{Domain: domain, Code: link.Code(alias)}
-	known, err := a.find(ctx, now, k, func(known *known) bool { return known.asked || refusal(known.Occupant, who.Workspace) == nil })
+	base, invalid := alias, a.cfg.Rules.CheckAlias(alias)
+	if invalid != nil {
+		k.Code = outside(k.Code)
+	}
+	if errors.Is(invalid, shorten.ErrReserved) || errors.Is(invalid, shorten.ErrRefused) {
+		base = "" // nothing like it is suggested
+	}
+	suffices := func(known *known) bool { return known.asked || refusal(known.Occupant, who.Workspace) == nil }
+	known, err := a.find(ctx, now, k, base, suffices)
 	if err != nil {
 		return Availability{}, err
 	}
-	found := Availability{Err: refusal(known.Occupant, who.Workspace), Reservation: known.Reservation}
-	if found.Err != nil {
+	found := Availability{Err: cmp.Or(invalid, refusal(known.Occupant, who.Workspace)), Reservation: known.Reservation}
+	if found.Err == nil {
+		return found, nil
+	}
+	found.Suggestions = a.memory.free(now, k, known.others)
+	if len(found.Suggestions) < min(Suggestions, len(known.others)) { // others have them by now
+		a.memory.forget(k)
+		if known, err = a.find(ctx, now, k, base, suffices); err != nil {
+			return Availability{}, err
+		}
 		found.Suggestions = a.memory.free(now, k, known.others)
 	}
 	return found, nil
 }
+
+// outside returns what stands for an alias that no link may have: it is no code, so that it is not taken for one that a link
+// may have, and no longer than one.
+func outside(alias link.Code) link.Code { return "?" + alias[:min(len(alias), link.MaxCode)] }
+
+// isOutside reports whether outside returned a code.
+func isOutside(code link.Code) bool { return code != "" && code[0] == '?' }
 
 // Free returns nil for a code that a create by the caller could have as its alias now, and otherwise what the
 // create would answer: an InvalidError, ErrReserved, ErrRefused, ErrTaken or a link.HeldError.
@@ -105,6 +128,9 @@ func (a *Aliases) Reserve(ctx context.Context, now time.Time, who auth.Principal
 	if err := a.admit(who); err != nil {
 		return r, false, nil, err
 	}
+	if a.cfg.Most < 0 {
+		return r, false, nil, shorten.ErrNoReservations
+	}
 	if v, err = a.cfg.Charge(ctx, now, who); err != nil {
 		return r, false, nil, err
 	}
@@ -115,7 +141,7 @@ func (a *Aliases) Reserve(ctx context.Context, now time.Time, who auth.Principal
 		return r, false, v, err
 	}
 	k := link.Key{Domain: domain, Code: link.Code(alias)}
-	known, err := a.find(ctx, now, k, func(*known) bool { return true })
+	known, err := a.find(ctx, now, k, alias, func(*known) bool { return true })
 	if err != nil {
 		return r, false, v, err
 	}
@@ -147,21 +173,21 @@ func (a *Aliases) Reserve(ctx context.Context, now time.Time, who auth.Principal
 	return r, found, v, err
 }
 
-// admit refuses who cannot hold an alias.
+// admit refuses who can neither hold an alias nor release one.
 func (a *Aliases) admit(who auth.Principal) error {
 	switch err := auth.May(who, auth.CreateLink, auth.Resource{}); {
 	case err != nil:
 		return err
 	case who.IsAnonymous():
 		return auth.ErrUnauthenticated
-	case a.reserver == nil || a.cfg.Most < 0:
+	case a.reserver == nil:
 		return shorten.ErrNoReservations
 	}
 	return nil
 }
 
 // Release gives an alias back that the caller's workspace holds; an admin gives back whatever is held.
-// shorten.ErrNotHeld: it holds none.
+// shorten.ErrNotHeld: it holds none. What was reserved can be released where nothing more is reserved.
 func (a *Aliases) Release(ctx context.Context, who auth.Principal, domain link.Domain, alias string) error {
 	if err := a.admit(who); err != nil {
 		return err
@@ -175,14 +201,26 @@ func (a *Aliases) Release(ctx context.Context, who auth.Principal, domain link.D
 	return err
 }
 
-// Created is told of each link that this process has created with an alias, which is held no more.
-func (a *Aliases) Created(now time.Time, k link.Key) {
-	a.memory.note(now, k, link.Occupant{Linked: true})
+// Refuse returns what the store would answer a create of a workspace, where that is known of the alias: ErrTaken or a
+// link.HeldError. nil = the store decides.
+func (a *Aliases) Refuse(now time.Time, w link.WorkspaceID, k link.Key) error {
+	return a.memory.refuse(now, w, k)
 }
 
-// find returns what has an alias, and which others are free, from memory where that suffices, or in one read that
+// Begin is Refuse for a create that may wait until another of the same alias has been answered: of many at the same time
+// one asks the store. Without an error the caller calls done once the store has answered and Found was told.
+func (a *Aliases) Begin(ctx context.Context, now time.Time, w link.WorkspaceID, k link.Key) (done func(), err error) {
+	return a.memory.first(ctx, k, func() error { return a.memory.refuse(now, w, k) })
+}
+
+// Found is told what has an alias after a create of a workspace: its own link, or what the store refused it for.
+func (a *Aliases) Found(now time.Time, w link.WorkspaceID, k link.Key, o link.Occupant) {
+	a.memory.refused(now, w, k, o)
+}
+
+// find returns what has an alias, and which others like base are free, from memory where that suffices, or in one read that
 // all share who ask at the same time.
-func (a *Aliases) find(ctx context.Context, now time.Time, k link.Key, suffices func(*known) bool) (known, error) {
+func (a *Aliases) find(ctx context.Context, now time.Time, k link.Key, base string, suffices func(*known) bool) (known, error) {
 	if known, ok := a.memory.recall(now, k); ok && suffices(&known) {
 		return known, nil
 	}
@@ -190,34 +228,67 @@ func (a *Aliases) find(ctx context.Context, now time.Time, k link.Key, suffices 
 		if known, ok := a.memory.recall(now, k); ok && known.asked { // somebody has looked since
 			return known, nil
 		}
-		found, err := a.ask(ctx, now, k)
+		found, err := a.ask(ctx, now, k, base)
 		if err != nil {
 			return found, fmt.Errorf("find %s: %w", k, err)
 		}
-		if found.Linked || found.Held() {
+		if found.Linked || found.Held() || isOutside(k.Code) {
 			a.memory.keep(now, k, found)
 		}
 		return found, nil
 	})
 }
 
-// ask asks the store for an alias and its suggestions in one read.
-func (a *Aliases) ask(ctx context.Context, now time.Time, k link.Key) (found known, err error) {
-	keys := append([]link.Key{k}, a.suggest(now, k)...)
-	if a.reserver == nil {
-		links, err := link.GetMany(ctx, a.cfg.Store, keys[:1])
-		found.Linked, found.asked = err == nil && links[0].Version > 0, true
-		return found, err
+// ask asks the store for an alias and its suggestions in one read, and in further ones where almost all of them are taken.
+func (a *Aliases) ask(ctx context.Context, now time.Time, k link.Key, base string) (found known, err error) {
+	next, stop := iter.Pull(a.suggest(now, k, base))
+	defer stop()
+	var keys []link.Key
+	if !isOutside(k.Code) {
+		keys = []link.Key{k}
 	}
-	occupants, err := a.reserver.Occupants(ctx, keys)
-	if err != nil {
-		return found, err
-	}
-	found.Occupant, found.asked = occupants[0], true
-	for i, o := range occupants[1:] {
-		if !o.Linked && !o.Held() {
-			found.others = append(found.others, keys[i+1].Code)
+	own := len(keys)
+	for page, most := 0, candidates; page <= mostPages; page, most, own, keys = page+1, link.MaxPage, 0, nil {
+		for other, ok := next(); ok; other, ok = next() {
+			if keys = append(keys, other); len(keys) == own+most {
+				break
+			}
+		}
+		if len(keys) == 0 {
+			break
+		}
+		occupants, err := a.occupants(ctx, keys)
+		if err != nil {
+			return found, err
+		}
+		if own > 0 {
+			found.Occupant = occupants[0]
+		}
+		for i, o := range occupants[own:] {
+			if !o.Linked && !o.Held() {
+				found.others = append(found.others, keys[own+i].Code)
+			}
+		}
+		if free := !isOutside(k.Code) && !found.Linked && !found.Held(); free || len(found.others) >= Suggestions {
+			break
 		}
 	}
+	found.asked = true
 	return found, nil
+}
+
+// occupants asks the store what has each of some keys.
+func (a *Aliases) occupants(ctx context.Context, keys []link.Key) ([]link.Occupant, error) {
+	if a.reserver != nil {
+		return a.reserver.Occupants(ctx, keys)
+	}
+	links, err := link.GetMany(ctx, a.cfg.Store, keys)
+	if err != nil {
+		return nil, err
+	}
+	occupants := make([]link.Occupant, len(links))
+	for i := range links {
+		occupants[i].Linked = links[i].Version > 0
+	}
+	return occupants, nil
 }
