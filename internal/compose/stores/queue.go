@@ -28,10 +28,8 @@ func OpenPending(ctx context.Context, env *compose.Env, s *Stores) (*compose.Cap
 	}
 	log := kafka.NewQueuedLinks(*env.Queue)
 	c.OnClose(func() error { log.Close(); return nil })
-	checked := &checkedLog{QueuedLinks: log, at: *env.Queue, acceptLoss: env.Config.WritesLoss}
-	first, cancel := context.WithTimeout(ctx, checkPatience)
-	defer cancel()
-	if err := checked.check(first); err != nil {
+	checked := &checkedLog{QueuedLinks: log, acceptLoss: env.Config.WritesLoss}
+	if err := checked.check(ctx); err != nil {
 		if checked.refuses(err) {
 			return c, &config.Error{Setting: "CURT_WRITES", Value: env.Config.Writes, Want: settings.OneLine(err).Error() + checked.advice(err)}
 		}
@@ -79,21 +77,23 @@ func (s *Stores) countPending(m *telemetry.Metrics) {
 	m.Counter("curt_pending_refused_total", "Creates refused because too many links were pending.", func() uint64 { return s.Pending.Stats().Refused })
 }
 
-// checkedLog is the queue once its topic is known to be safe.
+// checkedLog is the queue while its topic is known to be safe, and there.
 type checkedLog struct {
 	*kafka.QueuedLinks
 
-	at         kafka.Config
-	acceptLoss bool
-	state      atomic.Pointer[checkState]
+	acceptLoss   bool
+	state        atomic.Pointer[checkState]
+	acknowledged atomic.Uint64 // appends that succeeded
 }
 
 type checkState struct{ err error }
 
 const (
-	checkEvery = time.Minute
+	// checkEvery is how often Kafka is asked whether it is there. It is a question of two small requests; without it the first create
+	// after Kafka went away would wait for it, and each at the same time.
+	checkEvery = 2 * time.Second
 	checkRetry = time.Second
-	// checkPatience is how long a start waits for Kafka.
+	// checkPatience is how long Kafka may take to answer, also at the start.
 	checkPatience = 3 * time.Second
 )
 
@@ -102,18 +102,30 @@ func (q *checkedLog) Append(ctx context.Context, records []pending.Record) ([]pe
 	if err := q.healthy(); err != nil {
 		return nil, fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 	}
-	return q.QueuedLinks.Append(ctx, records) //nolint:wrapcheck // says what it did
+	at, err := q.QueuedLinks.Append(ctx, records)
+	if err == nil {
+		q.acknowledged.Add(1)
+	}
+	return at, err //nolint:wrapcheck // says what it did
 }
 
+// check asks Kafka for the topic. Where it does not answer creates are refused at once from then on, and what is on its way is given up;
+// a cluster that acknowledged something meanwhile is busy.
 func (q *checkedLog) check(ctx context.Context) error {
-	err := q.at.Safe(ctx)
-	if errors.Is(err, kafka.ErrUnsafe) && q.acceptLoss {
+	before := q.acknowledged.Load()
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	err := q.QueuedLinks.Check(ctx)
+	switch {
+	case errors.Is(err, kafka.ErrUnsafe) && q.acceptLoss:
 		err = nil
+	case err == nil || q.refuses(err):
+	case q.acknowledged.Load() != before:
+		return nil
+	default:
+		q.Reset()
 	}
-	// A cluster that was found safe is not doubted because it cannot be asked: what it does not acknowledge fails by itself.
-	if before := q.state.Load(); err == nil || q.refuses(err) || before == nil || before.err != nil {
-		q.state.Store(&checkState{err})
-	}
+	q.state.Store(&checkState{err})
 	return err
 }
 
