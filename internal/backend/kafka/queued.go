@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,6 +33,13 @@ const (
 func (c Config) Queued() Config {
 	c.Topic += ".links.queued"
 	return c
+}
+
+// Shares reports whether two places, each with its dead letters and one with created links beside its clicks, have a topic in common.
+func (c Config) Shares(queued Config) bool {
+	same := slices.ContainsFunc(c.Brokers, func(b string) bool { return slices.Contains(queued.Brokers, b) })
+	mine := []string{c.Topic, c.deadTopic(), c.Created().Topic}
+	return same && (slices.Contains(mine, queued.Topic) || slices.Contains(mine, queued.deadTopic()))
 }
 
 // ErrUnsafe says that the topic acknowledges what fewer than two brokers have.

@@ -169,6 +169,12 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 		seen = *l
 		return f(l)
 	})
+	if !waits && seen.ID.IsZero() && errors.Is(err, link.ErrNotFound) {
+		var failed error
+		if pending, waits, failed = s.queue.Elsewhere(ctx, k); failed != nil {
+			return link.Link{}, fmt.Errorf("change %s: %w", k, failed)
+		}
+	}
 	switch {
 	case errors.Is(err, errUnchanged):
 		return seen, nil
