@@ -76,6 +76,7 @@ type Links struct {
 	arrived  chan struct{}       // capacity 1: there is something to follow
 	accepted atomic.Uint64
 	refused  atomic.Uint64
+	lastWait atomic.Int64 // of a link that was among the last to be written, in nanoseconds
 }
 
 // entry is a pending link.
@@ -310,6 +311,9 @@ func (p *Links) follow(ctx context.Context) error {
 		return err //nolint:wrapcheck // the log says what it did
 	}
 	ended := p.take(written)
+	if n := len(ended); n > 0 {
+		p.lastWait.Store(int64(time.Since(ended[n-1].since)))
+	}
 	for _, e := range ended {
 		p.cfg.Ended(e.link.Key)
 		close(e.done)
@@ -317,6 +321,9 @@ func (p *Links) follow(ctx context.Context) error {
 	p.unshare(ctx, ended)
 	return nil
 }
+
+// waited returns how long links waited that were written last; 0 = none was.
+func (p *Links) waited() time.Duration { return time.Duration(p.lastWait.Load()) }
 
 // unshare has links that were written shared for a moment only.
 func (p *Links) unshare(ctx context.Context, ended []*entry) {

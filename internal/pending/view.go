@@ -85,23 +85,36 @@ func (v *View) Put(ctx context.Context, links []link.Link) ([]link.Result, error
 // Await is that of Own.
 func (v *View) Await(ctx context.Context, k link.Key) error { return v.Own.Await(ctx, k) }
 
-// Refuse returns link.ErrPending where k has a pending link and the store has none, which err, the store's, says; else err, or that nobody
+// Refuse returns a link.PendingError where k has a pending link and the store has none, which err, the store's, says; else err, or that nobody
 // knows.
 func (v *View) Refuse(ctx context.Context, k link.Key, err error) error {
 	if !errors.Is(err, link.ErrNotFound) {
 		return err
 	}
-	_, found := v.Find(k)
+	l, found := v.Find(k)
 	if !found {
 		var failed error
-		if _, found, failed = v.Elsewhere(ctx, k); failed != nil {
+		if l, found, failed = v.Elsewhere(ctx, k); failed != nil {
 			return failed
 		}
 	}
 	if found {
-		return link.ErrPending
+		return v.Refused(&l)
 	}
 	return err
+}
+
+// mostRetry bounds when a change of a pending link is to be tried again.
+const mostRetry = time.Minute
+
+// Refused returns a link.PendingError for a pending link. It is to be tried again after as long as those waited that were written last, or as
+// long as it has waited itself.
+func (v *View) Refused(l *link.Link) error {
+	after := time.Since(l.Created)
+	if v.Own != nil {
+		after = max(after, v.Own.waited())
+	}
+	return &link.PendingError{After: min(max(after, time.Second), mostRetry)}
 }
 
 // Source is what caches read links from.

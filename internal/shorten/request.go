@@ -149,6 +149,9 @@ type Queue interface {
 	// there is one.
 	Elsewhere(ctx context.Context, k link.Key) (link.Link, bool, error)
 
+	// Refused returns the link.PendingError of a change of a link that Find or Elsewhere returned.
+	Refused(l *link.Link) error
+
 	// Await returns once a link is not pending here any more, or with the error of ctx.
 	Await(ctx context.Context, k link.Key) error
 }
@@ -168,6 +171,9 @@ func (Synchronous) Find(link.Key) (link.Link, bool) { return link.Link{}, false 
 func (Synchronous) Elsewhere(context.Context, link.Key) (link.Link, bool, error) {
 	return link.Link{}, false, nil
 }
+
+// Refused implements Queue.
+func (Synchronous) Refused(*link.Link) error { return link.ErrPending }
 
 // Await implements Queue.
 func (Synchronous) Await(context.Context, link.Key) error { return nil }

@@ -179,7 +179,7 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 	case errors.Is(err, errUnchanged):
 		return seen, nil
 	case errors.Is(err, link.ErrNotFound) && waits && shorten.Visible(who, pending) && seen.ID.IsZero():
-		return link.Link{}, fmt.Errorf("change %s: %w", k, link.ErrPending)
+		return link.Link{}, fmt.Errorf("change %s: %w", k, s.queue.Refused(&pending))
 	case err != nil:
 		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
 	}
