@@ -161,11 +161,11 @@ func (q *QueuedLinks) open(client **kgo.Client, make func() (*kgo.Client, error)
 }
 
 // writing returns the client that writes. An idempotent producer does not let go of a record that was sent until a broker answers,
-// however long that takes; here whoever sends a link twice sends the same, and a writer knows it again by its id.
+// however long that takes; here whoever sends a link twice sends the same, and a writer knows it again by its id. The context of each record
+// bounds it: RecordDeliveryTimeout counts from the record's timestamp, which is when its create began, and fails a late retry at once.
 func (q *QueuedLinks) writing() (*kgo.Client, error) {
 	return q.open(&q.client, func() (*kgo.Client, error) {
-		return q.cfg.producing(kgo.ProducerLinger(queuedLinger), kgo.AllowIdempotentProduceCancellation(),
-			kgo.RecordDeliveryTimeout(queuedBound), kgo.ProduceRequestTimeout(queuedBound))
+		return q.cfg.producing(kgo.ProducerLinger(queuedLinger), kgo.AllowIdempotentProduceCancellation(), kgo.ProduceRequestTimeout(queuedBound))
 	})
 }
 
