@@ -48,6 +48,8 @@ type terms struct {
 	stale   time.Duration                        // Config.Stale
 	admit   func(link.Target) link.Target        // nil = all of it
 	prepare func(link.Key, link.Target) Prepared // nil = none
+
+	unwritten bool // as Config.Unwritten
 }
 
 // lifetimes bound how long links, and "not found", are served without a question.
@@ -69,9 +71,15 @@ func (t *terms) hold(k link.Key, found answer, now time.Time, ttl lifetimes) *He
 		e.Target = t.admit(e.Target)
 	}
 	fresh := min(t.freshness(e.Target, now), int64(ttl.links))
+	if t.unwritten && e.Target.Version == 0 { // a ban reaches it only when it is asked for again, and so does its writer
+		fresh = min(fresh, int64(ttl.missing))
+	}
 	e.fresh = at + fresh
 	if e.stale = at + max(int64(t.stale), fresh); e.Target.Limited && !e.Target.Exhausted {
 		e.stale = e.fresh // its last click may be spent while the source is slow
+	}
+	if t.unwritten && e.Target.Version == 0 {
+		e.stale = e.fresh
 	}
 	e.ask.Store(at + int64(refreshAt*float64(fresh)))
 	if t.prepare != nil {

@@ -67,7 +67,7 @@ type l2 struct {
 	recent  *recent
 	missing time.Duration // how long "not found" is shared
 
-	unwritten bool         // links may be shared that the source does not have yet
+	unwritten bool         // the source may have links that are not written yet
 	puts      chan offered // offered and not begun
 
 	hits, misses, old, crowded atomic.Uint64
@@ -113,8 +113,8 @@ func (l *l2) offer(k link.Key, found answer, asOf link.Heads, cost time.Duration
 	if found.target.Limited {
 		return // only the store knows how many of its clicks are left
 	}
-	if found.missing && l.unwritten {
-		return // it would replace what another process shares of a link that is not written yet
+	if l.unwritten && found.target.Version == 0 {
+		return // neither a link that is not written yet nor "not found" holds for longer than a moment
 	}
 	now := time.Now()
 	e := Entry{Target: found.target, Missing: found.missing, AsOf: asOf, Cost: cost, Until: now.Add(l.lifetime(found, now))}
@@ -135,21 +135,6 @@ func (l *l2) warm(created link.Link) {
 	if asOf, known := l.recent.calmPosition(); known && err == nil {
 		l.offer(created.Key, answer{target: target}, asOf, 0)
 	}
-}
-
-// share puts a link that the source does not have yet, before it returns: whoever asks another process for it a moment later is to find
-// it. No change of the link lies at the present position or before.
-func (l *l2) share(ctx context.Context, created *link.Link, now int64) {
-	if l.store == nil {
-		return
-	}
-	target, err := created.Leads()
-	asOf, known := l.asOf(now, 0)
-	if err != nil || !known || target.Limited {
-		return
-	}
-	at, found := time.Now(), answer{target: target}
-	_ = l.store.Put(ctx, created.Key, Entry{Target: target, AsOf: asOf, Until: at.Add(l.lifetime(found, at))})
 }
 
 // forbid leaves a mark that keeps versions below the change's out.

@@ -128,8 +128,8 @@ func (l *loader) load(ctx context.Context, h uint64, k link.Key, have *Held, lim
 		return f.wait(ctx, k)
 	}
 	// A link with a bound of clicks is not shared; offer says why.
-	// A disconnected process cannot vouch for what is shared; links that are written nowhere yet are there all the same.
-	second := l.l2.store != nil && (have == nil || !have.Target.Limited) && (l.l2.unwritten || !l.polls.disconnected(l.clock.now()))
+	// A disconnected process cannot vouch for what is shared.
+	second := l.l2.store != nil && (have == nil || !have.Target.Limited) && !l.polls.disconnected(l.clock.now())
 	l.lead(context.WithoutCancel(ctx), h, k, f, limit, second)
 	return f.held, f.err
 }

@@ -56,7 +56,7 @@ func New(cfg Config, source Source) (*Tiered, error) {
 	c := &Tiered{issued: cfg.Issued, refreshers: cfg.Refreshers, log: cfg.Log}
 	c.l1 = l1{
 		entries: entries, hash: hash, clock: clock, lag: int64(cfg.Lag),
-		terms: terms{clock: clock, fresh: cfg.Fresh, stale: cfg.Stale, admit: cfg.Admit, prepare: cfg.Prepare},
+		terms: terms{unwritten: cfg.Unwritten, clock: clock, fresh: cfg.Fresh, stale: cfg.Stale, admit: cfg.Admit, prepare: cfg.Prepare},
 	}
 	for i := range c.l1.shards {
 		c.l1.shards[i].flights = map[link.Key]*flight{}
@@ -191,13 +191,12 @@ func (c *Tiered) Created(k link.Key) { c.l1.created(c.l1.hash.Of(k.Domain, k.Cod
 // needs no read of the source. It does not wait; what finds no room, or is not new, is left out.
 func (c *Tiered) Warm(l link.Link) { c.l2.warm(l) }
 
-// Accepted has this process, and the others through L2, answer for a link that the source does not have yet: its version is 0.
-// [Tiered.Created] ends that here.
-func (c *Tiered) Accepted(ctx context.Context, l *link.Link) {
+// Accepted ends what is cached of a key whose link the source has from now on although it is not written yet: its version is 0.
+// [Tiered.Created] ends that.
+func (c *Tiered) Accepted(l *link.Link) {
 	if c.issued != nil && l.CodeKind == link.Chosen {
 		c.issued.Created(l.Key.Code)
 	}
-	c.l2.share(ctx, l, c.loader.clock.now())
 	h := c.l1.hash.Of(l.Key.Domain, l.Key.Code)
 	c.l1.forget(h, l.Key)
 }

@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // The errors of a Store, always tested with errors.Is. ErrUncertain and any other error of
@@ -64,3 +65,12 @@ func (e *NewerError) Error() string {
 }
 
 func (e *NewerError) Unwrap() error { return ErrUnavailable }
+
+// PendingError is ErrPending, with when to try again.
+type PendingError struct{ After time.Duration }
+
+// Error implements error.
+func (e *PendingError) Error() string { return ErrPending.Error() }
+
+// Unwrap returns ErrPending.
+func (e *PendingError) Unwrap() error { return ErrPending }

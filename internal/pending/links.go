@@ -2,7 +2,6 @@ package pending
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -55,8 +54,11 @@ type Config struct {
 	Log   Log
 	Store link.Store // where writers write; a link.Reserver is asked for reservations
 
+	// Shared has links while they are pending, from before Put returns; nil = nothing is shared.
+	Shared Shared
+
 	// Accepted is called with each link once the log has it, Ended with its key once it is written or refused. Both may be nil.
-	Accepted func(ctx context.Context, l *link.Link)
+	Accepted func(l *link.Link)
 	Ended    func(k link.Key)
 
 	MaxBytes int64 // 0 = MaxBytes
@@ -74,6 +76,7 @@ type Links struct {
 	arrived  chan struct{}       // capacity 1: there is something to follow
 	accepted atomic.Uint64
 	refused  atomic.Uint64
+	lastWait atomic.Int64 // of a link that was among the last to be written, in nanoseconds
 }
 
 // entry is a pending link.
@@ -91,7 +94,7 @@ func New(cfg Config) *Links {
 		cfg.MaxBytes = MaxBytes
 	}
 	if cfg.Accepted == nil {
-		cfg.Accepted = func(context.Context, *link.Link) {}
+		cfg.Accepted = func(*link.Link) {}
 	}
 	if cfg.Ended == nil {
 		cfg.Ended = func(link.Key) {}
@@ -153,7 +156,10 @@ func (p *Links) Put(ctx context.Context, links []link.Link) ([]link.Result, erro
 	}
 	now := time.Now()
 	for n, i := range put {
-		p.accept(ctx, &links[i], locations[n], now)
+		if p.cfg.Shared != nil {
+			_ = p.cfg.Shared.Share(ctx, links[i].Key, records[n].Value, sharedFor) // it is shown here, and elsewhere once it is written
+		}
+		p.accept(&links[i], locations[n], now)
 		results[i].Link = links[i]
 	}
 	return results, nil
@@ -221,7 +227,7 @@ func (p *Links) release(n int64) {
 }
 
 // accept keeps a link that the log has. Its memory is reserved.
-func (p *Links) accept(ctx context.Context, l *link.Link, at Location, now time.Time) {
+func (p *Links) accept(l *link.Link, at Location, now time.Time) {
 	e := &entry{link: *l, location: at, since: now, bytes: sizeOf(l), done: make(chan struct{})}
 	p.mu.Lock()
 	before := p.byKey[l.Key]
@@ -232,7 +238,7 @@ func (p *Links) accept(ctx context.Context, l *link.Link, at Location, now time.
 	p.byKey[l.Key] = e
 	p.mu.Unlock()
 	p.accepted.Add(1)
-	p.cfg.Accepted(ctx, l)
+	p.cfg.Accepted(l)
 	select {
 	case p.arrived <- struct{}{}:
 	default:
@@ -304,11 +310,31 @@ func (p *Links) follow(ctx context.Context) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the log says what it did
 	}
-	for _, e := range p.take(written) {
+	ended := p.take(written)
+	if n := len(ended); n > 0 {
+		p.lastWait.Store(int64(time.Since(ended[n-1].since)))
+	}
+	for _, e := range ended {
 		p.cfg.Ended(e.link.Key)
 		close(e.done)
 	}
+	p.unshare(ctx, ended)
 	return nil
+}
+
+// waited returns how long links waited that were written last; 0 = none was.
+func (p *Links) waited() time.Duration { return time.Duration(p.lastWait.Load()) }
+
+// unshare has links that were written shared for a moment only.
+func (p *Links) unshare(ctx context.Context, ended []*entry) {
+	if p.cfg.Shared == nil {
+		return
+	}
+	for _, e := range ended {
+		if record, err := Encode(&e.link); err == nil {
+			_ = p.cfg.Shared.Share(ctx, e.link.Key, record, sharedAfter) // else it ends by itself
+		}
+	}
 }
 
 // take removes the links that were written.
@@ -344,47 +370,4 @@ func (p *Links) Stats() Stats {
 		}
 	}
 	return s
-}
-
-// Source is what caches read links from.
-type Source interface {
-	Lookup(ctx context.Context, k link.Key) (link.Target, error)
-	Get(ctx context.Context, k link.Key) (link.Link, error)
-}
-
-// Over returns a Source that has pending links, too. A store that has the link decides; one that has not, or fails, is
-// answered for.
-func (p *Links) Over(store Source) Source { return source{store, p} }
-
-type source struct {
-	store   Source
-	pending *Links
-}
-
-// Lookup implements Source.
-func (s source) Lookup(ctx context.Context, k link.Key) (link.Target, error) {
-	l, is := s.pending.Find(k) // before the store: it may be written, and not pending any more, a moment later
-	t, err := s.store.Lookup(ctx, k)
-	if is && unwritten(err) {
-		return l.Leads() //nolint:wrapcheck // names the link
-	}
-	return t, err //nolint:wrapcheck // the store's own
-}
-
-// Get implements Source.
-func (s source) Get(ctx context.Context, k link.Key) (link.Link, error) {
-	pending, is := s.pending.Find(k)
-	l, err := s.store.Get(ctx, k)
-	if is && unwritten(err) {
-		return pending, nil
-	}
-	return l, err //nolint:wrapcheck // the store's own
-}
-
-// unwritten reports whether an error of a store leaves open that a link is still pending. One that is damaged, or of a newer
-// release, was written.
-func unwritten(err error) bool {
-	_, damaged := errors.AsType[*link.DamagedError](err)
-	_, newer := errors.AsType[*link.NewerError](err)
-	return err != nil && !damaged && !newer
 }

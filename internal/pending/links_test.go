@@ -97,7 +97,7 @@ func TestALinkIsPendingUntilItIsWritten(t *testing.T) {
 			t.Fatalf("put: %+v", r)
 		}
 		found, is := p.Find(l.Key)
-		source := p.Over(store)
+		source := (&pending.View{Own: p}).Over(store)
 		target, err := source.Lookup(t.Context(), l.Key)
 		got, errGet := source.Get(t.Context(), l.Key)
 		if !is || !found.IsPending() || err != nil || target.Destination != l.Destination || target.Version != 0 || errGet != nil || got.ID != l.ID {

@@ -56,8 +56,8 @@ func Encode(l *link.Link) ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns the link of a record. ErrUnreadable comes with as much of the link as could be read: its key may
-// be known.
+// Decode returns the link of a record. ErrUnreadable, and link.ErrInvalid of an id of another length, come with as much of the link as could
+// be read: its key may be known.
 func Decode(text []byte) (l link.Link, err error) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -83,6 +83,12 @@ func Decode(text []byte) (l link.Link, err error) {
 	}
 	if l.Key.Code == "" || l.ID.IsZero() {
 		return l, fmt.Errorf("%w: no code or no id", ErrUnreadable)
+	}
+	// Of an array that is too short or too long json makes another id.
+	var id []int
+	if err := json.Unmarshal(e.Fields["id"], &id); err != nil || len(id) != len(l.ID) {
+		l.ID = link.ID{}
+		return l, fmt.Errorf("%w: an id of %d bytes, expected %d", link.ErrInvalid, len(id), len(l.ID))
 	}
 	return l, nil
 }

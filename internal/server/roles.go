@@ -96,6 +96,9 @@ func (s *Server) openRedirects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err = s.add(stores.OpenPending(ctx, s.env, kept)); err != nil {
+		return err
+	}
 	cache, c, err := stores.OpenCache(s.env, kept, changes)
 	if err = s.add(c, err); err != nil {
 		return err
@@ -104,7 +107,9 @@ func (s *Server) openRedirects(ctx context.Context) error {
 	if err = s.add(c, err); err != nil {
 		return err
 	}
-	if s.env.Roles.Judges() {
+	if !s.env.Roles.Judges() {
+		_ = s.add(judging.FollowBans(s.env, kept), nil)
+	} else {
 		if _, err = s.openJudging(ctx, judging.Parts{Stores: kept, Changes: changes, Cache: cache}); err != nil {
 			return err
 		}

@@ -173,9 +173,18 @@ func Queue(cfg config.Config) (kafka.Config, error) {
 		c, err := Kafka(cfg)
 		return c.Queued(), err
 	}
-	c, err := kafka.Parse(cfg.WritesKafka)
+	wrong := func(want string) error {
+		return &config.Error{Setting: "CURT_WRITES_KAFKA", Value: config.Redact(cfg.WritesKafka), Want: want}
+	}
+	c, err := kafka.ParseQueued(cfg.WritesKafka)
 	if err != nil {
-		return c, &config.Error{Setting: "CURT_WRITES_KAFKA", Value: config.Redact(cfg.WritesKafka), Want: err.Error()}
+		return c, wrong(err.Error())
+	}
+	if cfg.Events == "" {
+		return c, nil
+	}
+	if clicks, err := Kafka(cfg); err == nil && clicks.Shares(c) {
+		return c, wrong("expected another topic than " + c.Topic + ", which is that of clicks in CURT_EVENTS, of their dead letters or of created links")
 	}
 	return c, nil
 }

@@ -134,7 +134,7 @@ type Result struct {
 	Found bool // Link was there before: the request asked to dedupe
 }
 
-// Queue takes new links that a writer stores later; pending.Links is one.
+// Queue takes new links that a writer stores later; pending.View is one.
 type Queue interface {
 	// Put accepts links, each under a generated code, and returns what became of each, in order. nil means that they are durable
 	// outside the store: those with version 0 are pending. link.ErrExists in a result: the code is taken. An
@@ -144,6 +144,13 @@ type Queue interface {
 	// Find returns a link that was accepted here and is pending, with version 0. It is asked before the store, whose answer
 	// counts where it has the link: it may be written, and not pending any more, a moment later.
 	Find(k link.Key) (link.Link, bool)
+
+	// Elsewhere is Find for links that another server accepted and shares. It is asked after the store. link.ErrUnavailable: nobody knows whether
+	// there is one.
+	Elsewhere(ctx context.Context, k link.Key) (link.Link, bool, error)
+
+	// Refused returns the link.PendingError of a change of a link that Find or Elsewhere returned.
+	Refused(l *link.Link) error
 
 	// Await returns once a link is not pending here any more, or with the error of ctx.
 	Await(ctx context.Context, k link.Key) error
@@ -159,6 +166,14 @@ func (Synchronous) Put(context.Context, []link.Link) ([]link.Result, error) {
 
 // Find implements Queue.
 func (Synchronous) Find(link.Key) (link.Link, bool) { return link.Link{}, false }
+
+// Elsewhere implements Queue.
+func (Synchronous) Elsewhere(context.Context, link.Key) (link.Link, bool, error) {
+	return link.Link{}, false, nil
+}
+
+// Refused implements Queue.
+func (Synchronous) Refused(*link.Link) error { return link.ErrPending }
 
 // Await implements Queue.
 func (Synchronous) Await(context.Context, link.Key) error { return nil }

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"curt/internal/background"
 	"curt/internal/link"
 	"curt/internal/pending"
+	"curt/internal/weburl"
 )
 
 // item is a record on its way into the store.
@@ -36,7 +38,7 @@ func (s *session) write(ctx context.Context) error {
 		if err := s.commit(ctx); err != nil {
 			return err
 		}
-		batch := s.take(min(int(tokens), mostBatch))
+		batch := s.take(ctx, min(int(tokens), mostBatch))
 		if len(batch) == 0 {
 			s.healthy(ctx)
 			continue
@@ -72,24 +74,58 @@ func (s *session) healthy(ctx context.Context) {
 	s.failing.LogRecovery(ctx, time.Now(), s.w.cfg.Logger, "writing pending links recovered")
 }
 
-// take removes up to n records that wait: of each partition in order, the partitions in turn.
-func (s *session) take(n int) (batch []*item) {
+// take removes up to n records that wait: of each partition in order, the partitions in turn. One of a newer release keeps what is behind
+// it waiting, in its partition only.
+func (s *session) take(ctx context.Context, n int) (batch []*item) {
+	var held []error
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for more := true; more && len(batch) < n; {
 		more = false
 		for i, p := range s.parts {
-			if len(p.waiting) == 0 || len(batch) == n {
+			if len(p.waiting) == 0 || len(batch) == n || p.held != nil {
 				continue
 			}
-			batch, more = append(batch, &item{record: p.waiting[0]}), true
+			it := read(p.waiting[0])
+			if errors.Is(it.dead, pending.ErrNewer) {
+				p.held = fmt.Errorf("partition %d is held up at offset %d: %w", i, it.record.Offset, it.dead)
+				held = append(held, p.held)
+				continue
+			}
+			batch, more = append(batch, it), true
 			if p.waiting = p.waiting[1:]; p.paused && len(p.waiting) < fewWaiting {
 				p.paused = false
 				s.group.Resume(i)
 			}
 		}
 	}
+	s.mu.Unlock()
+	for _, err := range held {
+		s.w.cfg.Logger.ErrorContext(ctx, "a queued link of a newer release holds up its partition, update the writers", slog.Any("err", err))
+	}
 	return batch
+}
+
+// read returns a record as an item. What a create would have refused without asking anybody is dead.
+func read(r *kgo.Record) *item {
+	it := &item{record: r}
+	if it.link, it.dead = pending.Decode(r.Value); it.dead == nil {
+		it.dead = check(&it.link)
+	}
+	return it
+}
+
+// check holds a link to the rules that need neither settings nor the network: the topic may have been written to by somebody else.
+// The store checks the rest. The error wraps link.ErrInvalid.
+func check(l *link.Link) error {
+	if err := l.Key.Validate(); err != nil {
+		return err //nolint:wrapcheck // names the code
+	}
+	for _, href := range []string{l.Destination, l.Fallback} {
+		if u, err := weburl.Parse(href); href != "" && (err != nil || u.Href() != href) {
+			return fmt.Errorf("%w: %q is not the normal form of an http or https URL: %w", link.ErrInvalid, href, cmp.Or(err, weburl.ErrInvalid))
+		}
+	}
+	return nil
 }
 
 // done notes that a batch was written.
@@ -152,16 +188,7 @@ func (s *session) store(ctx context.Context, batch []*item) error {
 		if it.dead != nil {
 			continue
 		}
-		l, err := pending.Decode(it.record.Value)
-		it.link = l
-		switch {
-		case errors.Is(err, pending.ErrNewer):
-			return fmt.Errorf("offset %d of partition %d: %w", it.record.Offset, it.record.Partition, err)
-		case err != nil:
-			it.dead = err
-		default:
-			live, entries = append(live, it), append(entries, link.Creation{Link: l})
-		}
+		live, entries = append(live, it), append(entries, link.Creation{Link: it.link})
 	}
 	if err := s.create(ctx, now, live, entries); err != nil {
 		return err

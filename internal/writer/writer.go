@@ -27,8 +27,10 @@ const (
 	// mostWaiting and fewWaiting bound the records of a partition in memory.
 	mostWaiting = 2000
 	fewWaiting  = 500
-	// lagEvery is how often the ends of the partitions are asked for.
-	lagEvery = 2 * time.Second
+	// lagEvery is how often the lag is asked for.
+	lagEvery = time.Second
+	// lagFor is how long a lag is known that was asked for: after that nobody knows it.
+	lagFor = 10 * time.Second
 	// sessionPause is the wait before a member joins again after a failure.
 	sessionPause = time.Second
 )
@@ -61,8 +63,10 @@ type Writer struct {
 	written, batches, failures, dead, sessionCount atomic.Uint64
 
 	mu      sync.Mutex
-	session *session // guarded by mu; nil = between two
-	err     error    // guarded by mu: why links are not written now
+	session *session // guarded by mu, as all below; nil = between two
+	lag     int64    // of the whole topic
+	lagAt   time.Time
+	err     error // why links are not written now
 }
 
 // New returns a Writer, which Run starts.
@@ -80,6 +84,9 @@ func New(cfg Config) *Writer {
 // Run writes until ctx ends, and returns nil then.
 func (w *Writer) Run(ctx context.Context) error {
 	var failing repeatlog.Condition
+	var following sync.WaitGroup
+	following.Go(func() { w.followLag(ctx) })
+	defer following.Wait()
 	for ctx.Err() == nil {
 		err := w.join(ctx, &failing)
 		if ctx.Err() != nil {
@@ -114,7 +121,6 @@ func (w *Writer) join(ctx context.Context, failing *repeatlog.Condition) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	reading.Go(func() { s.read(ctx) })
-	reading.Go(func() { s.followLag(ctx) })
 	err = s.write(ctx)
 	cancel()
 	reading.Wait()
@@ -127,19 +133,29 @@ func (w *Writer) fail(err error) {
 	w.err = err
 }
 
-// Healthy returns why links are not written now; nil = they are.
+// Healthy returns why links are not written now, all of them or those of a partition; nil = they are.
 func (w *Writer) Healthy() error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+	err, now := w.err, w.session
+	w.mu.Unlock()
+	if err != nil || now == nil {
+		return err
+	}
+	_, err = now.held()
+	return err
 }
 
 // Stats are figures of a writer.
 type Stats struct {
 	Written, Batches, Failures, Dead, Sessions uint64
-	Partitions                                 int
-	Lag                                        int64     // records of these partitions that are not written
-	Oldest                                     time.Time // when the oldest of them was accepted, as far as they were read; zero = none is known
+	Partitions                                 int // of this writer
+	Held                                       int // of these, which wait for a newer release
+	// Lag is how many records of the topic are not written, whoever has their partitions, as the offsets say that the group committed;
+	// Known is false while nobody knows it.
+	Lag   int64
+	Known bool
+	// Oldest is when the oldest record was accepted that this writer has read and not written; zero = none is known.
+	Oldest time.Time
 }
 
 // Stats returns the figures.
@@ -149,9 +165,11 @@ func (w *Writer) Stats() Stats {
 	}
 	w.mu.Lock()
 	now := w.session
+	s.Lag, s.Known = w.lag, !w.lagAt.IsZero() && time.Since(w.lagAt) < lagFor
 	w.mu.Unlock()
 	if now != nil {
-		now.lag(&s)
+		now.waits(&s)
+		s.Held, _ = now.held()
 	}
 	return s
 }
@@ -176,7 +194,7 @@ type partition struct {
 	paused    bool
 	written   int64 // the offset behind what was written
 	committed int64 // and what the group knows of that
-	end       int64 // of the partition, as far as known
+	held      error // why the first of waiting is for a newer release; nil = it is not
 }
 
 func (s *session) assigned(starts []kafka.Start) map[int32]int64 {
@@ -226,31 +244,43 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// followLag asks where the partitions end until ctx ends.
-func (s *session) followLag(ctx context.Context) {
+// followLag asks how far the group is until ctx ends. The log of a session says what is wrong with Kafka; here the figure goes.
+func (w *Writer) followLag(ctx context.Context) {
+	log := kafka.NewQueuedLinks(w.cfg.Kafka)
+	defer log.Close()
 	for ctx.Err() == nil {
-		if ends, err := s.group.Ends(ctx); err == nil {
-			s.mu.Lock()
-			for i, p := range s.parts {
-				p.end = ends[i]
-			}
-			s.mu.Unlock()
+		asked := time.Now()
+		if lag, err := log.Lag(ctx); err == nil {
+			w.mu.Lock()
+			w.lag, w.lagAt = lag, asked
+			w.mu.Unlock()
 		}
 		background.Sleep(ctx, lagEvery)
 	}
 }
 
-// lag fills in what is not written.
-func (s *session) lag(to *Stats) {
+// waits fills in what this session has read and not written.
+func (s *session) waits(to *Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to.Partitions = len(s.parts)
 	for _, p := range s.parts {
-		to.Lag += max(0, max(p.end, p.written+int64(len(p.waiting)))-p.written)
 		if len(p.waiting) > 0 && (to.Oldest.IsZero() || p.waiting[0].Timestamp.Before(to.Oldest)) {
 			to.Oldest = p.waiting[0].Timestamp
 		}
 	}
+}
+
+// held returns how many partitions wait for a newer release, and why one does.
+func (s *session) held() (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.parts {
+		if p.held != nil {
+			n, err = n+1, p.held
+		}
+	}
+	return n, err
 }
 
 // share is the part of the rate that is this member's.

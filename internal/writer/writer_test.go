@@ -30,7 +30,9 @@ type queue struct {
 	client *kgo.Client
 }
 
-func newQueue(t *testing.T) *queue {
+func newQueue(t *testing.T) *queue { t.Helper(); return newQueueOf(t, 1) }
+
+func newQueueOf(t *testing.T, partitions int) *queue {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
@@ -38,7 +40,7 @@ func newQueue(t *testing.T) *queue {
 	}
 	t.Cleanup(fake.Close)
 	q := &queue{t: t, at: kafka.Config{Brokers: fake.ListenAddrs(), Topic: "writes"}}
-	if _, err := kafka.Migrate(t.Context(), q.at, kafka.Topic{Partitions: 1}); err != nil {
+	if _, err := kafka.Migrate(t.Context(), q.at, kafka.Topic{Partitions: partitions}); err != nil {
 		t.Fatal(err)
 	}
 	if q.client, err = kgo.NewClient(kgo.SeedBrokers(q.at.Brokers...), kgo.DefaultProduceTopic("writes")); err != nil {
@@ -49,20 +51,25 @@ func newQueue(t *testing.T) *queue {
 }
 
 // add appends a record of a link.
-func (q *queue) add(l link.Link) {
+func (q *queue) add(l link.Link) { q.t.Helper(); q.addText(q.record(l)) }
+
+func (q *queue) record(l link.Link) (key, text string) {
 	q.t.Helper()
-	text, err := pending.Encode(&l)
+	b, err := pending.Encode(&l)
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	q.addText(l.Key.String(), string(text))
+	return l.Key.String(), string(b)
 }
 
-func (q *queue) addText(key, text string) {
+// addText appends a record, and returns the partition that it is in.
+func (q *queue) addText(key, text string) int32 {
 	q.t.Helper()
-	if err := q.client.ProduceSync(q.t.Context(), &kgo.Record{Key: []byte(key), Value: []byte(text)}).FirstErr(); err != nil {
+	r, err := q.client.ProduceSync(q.t.Context(), &kgo.Record{Key: []byte(key), Value: []byte(text)}).First()
+	if err != nil {
 		q.t.Fatal(err)
 	}
+	return r.Partition
 }
 
 // committed returns what writers say that they have written; 0 = nothing.
@@ -161,7 +168,8 @@ func TestEveryRecordBecomesOneLink(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want.Key, l, err)
 		}
 	}
-	if s := w.Stats(); s.Written != 101 || s.Dead != 0 || s.Failures != 0 || s.Partitions != 1 || s.Lag != 0 || !s.Oldest.IsZero() || w.Healthy() != nil {
+	soon(t, "the lag is 0", func() bool { s := w.Stats(); return s.Known && s.Lag == 0 })
+	if s := w.Stats(); s.Written != 101 || s.Dead != 0 || s.Failures != 0 || s.Partitions != 1 || s.Held != 0 || !s.Oldest.IsZero() || w.Healthy() != nil {
 		t.Errorf("%+v, %v", s, w.Healthy())
 	}
 	stop()
@@ -212,15 +220,18 @@ func TestWhatCanNeverBeWrittenIsADeadLetterWithItsReason(t *testing.T) {
 	wide, bare, twin, chosen := a("wide001", 2), a("bare001", 3), a("twin001", 1), a("taken01", 4)
 	wide.Workspace = link.WorkspaceID(strings.Repeat("w", link.MaxName+1))
 	bare.Destination, bare.Safety = "", 99
-	for _, l := range []link.Link{wide, bare, twin, chosen} {
+	script, spelled, fallback := a("script1", 6), a("spelled", 7), a("fallbk1", 8)
+	script.Destination, spelled.Destination, fallback.Fallback = "javascript:alert(1)", "https://EXAMPLE.com", "data:text/html,x"
+	for _, l := range []link.Link{wide, bare, twin, chosen, script, spelled, fallback} {
 		q.add(l)
 	}
+	q.addText("/shortid", `{"v":1,"link":{"id":[7],"code":"shortid","destination":"https://example.com/","workspace":"acme","status":1,"safety":1,"redirect":302}}`)
 	q.addText("/torn001", "{")
 	q.addText("go.example/torn002", `{"v":1,"link":{"id":7,"code":"torn002","domain":"go.example"}}`)
 	q.addText("no key / of a link", "?")
 	q.add(a("good001", 5))
 	w, _ := q.run(writer.Config{Store: store})
-	soon(t, "all is committed", func() bool { return q.committed() == 8 })
+	soon(t, "all is committed", func() bool { return q.committed() == 12 })
 
 	for text, want := range map[string]struct {
 		why  link.Unwritten
@@ -228,7 +239,8 @@ func TestWhatCanNeverBeWrittenIsADeadLetterWithItsReason(t *testing.T) {
 	}{
 		wide.Key.String(): {link.UnwrittenInvalid, "workspace"}, bare.Key.String(): {link.UnwrittenInvalid, "safety"},
 		twin.Key.String(): {link.UnwrittenInvalid, "id belongs to"}, "/torn001": {link.UnwrittenUnreadable, "unreadable"},
-		"go.example/torn002": {link.UnwrittenUnreadable, "id"},
+		"go.example/torn002": {link.UnwrittenUnreadable, "id"}, "/shortid": {link.UnwrittenInvalid, "id of 1 bytes"},
+		"/script1": {link.UnwrittenInvalid, "javascript"}, "/spelled": {link.UnwrittenInvalid, "normal form"}, "/fallbk1": {link.UnwrittenInvalid, "data:"},
 	} {
 		domain, code, _ := strings.Cut(text, "/")
 		l, err := store.Get(t.Context(), link.Key{Domain: link.Domain(domain), Code: link.Code(code)})
@@ -238,10 +250,10 @@ func TestWhatCanNeverBeWrittenIsADeadLetterWithItsReason(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"wide001": "workspace", "bare001": "safety", "twin001": "id belongs to", "taken01": "already exists", "torn001": "unreadable", "torn002": "unreadable",
-		"no key / of a link": "unreadable",
+		"no key / of a link": "unreadable", "shortid": "id of 1 bytes", "script1": "javascript", "spelled": "normal form", "fallbk1": "data:",
 	} {
 		found := ""
-		for key, reason := range q.reasons(7) {
+		for key, reason := range q.reasons(11) {
 			if strings.HasSuffix(key, text) {
 				found = reason
 			}
@@ -256,7 +268,7 @@ func TestWhatCanNeverBeWrittenIsADeadLetterWithItsReason(t *testing.T) {
 	if l, err := store.Get(t.Context(), link.Key{Code: "good001"}); err != nil || l.Status != link.Active {
 		t.Errorf("behind them: %+v, %v", l, err)
 	}
-	if s := w.Stats(); s.Dead != 7 || s.Written != 1 {
+	if s := w.Stats(); s.Dead != 11 || s.Written != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -295,10 +307,9 @@ func TestALinkIsJudgedAgainBeforeItsOffsetIsCommitted(t *testing.T) {
 	}
 }
 
-func TestARecordOfANewerReleaseWaits(t *testing.T) {
-	t.Parallel()
-	q, store := newQueue(t), linktest.NewMemory()
-	l := a("newer01", 1)
+// newer returns the record of a link as a newer release may write it.
+func newer(t *testing.T, l link.Link) string {
+	t.Helper()
 	text, err := pending.Encode(&l)
 	if err != nil {
 		t.Fatal(err)
@@ -308,19 +319,56 @@ func TestARecordOfANewerReleaseWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields["v"] = 2
-	newer, err := json.Marshal(fields)
-	if err != nil {
+	if text, err = json.Marshal(fields); err != nil {
 		t.Fatal(err)
 	}
-	q.addText(l.Key.String(), string(newer))
+	return string(text)
+}
+
+func TestARecordOfANewerReleaseHoldsUpItsPartitionOnly(t *testing.T) {
+	t.Parallel()
+	q, store := newQueueOf(t, 4), linktest.NewMemory()
+	l := a("newer01", 1)
+	at := q.addText(l.Key.String(), newer(t, l))
+	behind, others := 0, 0
+	for i := range byte(60) {
+		if q.addText(q.record(a(fmt.Sprintf("code%03d", i), i+10))) == at {
+			behind++
+		} else {
+			others++
+		}
+	}
 	w, stop := q.run(writer.Config{Store: store})
-	soon(t, "it fails", func() bool { return w.Stats().Failures > 1 })
-	if err := w.Healthy(); !errors.Is(err, pending.ErrNewer) {
+	soon(t, "the other partitions are written", func() bool { return w.Stats().Written == uint64(others) })
+	soon(t, "the lag is what waits", func() bool { s := w.Stats(); return s.Known && s.Lag == int64(behind)+1 })
+	if s := w.Stats(); s.Held != 1 || s.Dead != 0 || behind == 0 || others == 0 {
+		t.Errorf("%d behind it, %d elsewhere: %+v", behind, others, s)
+	}
+	if err := w.Healthy(); !errors.Is(err, pending.ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("partition %d ", at)) {
 		t.Errorf("Healthy: %v", err)
 	}
 	stop()
-	if _, err := store.Get(t.Context(), l.Key); !errors.Is(err, link.ErrNotFound) || q.committed() != 0 || w.Stats().Dead != 0 {
-		t.Errorf("%v, committed %d, %+v", err, q.committed(), w.Stats())
+	if _, err := store.Get(t.Context(), l.Key); !errors.Is(err, link.ErrNotFound) {
+		t.Errorf("the link of a newer release: %v", err)
+	}
+}
+
+func TestTheLagIsThatOfTheTopicWhoeverHasItsPartitions(t *testing.T) {
+	t.Parallel()
+	q, store := newQueueOf(t, 4), linktest.NewMemory()
+	if s := writer.New(writer.Config{Kafka: q.at, Store: store}).Stats(); s.Known {
+		t.Errorf("before anybody asked: %+v", s)
+	}
+	for i := range byte(40) {
+		q.add(a(fmt.Sprintf("code%03d", i), i+10))
+	}
+	// The first takes what there is and cannot write it; the second has nothing of that.
+	never := &breaking{linktest.NewMemory(), func() (bool, error) { return false, link.ErrUnavailable }}
+	first, _ := q.run(writer.Config{Store: never})
+	soon(t, "the first has the partitions", func() bool { return first.Stats().Failures > 0 })
+	second, _ := q.run(writer.Config{Store: never})
+	for _, w := range []*writer.Writer{first, second} {
+		soon(t, "the lag is known", func() bool { s := w.Stats(); return s.Known && s.Lag == 40 })
 	}
 }
 

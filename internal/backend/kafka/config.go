@@ -36,7 +36,12 @@ type Config struct {
 // scram-sha-512, the last with a user and no word of it. Three files in PEM mean TLS, too: ca is
 // whom brokers are certified by, cert and key are who we are. An error says what to write and
 // holds no password.
-func Parse(raw string) (Config, error) {
+func Parse(raw string) (Config, error) { return parse(raw, DefaultTopic) }
+
+// ParseQueued is Parse for links that are to be written, which have a default topic of their own.
+func ParseQueued(raw string) (Config, error) { return parse(raw, Config{Topic: "curt"}.Queued().Topic) }
+
+func parse(raw, topic string) (Config, error) {
 	rest, ok := strings.CutPrefix(raw, "kafka://")
 	if !ok {
 		return Config{}, errors.New("expected kafka://host:port,host:port/topic")
@@ -50,7 +55,7 @@ func Parse(raw string) (Config, error) {
 	}
 	c := Config{Topic: strings.Trim(u.Path, "/")}
 	if c.Topic == "" {
-		c.Topic = DefaultTopic
+		c.Topic = topic
 	}
 	if !regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`).MatchString(c.Topic) || strings.Trim(c.Topic, ".") == "" {
 		return Config{}, fmt.Errorf("topic %q: expected up to 249 letters, digits, dots, hyphens and underscores", c.Topic)

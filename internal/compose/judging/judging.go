@@ -56,14 +56,18 @@ func Open(ctx context.Context, env *compose.Env, p Parts) (*Judging, *compose.Ca
 	if j.Lists, err = lists.Open(ctx, lists.Config{Store: accounts.Lists, Brands: brandsOf(env), Random: rand.Reader}); err != nil {
 		return nil, c, err
 	}
-	j.Moderator, err = moderator.Open(ctx, moderator.Config{
+	cfg := moderator.Config{
 		Journal: accounts.Journal, Progress: accounts.Journal, Links: p.Stores.Links, Peers: accounts.Peers, Lists: j.Lists,
 		Announce: p.Changes.Announce, Random: rand.Reader,
 		Yielder: env.Background, Metrics: env.Metrics.Registerer(), Log: env.Log,
-	})
-	if err != nil {
+	}
+	if p.Stores.Pending != nil {
+		cfg.Pending = p.Stores.Pending.Refuse
+	}
+	if j.Moderator, err = moderator.Open(ctx, cfg); err != nil {
 		return nil, c, err
 	}
+	p.Stores.Judge(j.Moderator.WantedSafety)
 	c.Run("decisions", background.LowPriority(env.Background, j.Moderator.Run))
 	j.Review, err = review.New(review.Config{
 		Cases: accounts.Cases, Appeals: accounts.Appeals, Destinations: accounts.Blocked, Journal: accounts.Journal, Moderator: j.Moderator,
@@ -123,7 +127,7 @@ func newLinks(env *compose.Env, p Parts, j *Judging, limits ratelimit.Store) *li
 		Dedupe:   env.Config.Codes == "hash", // the same URL, the same code
 		Announce: p.Changes.Announce, Random: rand.Reader, Metrics: env.Metrics.Registerer(),
 	}
-	if p.Stores.Pending != nil { // a nil pointer must not become an interface
+	if p.Stores.Pending != nil && p.Stores.Pending.Own != nil { // a nil pointer must not become an interface
 		cfg.Queue, cfg.Aliases.Generated = p.Stores.Pending, p.Stores.Promised.Perhaps
 	}
 	if cfg.Held = env.Config.AliasReserved; cfg.Held == 0 {

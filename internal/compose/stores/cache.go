@@ -72,7 +72,7 @@ func OpenCache(env *compose.Env, s *Stores, changes *Changes) (*Cache, *compose.
 	if c.Tiered, err = cache.New(cfg, source); err != nil {
 		return nil, capability, err
 	}
-	if s.Pending != nil {
+	if s.Pending != nil && s.Pending.Own != nil {
 		s.accepted, s.ended = c.Accepted, c.Created
 	}
 	changes.announce = func(change link.Change) { c.Announce(change) } // the cache tells other servers

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"curt/internal/backend/kafka"
+	"curt/internal/backend/redis"
 	"curt/internal/codegen"
 	"curt/internal/compose"
 	"curt/internal/config"
@@ -18,27 +19,13 @@ import (
 	"curt/internal/telemetry"
 )
 
-// OpenPending has new links go into the queue of CURT_WRITES=queued, on a server that creates links. It refuses a topic that
-// acknowledges what one broker alone has. A Kafka that is unavailable keeps no server from starting: creates are 503
-// until it was asked.
+// OpenPending has new links go into the queue of CURT_WRITES=queued, on a server that creates links, and pending links of all servers
+// be found, also on one that only follows them.
 func OpenPending(ctx context.Context, env *compose.Env, s *Stores) (*compose.Capability, error) {
 	c := &compose.Capability{Name: "pending links"}
-	if !env.Roles.API || !env.Config.Queues() {
+	if !env.Config.Queues() {
 		return c, nil
 	}
-	log := kafka.NewQueuedLinks(*env.Queue)
-	c.OnClose(func() error { log.Close(); return nil })
-	checked := &checkedLog{QueuedLinks: log, at: *env.Queue, acceptLoss: env.Config.WritesLoss}
-	first, cancel := context.WithTimeout(ctx, checkPatience)
-	defer cancel()
-	if err := checked.check(first); err != nil {
-		if checked.refuses(err) {
-			return c, &config.Error{Setting: "CURT_WRITES", Value: env.Config.Writes, Want: settings.OneLine(err).Error() + checked.advice(err)}
-		}
-		env.Log.WarnContext(ctx, "checking the topic of queued links failed, retrying", slog.Any("err", err))
-	}
-	c.Run("queue check", func(ctx context.Context) error { return checked.run(ctx, env.Log) })
-	c.Need("queue", !env.Roles.Redirects, checked.healthy)
 	s.Promised = codegen.NewPromised(codegen.PromisedConfig{
 		Permutation: codegen.NewPermutation(s.CodeKey), Snowflake: usesSnowflake(env), Plain: env.Config.Snowflake == "plain", Now: time.Now,
 		Mark: func(ctx context.Context) (uint64, error) {
@@ -50,15 +37,43 @@ func OpenPending(ctx context.Context, env *compose.Env, s *Stores) (*compose.Cap
 		return c, fmt.Errorf("read leased ids: %w", err)
 	}
 	c.Run("generated codes", s.Promised.Run)
-	s.accepted, s.ended = func(context.Context, *link.Link) {}, func(link.Key) {}
-	s.Pending = pending.New(pending.Config{
-		Log: checked, Store: s.Links, Logger: env.Log,
-		Accepted: func(ctx context.Context, l *link.Link) { s.accepted(ctx, l) },
+	s.accepted, s.ended, s.safety = func(*link.Link) {}, func(link.Key) {}, func(*link.Link) link.Safety { return 0 }
+	s.Pending = &pending.View{Perhaps: s.Promised.Perhaps, Safety: func(l *link.Link) link.Safety { return s.safety(l) }}
+	if s.Redis != nil { // a nil client must not become an interface
+		s.Pending.Shared = redis.NewPending(s.Redis)
+	}
+	if !env.Roles.API {
+		return c, nil
+	}
+	return c, s.openQueue(ctx, c)
+}
+
+// Judge has bans hold for pending links: safety returns what they want of a link.
+func (s *Stores) Judge(safety func(*link.Link) link.Safety) { s.safety = safety }
+
+// openQueue has new links go into the queue. It refuses a topic that acknowledges what one broker alone has. A Kafka that is unavailable
+// keeps no server from starting: creates are 503 until it was asked.
+func (s *Stores) openQueue(ctx context.Context, c *compose.Capability) error {
+	env := s.env
+	log := kafka.NewQueuedLinks(*env.Queue)
+	c.OnClose(func() error { log.Close(); return nil })
+	checked := &checkedLog{QueuedLinks: log, acceptLoss: env.Config.WritesLoss}
+	if err := checked.check(ctx); err != nil {
+		if checked.refuses(err) {
+			return &config.Error{Setting: "CURT_WRITES", Value: env.Config.Writes, Want: settings.OneLine(err).Error() + checked.advice(err)}
+		}
+		env.Log.WarnContext(ctx, "checking the topic of queued links failed, retrying", slog.Any("err", err))
+	}
+	c.Run("queue check", func(ctx context.Context) error { return checked.run(ctx, env.Log) })
+	c.Need("queue", !env.Roles.Redirects, checked.healthy)
+	s.Pending.Own = pending.New(pending.Config{
+		Log: checked, Store: s.Links, Shared: s.Pending.Shared, Logger: env.Log,
+		Accepted: func(l *link.Link) { s.accepted(l) },
 		Ended:    func(k link.Key) { s.ended(k) },
 	})
-	c.Run("pending links", s.Pending.Run)
+	c.Run("pending links", s.Pending.Own.Run)
 	c.Metrics = s.countPending
-	return c, nil
+	return nil
 }
 
 // usesSnowflake reports whether codes, or the keys of a pool, are those of Snowflake.
@@ -67,33 +82,35 @@ func usesSnowflake(env *compose.Env) bool {
 }
 
 func (s *Stores) countPending(m *telemetry.Metrics) {
-	m.Gauge("curt_pending_links", "Links that this server accepted and that are not written yet.", func() float64 { return float64(s.Pending.Stats().Pending) })
-	m.Gauge("curt_pending_bytes", "Memory of pending links; at 64 MiB creates are refused.", func() float64 { return float64(s.Pending.Stats().Bytes) })
+	m.Gauge("curt_pending_links", "Links that this server accepted and that are not written yet.", func() float64 { return float64(s.Pending.Own.Stats().Pending) })
+	m.Gauge("curt_pending_bytes", "Memory of pending links; at 64 MiB creates are refused.", func() float64 { return float64(s.Pending.Own.Stats().Bytes) })
 	m.Gauge("curt_pending_seconds", "Time since the oldest pending link of this server was accepted; 0 while none is pending.", func() float64 {
-		if at := s.Pending.Stats().Oldest; !at.IsZero() {
+		if at := s.Pending.Own.Stats().Oldest; !at.IsZero() {
 			return max(0, time.Since(at).Seconds())
 		}
 		return 0
 	})
-	m.Counter("curt_pending_accepted_total", "Links put into the queue.", func() uint64 { return s.Pending.Stats().Accepted })
-	m.Counter("curt_pending_refused_total", "Creates refused because too many links were pending.", func() uint64 { return s.Pending.Stats().Refused })
+	m.Counter("curt_pending_accepted_total", "Links put into the queue.", func() uint64 { return s.Pending.Own.Stats().Accepted })
+	m.Counter("curt_pending_refused_total", "Creates refused because too many links were pending.", func() uint64 { return s.Pending.Own.Stats().Refused })
 }
 
-// checkedLog is the queue once its topic is known to be safe.
+// checkedLog is the queue while its topic is known to be safe, and there.
 type checkedLog struct {
 	*kafka.QueuedLinks
 
-	at         kafka.Config
-	acceptLoss bool
-	state      atomic.Pointer[checkState]
+	acceptLoss   bool
+	state        atomic.Pointer[checkState]
+	acknowledged atomic.Uint64 // appends that succeeded
 }
 
 type checkState struct{ err error }
 
 const (
-	checkEvery = time.Minute
+	// checkEvery is how often Kafka is asked whether it is there. It is a question of two small requests; without it the first create
+	// after Kafka went away would wait for it, and each at the same time.
+	checkEvery = 2 * time.Second
 	checkRetry = time.Second
-	// checkPatience is how long a start waits for Kafka.
+	// checkPatience is how long Kafka may take to answer, also at the start.
 	checkPatience = 3 * time.Second
 )
 
@@ -102,18 +119,30 @@ func (q *checkedLog) Append(ctx context.Context, records []pending.Record) ([]pe
 	if err := q.healthy(); err != nil {
 		return nil, fmt.Errorf("%w: %w", link.ErrUnavailable, err)
 	}
-	return q.QueuedLinks.Append(ctx, records) //nolint:wrapcheck // says what it did
+	at, err := q.QueuedLinks.Append(ctx, records)
+	if err == nil {
+		q.acknowledged.Add(1)
+	}
+	return at, err //nolint:wrapcheck // says what it did
 }
 
+// check asks Kafka for the topic. Where it does not answer creates are refused at once from then on, and what is on its way is given up;
+// a cluster that acknowledged something meanwhile is busy.
 func (q *checkedLog) check(ctx context.Context) error {
-	err := q.at.Safe(ctx)
-	if errors.Is(err, kafka.ErrUnsafe) && q.acceptLoss {
+	before := q.acknowledged.Load()
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	err := q.QueuedLinks.Check(ctx)
+	switch {
+	case errors.Is(err, kafka.ErrUnsafe) && q.acceptLoss:
 		err = nil
+	case err == nil || q.refuses(err):
+	case q.acknowledged.Load() != before:
+		return nil
+	default:
+		q.Reset()
 	}
-	// A cluster that was found safe is not doubted because it cannot be asked: what it does not acknowledge fails by itself.
-	if before := q.state.Load(); err == nil || q.refuses(err) || before == nil || before.err != nil {
-		q.state.Store(&checkState{err})
-	}
+	q.state.Store(&checkState{err})
 	return err
 }
 

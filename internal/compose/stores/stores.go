@@ -36,13 +36,14 @@ type Stores struct {
 	Accounts Accounts
 	Senders  ClickSenders      // nil = no other server counts clicks
 	Redis    *redis.Client     // nil = CURT_CACHE is unset
-	Pending  *pending.Links    // nil = CURT_WRITES=sync, or no links are created here
+	Pending  *pending.View     // nil = CURT_WRITES=sync, or links are neither created nor followed here
 	Promised *codegen.Promised // with Pending: which codes were perhaps generated
 	CodeKey  [32]byte
 
 	env      *compose.Env
-	accepted func(context.Context, *link.Link) // set by OpenCache, as ended
+	accepted func(*link.Link) // set by OpenCache, as ended
 	ended    func(link.Key)
+	safety   func(*link.Link) link.Safety // set by Judge; what bans want of a link
 	stored   func(link.ID)
 	issued   atomic.Pointer[issued.Codes] // nil = not yet, or never
 	beside   coldsql.Accounts             // in the database of links

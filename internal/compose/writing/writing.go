@@ -3,6 +3,7 @@ package writing
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"curt/internal/compose"
@@ -47,11 +48,20 @@ func count(m *telemetry.Metrics, w *writer.Writer) {
 	m.Counter("curt_writer_dead_letters_total", "Queued links that can never be written, moved to the dead letter topic.", func() uint64 { return w.Stats().Dead })
 	m.Counter("curt_writer_sessions_total", "Times that this writer joined its consumer group.", func() uint64 { return w.Stats().Sessions })
 	m.Gauge("curt_writer_partitions", "Partitions of the queue assigned to this writer.", func() float64 { return float64(w.Stats().Partitions) })
-	m.Gauge("curt_writer_lag_links", "Consumer lag of these partitions: links that are not written.", func() float64 { return float64(w.Stats().Lag) })
-	m.Gauge("curt_writer_lag_seconds", "Time since the oldest of these links was created, of those that were read from Kafka.", func() float64 {
-		if at := w.Stats().Oldest; !at.IsZero() {
-			return max(0, time.Since(at).Seconds())
+	m.Gauge("curt_writer_held_partitions", "Partitions of this writer that wait because their next link was queued by a newer release.", func() float64 { return float64(w.Stats().Held) })
+	m.Gauge("curt_writer_lag_links", "Consumer lag of the whole queue, whoever has its partitions: links that are not written. NaN while it is unknown.", func() float64 {
+		if s := w.Stats(); s.Known {
+			return float64(s.Lag)
 		}
-		return 0
+		return math.NaN()
+	})
+	m.Gauge("curt_writer_lag_seconds", "Time since the oldest link was created that this writer has read and not written; 0 where nothing in the queue waits, NaN while it is unknown.", func() float64 {
+		switch s := w.Stats(); {
+		case !s.Oldest.IsZero():
+			return max(0, time.Since(s.Oldest).Seconds())
+		case s.Known && s.Lag == 0:
+			return 0
+		}
+		return math.NaN()
 	})
 }

@@ -278,8 +278,8 @@ func (k *Kernel) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", retryAfter(err))
 	case http.StatusConflict:
-		if errors.Is(err, link.ErrPending) {
-			h.Set("Retry-After", "1")
+		if pending, ok := errors.AsType[*link.PendingError](err); ok {
+			h.Set("Retry-After", strconv.Itoa(max(1, seconds(pending.After))))
 		}
 		if held, ok := errors.AsType[*link.HeldError](err); ok {
 			h.Set("Retry-After", strconv.Itoa(max(1, seconds(held.Reservation.Left))))

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -109,7 +110,8 @@ func preferParam() *huma.Param {
 // waitLimit is how long a create waits until its link is written, at most.
 const waitLimit = 10 * time.Second
 
-// prefersWait returns how long a client wants to wait; 0 = not at all. Other preferences are none of ours.
+// prefersWait returns how long a client wants to wait; 0 = not at all. Other preferences are none of ours, and one that is malformed
+// is ignored (RFC 7240, section 2).
 func prefersWait(h http.Header) time.Duration {
 	for _, line := range h["Prefer"] {
 		for one := range strings.SplitSeq(line, ",") {
@@ -118,11 +120,13 @@ func prefersWait(h http.Header) time.Duration {
 			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
 				continue
 			}
-			seconds, err := strconv.ParseUint(strings.Trim(value, ` "\t`), 10, 16)
-			if given && err == nil {
+			value = strings.Trim(value, ` "\t`)
+			if !given || value == "" {
+				return waitLimit
+			}
+			if seconds, err := strconv.ParseUint(value, 10, 16); err == nil || errors.Is(err, strconv.ErrRange) {
 				return min(time.Duration(seconds)*time.Second, waitLimit)
 			}
-			return waitLimit
 		}
 	}
 	return 0

@@ -43,7 +43,7 @@ func TestPreferWait(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]time.Duration{
 		"wait": waitLimit, "Wait": waitLimit, "wait=3": 3 * time.Second, ` return=minimal , wait="2" ; x=y`: 2 * time.Second, "wait=0": 0, "wait=900": waitLimit,
-		"wait=x": waitLimit, "respond-async": 0, "": 0, "waiting": 0,
+		"wait=x": 0, "wait=-1": 0, "wait=1.5": 0, "wait=abc, wait=4": 4 * time.Second, "wait=": waitLimit, "wait=9999999999": waitLimit, "respond-async": 0, "": 0, "waiting": 0,
 	} {
 		if got := prefersWait(http.Header{"Prefer": {line}}); got != want {
 			t.Errorf("Prefer: %q: %s, want %s", line, got, want)

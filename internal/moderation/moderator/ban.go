@@ -65,7 +65,7 @@ func (m *Moderator) draftBan(ctx context.Context, now time.Time, actor string, e
 	if k, ok := e.Key(); ok {
 		l, err := m.cfg.Links.Get(ctx, k)
 		if err != nil {
-			return moderation.Entry{}, fmt.Errorf("ban %s: %w", e, err)
+			return moderation.Entry{}, fmt.Errorf("ban %s: %w", e, m.cfg.Pending(ctx, k, err))
 		}
 		entry.Link = l.ID
 	}

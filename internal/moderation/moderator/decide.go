@@ -133,6 +133,7 @@ func (o *Order) check() error {
 // draft returns the entry of an order about a link that is there.
 func (m *Moderator) draft(ctx context.Context, now time.Time, actor string, o *Order) (moderation.Entry, error) {
 	l, err := m.cfg.Links.Get(ctx, o.Key)
+	err = m.cfg.Pending(ctx, o.Key, err)
 	if err == nil && l.Status == link.Deleted {
 		err = link.ErrNotFound
 	}

@@ -41,6 +41,10 @@ type Config struct {
 	// Lists are told of every entry that lists or unlists a line, in order. Nil = nobody listens.
 	Lists Lists
 
+	// Pending returns link.ErrPending for a link that was accepted and is not written yet, of which Links returned err; else err, or why
+	// nobody knows. Nil = there are none.
+	Pending func(ctx context.Context, k link.Key, err error) error
+
 	// Random is the source of salts, normally crypto/rand.Reader.
 	Random io.Reader
 
@@ -108,6 +112,9 @@ func Open(ctx context.Context, cfg Config) (*Moderator, error) {
 	if cfg.Lists == nil {
 		cfg.Lists = noLists{}
 	}
+	if cfg.Pending == nil {
+		cfg.Pending = func(_ context.Context, _ link.Key, err error) error { return err }
+	}
 	cfg.Yielder = background.Or(cfg.Yielder)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -166,6 +173,9 @@ func (m *Moderator) OnRevoked(revoked func(w link.WorkspaceID, digest moderation
 
 // BanOf returns the gravest ban that means a link, if there is one. It asks memory only.
 func (m *Moderator) BanOf(l *link.Link) (ban moderation.Entry, banned bool) { return m.bans.Worst(l) }
+
+// WantedSafety returns the safety that the bans want of a link; Clean where none means it. It asks memory only.
+func (m *Moderator) WantedSafety(l *link.Link) link.Safety { return m.bans.Safety(l) }
 
 // EffectiveSafety returns the safety that a link should have: that of its own standing decision or
 // of a ban that means it, whichever is graver.

@@ -169,11 +169,17 @@ func (s *Editor) replace(ctx context.Context, who auth.Principal, k link.Key, ma
 		seen = *l
 		return f(l)
 	})
+	if !waits && seen.ID.IsZero() && errors.Is(err, link.ErrNotFound) {
+		var failed error
+		if pending, waits, failed = s.queue.Elsewhere(ctx, k); failed != nil {
+			return link.Link{}, fmt.Errorf("change %s: %w", k, failed)
+		}
+	}
 	switch {
 	case errors.Is(err, errUnchanged):
 		return seen, nil
 	case errors.Is(err, link.ErrNotFound) && waits && shorten.Visible(who, pending) && seen.ID.IsZero():
-		return link.Link{}, fmt.Errorf("change %s: %w", k, link.ErrPending)
+		return link.Link{}, fmt.Errorf("change %s: %w", k, s.queue.Refused(&pending))
 	case err != nil:
 		return link.Link{}, fmt.Errorf("change %s: %w", k, err)
 	}

@@ -70,6 +70,12 @@ func (s *Finder) Owner(ctx context.Context, who auth.Principal, a auth.Action, k
 func (s *Finder) find(ctx context.Context, who auth.Principal, k link.Key) (link.Link, error) {
 	pending, waits := s.queue.Find(k)
 	l, err := s.store.Get(ctx, k)
+	if !waits && errors.Is(err, link.ErrNotFound) {
+		var failed error
+		if pending, waits, failed = s.queue.Elsewhere(ctx, k); failed != nil {
+			return link.Link{}, fmt.Errorf("get %s: %w", k, failed)
+		}
+	}
 	if waits && errors.Is(err, link.ErrNotFound) {
 		l, err = pending, nil
 	}
