@@ -32,7 +32,7 @@ func (a *Aliases) suggest(now time.Time, k link.Key, base string) iter.Seq[link.
 	_, _ = fmt.Fprintf(hash, "%s %d", k, now.Unix()/3600) // never fails
 	m := maker{
 		policy: a.cfg.Rules.AliasPolicy(), year: strconv.Itoa(now.UTC().Year()),
-		random: rand.New(rand.NewPCG(hash.Sum64(), 0)), //nolint:gosec // suggestions are no secrets
+		random: rand.New(rand.NewPCG(hash.Sum64(), 0)),
 	}
 	return func(yield func(link.Key) bool) {
 		seen, tries := map[string]bool{string(k.Code): true}, 0
