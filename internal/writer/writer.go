@@ -96,7 +96,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		failing.Log(ctx, time.Now(), w.cfg.Logger, slog.LevelWarn, "writing pending links was interrupted, retrying", err)
 		background.Sleep(ctx, sessionPause)
 	}
-	return nil //nolint:nilerr // ctx ended
+	return nil
 }
 
 // join is one membership in the group.
