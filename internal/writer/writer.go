@@ -96,7 +96,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		failing.Log(ctx, time.Now(), w.cfg.Logger, slog.LevelWarn, "writing pending links was interrupted, retrying", err)
 		background.Sleep(ctx, sessionPause)
 	}
-	return nil //nolint:nilerr // ctx ended
+	return nil
 }
 
 // join is one membership in the group.
@@ -151,9 +151,9 @@ type Stats struct {
 	Partitions                                 int // of this writer
 	Held                                       int // of these, which wait for a newer release
 	// Lag is how many records of the topic are not written, whoever has their partitions, as the offsets say that the group committed;
-	// Known is false while nobody knows it.
-	Lag   int64
-	Known bool
+	// Measured is false while nobody knows it.
+	Lag      int64
+	Measured bool
 	// Oldest is when the oldest record was accepted that this writer has read and not written; zero = none is known.
 	Oldest time.Time
 }
@@ -165,7 +165,7 @@ func (w *Writer) Stats() Stats {
 	}
 	w.mu.Lock()
 	now := w.session
-	s.Lag, s.Known = w.lag, !w.lagAt.IsZero() && time.Since(w.lagAt) < lagFor
+	s.Lag, s.Measured = w.lag, !w.lagAt.IsZero() && time.Since(w.lagAt) < lagFor
 	w.mu.Unlock()
 	if now != nil {
 		now.waits(&s)

@@ -168,7 +168,7 @@ func TestEveryRecordBecomesOneLink(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want.Key, l, err)
 		}
 	}
-	soon(t, "the lag is 0", func() bool { s := w.Stats(); return s.Known && s.Lag == 0 })
+	soon(t, "the lag is 0", func() bool { s := w.Stats(); return s.Measured && s.Lag == 0 })
 	if s := w.Stats(); s.Written != 101 || s.Dead != 0 || s.Failures != 0 || s.Partitions != 1 || s.Held != 0 || !s.Oldest.IsZero() || w.Healthy() != nil {
 		t.Errorf("%+v, %v", s, w.Healthy())
 	}
@@ -340,7 +340,7 @@ func TestARecordOfANewerReleaseHoldsUpItsPartitionOnly(t *testing.T) {
 	}
 	w, stop := q.run(writer.Config{Store: store})
 	soon(t, "the other partitions are written", func() bool { return w.Stats().Written == uint64(others) })
-	soon(t, "the lag is what waits", func() bool { s := w.Stats(); return s.Known && s.Lag == int64(behind)+1 })
+	soon(t, "the lag is what waits", func() bool { s := w.Stats(); return s.Measured && s.Lag == int64(behind)+1 })
 	if s := w.Stats(); s.Held != 1 || s.Dead != 0 || behind == 0 || others == 0 {
 		t.Errorf("%d behind it, %d elsewhere: %+v", behind, others, s)
 	}
@@ -356,7 +356,7 @@ func TestARecordOfANewerReleaseHoldsUpItsPartitionOnly(t *testing.T) {
 func TestTheLagIsThatOfTheTopicWhoeverHasItsPartitions(t *testing.T) {
 	t.Parallel()
 	q, store := newQueueOf(t, 4), linktest.NewMemory()
-	if s := writer.New(writer.Config{Kafka: q.at, Store: store}).Stats(); s.Known {
+	if s := writer.New(writer.Config{Kafka: q.at, Store: store}).Stats(); s.Measured {
 		t.Errorf("before anybody asked: %+v", s)
 	}
 	for i := range byte(40) {
@@ -368,7 +368,7 @@ func TestTheLagIsThatOfTheTopicWhoeverHasItsPartitions(t *testing.T) {
 	soon(t, "the first has the partitions", func() bool { return first.Stats().Failures > 0 })
 	second, _ := q.run(writer.Config{Store: never})
 	for _, w := range []*writer.Writer{first, second} {
-		soon(t, "the lag is known", func() bool { s := w.Stats(); return s.Known && s.Lag == 40 })
+		soon(t, "the lag is known", func() bool { s := w.Stats(); return s.Measured && s.Lag == 40 })
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"curt/internal/compose/finding"
 	"curt/internal/compose/stores"
 	"curt/internal/idempotency"
+	"curt/internal/link"
 	"curt/internal/moderation/lists"
 	"curt/internal/moderation/moderator"
 	"curt/internal/ratelimit"
@@ -67,7 +68,10 @@ func Open(ctx context.Context, env *compose.Env, p Parts) (*Judging, *compose.Ca
 	if j.Moderator, err = moderator.Open(ctx, cfg); err != nil {
 		return nil, c, err
 	}
-	p.Stores.Judge(j.Moderator.WantedSafety)
+	p.Stores.Judge(func(l *link.Link) link.Safety {
+		ban, _ := j.Moderator.BanOf(l)
+		return ban.Safety
+	})
 	c.Run("decisions", background.LowPriority(env.Background, j.Moderator.Run))
 	j.Review, err = review.New(review.Config{
 		Cases: accounts.Cases, Appeals: accounts.Appeals, Destinations: accounts.Blocked, Journal: accounts.Journal, Moderator: j.Moderator,

@@ -132,7 +132,7 @@ func (q *checkedLog) check(ctx context.Context) error {
 	before := q.acknowledged.Load()
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
-	err := q.QueuedLinks.Check(ctx)
+	err := q.Check(ctx)
 	switch {
 	case errors.Is(err, kafka.ErrUnsafe) && q.acceptLoss:
 		err = nil

@@ -49,8 +49,8 @@ func count(m *telemetry.Metrics, w *writer.Writer) {
 	m.Counter("curt_writer_sessions_total", "Times that this writer joined its consumer group.", func() uint64 { return w.Stats().Sessions })
 	m.Gauge("curt_writer_partitions", "Partitions of the queue assigned to this writer.", func() float64 { return float64(w.Stats().Partitions) })
 	m.Gauge("curt_writer_held_partitions", "Partitions of this writer that wait because their next link was queued by a newer release.", func() float64 { return float64(w.Stats().Held) })
-	m.Gauge("curt_writer_lag_links", "Consumer lag of the whole queue, whoever has its partitions: links that are not written. NaN while it is unknown.", func() float64 {
-		if s := w.Stats(); s.Known {
+	m.Gauge("curt_writer_lag_links", "Consumer lag of the whole queue, also of partitions that other writers or none have: links that are not written. NaN while it is unknown.", func() float64 {
+		if s := w.Stats(); s.Measured {
 			return float64(s.Lag)
 		}
 		return math.NaN()
@@ -59,7 +59,7 @@ func count(m *telemetry.Metrics, w *writer.Writer) {
 		switch s := w.Stats(); {
 		case !s.Oldest.IsZero():
 			return max(0, time.Since(s.Oldest).Seconds())
-		case s.Known && s.Lag == 0:
+		case s.Measured && s.Lag == 0:
 			return 0
 		}
 		return math.NaN()

@@ -174,9 +174,6 @@ func (m *Moderator) OnRevoked(revoked func(w link.WorkspaceID, digest moderation
 // BanOf returns the gravest ban that means a link, if there is one. It asks memory only.
 func (m *Moderator) BanOf(l *link.Link) (ban moderation.Entry, banned bool) { return m.bans.Worst(l) }
 
-// WantedSafety returns the safety that the bans want of a link; Clean where none means it. It asks memory only.
-func (m *Moderator) WantedSafety(l *link.Link) link.Safety { return m.bans.Safety(l) }
-
 // EffectiveSafety returns the safety that a link should have: that of its own standing decision or
 // of a ban that means it, whichever is graver.
 func (m *Moderator) EffectiveSafety(ctx context.Context, l *link.Link) (link.Safety, error) {
