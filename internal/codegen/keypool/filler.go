@@ -145,7 +145,7 @@ type levelWatch struct {
 
 	// Of the loop that reads:
 	began time.Time // the first reading
-	past  []sample  // those within RateWindow, the newest last
+	past  []sample  // those within RateWindow and the one before, the newest last
 }
 
 // sample is what servers had taken into memory at a time, and not used: it may be lost since.
@@ -174,14 +174,14 @@ func (w *levelWatch) filled(now time.Time, l *Level) uint64 {
 		w.began = now
 	}
 	w.past = append(w.past, sample{now, l.Held + l.Leaked})
-	for now.Sub(w.past[0].at) > RateWindow {
+	for len(w.past) > 1 && now.Sub(w.past[1].at) > RateWindow { // one of before is what the window began with
 		w.past = w.past[1:]
 	}
 	least := l.Held + l.Leaked
 	for _, s := range w.past {
 		least = min(least, s.taken)
 	}
-	if now.Sub(w.began) < RateWindow {
+	if now.Sub(w.began) <= RateWindow {
 		least = min(least, l.Leaked)
 	}
 	return l.Held + l.Leaked - least
