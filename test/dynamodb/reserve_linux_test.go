@@ -198,7 +198,7 @@ func TestReservationsOverDynamoDB(t *testing.T) {
 	}
 	if _, err := mine.Aliases.Reserve(t.Context(), "sale", ""); err == nil {
 		t.Error("reserved although it is a link")
-	} else if got, kind := status(err); got != http.StatusConflict || kind != "slug-taken" {
+	} else if got, kind := status(err); got != http.StatusConflict || kind != "slug-taken" && kind != "alias-held" { // a server may remember its reservation
 		t.Errorf("reserved although it is a link: %d %s", got, kind)
 	}
 
@@ -212,7 +212,12 @@ func TestReservationsOverDynamoDB(t *testing.T) {
 	notListed(t, colleague, "autumn")
 	r.servers[0].SetClock(t, 5*time.Minute+time.Second)
 	checked(t, theirs, "autumn", "free", true)
-	if err := create(theirs, "autumn"); err != nil {
+	// What a server remembers goes by the time that has passed, not by its clock, and lasts a minute.
+	err = create(theirs, "autumn")
+	for end := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(end); err = create(theirs, "autumn") {
+		time.Sleep(time.Second)
+	}
+	if err != nil {
 		t.Errorf("a create once it has lapsed: %v", err)
 	}
 }
