@@ -2,41 +2,25 @@ package cache_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"curt/internal/cache"
 	"curt/internal/cache/cachetest"
-	"curt/internal/link"
 )
 
-// awayLog is a change log that cannot be read while it is away.
-type awayLog struct {
-	*cachetest.Source
-
-	away atomic.Bool
-}
-
-func (l *awayLog) Changes(ctx context.Context, after link.Position, n int) ([]link.Change, link.Position, error) {
-	if l.away.Load() {
-		return nil, "", errAway
-	}
-	return l.Source.Changes(ctx, after, n)
-}
-
 // disconnected returns a cache that has a link and has not heard of changes for long.
-func disconnected(t *testing.T, s *cachetest.Source) (*cache.Tiered, *awayLog) {
+func disconnected(t *testing.T, s *cachetest.Source) (*cache.Tiered, *failingLog) {
 	t.Helper()
 	s.Put(key("a"), target("https://a.example/"))
-	log := &awayLog{Source: s}
+	log := &failingLog{Source: s}
 	c := newTiered(t, cache.Config{Shared: true}, s)
 	run(t, c.Run)
 	run(t, func(ctx context.Context) error { return c.Follow(ctx, log, time.Second) })
 	synctest.Wait()
 	wantVersion(t, c, key("a"), 1)
-	log.away.Store(true)
+	log.down.Store(true)
 	pass(6 * time.Second)
 	return c, log
 }
@@ -60,7 +44,7 @@ func TestADisconnectedProcessAsksTheSource(t *testing.T) {
 		pass(500 * time.Millisecond)
 		wantVersion(t, c, key("a"), 3)
 
-		log.away.Store(false)
+		log.down.Store(false)
 		pass(2 * time.Second)
 		wantVersion(t, c, key("a"), 3)
 		asked = s.Lookups(key("a"))
@@ -79,12 +63,12 @@ func TestADisconnectedProcessServesWhatItHas(t *testing.T) {
 			s.Put(key(code), target("https://a.example/"))
 		}
 		c, log := disconnected(t, s)
-		log.away.Store(false)
+		log.down.Store(false)
 		pass(2 * time.Second)
 		for _, code := range []string{"a", "b", "c"} {
 			wantVersion(t, c, key(code), 1)
 		}
-		log.away.Store(true)
+		log.down.Store(true)
 		pass(6 * time.Second)
 		s.SetDown(errAway)
 		asked := 0

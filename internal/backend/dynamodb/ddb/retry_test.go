@@ -202,8 +202,9 @@ func unfinishedConnections(t *testing.T) {
 	}
 }
 
-// silence reads requests and never answers: they may have been done.
-func silence(t *testing.T) {
+// serveSilence returns a client of a DynamoDB that reads requests and never answers.
+func serveSilence(t *testing.T) *ddb.Client {
+	t.Helper()
 	ended := make(chan struct{})
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -212,6 +213,12 @@ func silence(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(ended) })
+	return c
+}
+
+// silence: what was sent and not answered may have been done.
+func silence(t *testing.T) {
+	c := serveSilence(t)
 	if err := put(t.Context(), c); !errors.Is(err, link.ErrUncertain) {
 		t.Errorf("a write without an answer ended with %v", err)
 	}
@@ -225,14 +232,7 @@ func silence(t *testing.T) {
 
 // silentWalks reads many items of a DynamoDB that does not answer: each request has the time of a call only.
 func silentWalks(t *testing.T) {
-	ended := make(chan struct{})
-	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-ended:
-		case <-r.Context().Done():
-		}
-	})
-	t.Cleanup(func() { close(ended) })
+	c := serveSilence(t)
 	for what, read := range map[string]func(context.Context) error{
 		"query": func(ctx context.Context) error {
 			_, _, err := c.Query(ctx, &dynamodb.QueryInput{TableName: &c.Links})
