@@ -74,14 +74,18 @@ func (p plan) run(ctx context.Context, r *report) error {
 		return cmp.Compare(expected(took, b), expected(took, a))
 	})
 	var (
-		wg   sync.WaitGroup
-		next = make(chan job)
-		errs = make([]error, p.together)
+		wg      sync.WaitGroup
+		next    = make(chan job)
+		errs    = make([]error, p.together)
+		failed  = make([][]failure, p.together)
+		convert = strings.TrimSpace(string(converter))
 	)
 	for i := range p.together {
 		wg.Go(func() {
 			for j := range next {
-				errs[i] = errors.Join(errs[i], j.run(strings.TrimSpace(string(converter)), r))
+				f, err := j.run(convert, r)
+				errs[i] = errors.Join(errs[i], err)
+				failed[i] = append(failed[i], f...)
 			}
 		})
 	}
@@ -93,6 +97,9 @@ func (p plan) run(ctx context.Context, r *report) error {
 	close(next)
 	wg.Wait()
 	errs = append(errs, ctx.Err(), r.keep(p.durations(), took))
+	if ctx.Err() == nil {
+		errs = append(errs, repeat(convert, slices.Concat(failed...), r))
+	}
 	if p.note {
 		errs = append(errs, p.noteUsual(took))
 	}
@@ -127,28 +134,67 @@ func expected(took map[string]float64, j job) float64 {
 	return time.Hour.Seconds()
 }
 
-// run runs the test binary in its package's folder, as go test does.
-func (j job) run(converter string, r *report) error {
+// run runs the test binary in its package's folder, as go test does. It returns what failed.
+func (j job) run(converter string, r *report) ([]failure, error) {
+	began := time.Now()
+	r.started(j.label(), began)
+	o, err := j.outcome(converter)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.skipped {
+		r.skip(j.label(), s.test, s.why)
+	}
+	r.ended(result{name: j.label(), took: time.Since(began), used: o.used}, o.passed, time.Now(), o.text())
+	return o.failures(j), nil
+}
+
+// outcome is what a test binary came to.
+type outcome struct {
+	passed  bool
+	used    time.Duration // of processors
+	failed  []told        // tests that failed, subtests before the tests that they are of
+	rest    string        // what belongs to no test that ended: a panic, or a test that did not end
+	skipped []skipped
+}
+
+// told is what a test printed.
+type told struct{ test, output string }
+
+// skipped is a test that did not run.
+type skipped struct{ test, why string }
+
+// text is all that was printed of what failed.
+func (o outcome) text() string {
+	var b strings.Builder
+	for _, f := range o.failed {
+		b.WriteString(f.output)
+	}
+	return b.String() + o.rest
+}
+
+// outcome runs the test binary.
+func (j job) outcome(converter string) (o outcome, err error) {
 	args := append([]string{"-t", "-p", j.pkg.path, j.build.binary(j.pkg.path), "-test.v=test2json", "-test.timeout=30m", "-test.paniconexit0"}, j.args...)
 	cmd := exec.Command(converter, args...) //nolint:gosec,noctx // an interrupt reaches the tests through the process group, so that they clean up
 	cmd.Dir = j.pkg.dir
 	cmd.Env = append(os.Environ(), "PWD="+filepath.Join(cwd(), j.pkg.dir))
-	var told bytes.Buffer
-	cmd.Stderr = &told
+	var printed bytes.Buffer
+	cmd.Stderr = &printed
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", j.label(), err)
+		return o, fmt.Errorf("run %s: %w", j.label(), err)
 	}
-	began := time.Now()
-	r.started(j.label(), began)
-	text, passed := j.follow(out, r)
-	err = cmd.Wait()
-	d := result{name: j.label(), took: time.Since(began), used: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	r.ended(d, passed && err == nil, time.Now(), text+told.String())
-	return nil
+	o.follow(out)
+	o.passed = cmd.Wait() == nil && o.passed
+	o.used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if !o.passed {
+		o.rest += printed.String()
+	}
+	return o, nil
 }
 
 // cwd is the project's folder.
@@ -167,11 +213,9 @@ type event struct {
 	Output string
 }
 
-// follow reads events until the binary ends. It returns what failed tests printed, and what
-// belongs to no test.
-func (j job) follow(from io.Reader, r *report) (text string, passed bool) {
+// follow reads events until the binary ends.
+func (o *outcome) follow(from io.Reader) {
 	output := make(map[string]*strings.Builder)
-	var failed strings.Builder
 	for d := json.NewDecoder(from); ; {
 		var e event
 		if err := d.Decode(&e); err != nil {
@@ -180,28 +224,23 @@ func (j job) follow(from io.Reader, r *report) (text string, passed bool) {
 		if output[e.Test] == nil {
 			output[e.Test] = new(strings.Builder)
 		}
-		switch e.Action {
-		case "output":
+		switch {
+		case e.Action == "output":
 			output[e.Test].WriteString(e.Output)
-		case "skip":
-			if e.Test != "" {
-				r.skip(j.label(), e.Test, reason(output[e.Test].String()))
-			}
-		case "fail":
-			if e.Test != "" {
-				failed.WriteString(output[e.Test].String())
-			}
-		case "pass":
-			passed = passed || e.Test == ""
+		case e.Test == "":
+			o.passed = o.passed || e.Action == "pass"
+		case e.Action == "skip":
+			o.skipped = append(o.skipped, skipped{e.Test, reason(output[e.Test].String())})
+		case e.Action == "fail":
+			o.failed = append(o.failed, told{e.Test, output[e.Test].String()})
 		}
 		if e.Test != "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
 			delete(output, e.Test)
 		}
 	}
-	for _, o := range output { // a panic, or a test that did not end
-		failed.WriteString(o.String())
+	for _, text := range output {
+		o.rest += text.String()
 	}
-	return failed.String(), passed
 }
 
 // reason returns the last line of a skipped test that is its own.

@@ -1,7 +1,8 @@
 // Run is what `make test` and `make test-faults` call: it compiles the tests of the project,
 // runs several packages at a time, the longest first, and says as it goes which package is
 // done, how many are to come and how long each took. What failed is printed at once and named
-// again at the end; skipped tests are listed with their reasons.
+// again at the end; skipped tests are listed with their reasons. A few tests that failed are run again
+// alone (repeat.go); what passes then is reported as unstable.
 //
 //	go run ./test/run            what proves correctness
 //	go run ./test/run -faults    kills, power cuts, chaos, long histories, long browser sessions

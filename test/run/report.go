@@ -28,7 +28,9 @@ type report struct {
 	running map[string]time.Time // packages whose tests run, since when
 	printed time.Time            // when the last line was printed
 	skipped []string
-	failed  []string
+	failed  []string // packages
+	why     []string // a line for each test that failed
+	taken   bool     // back: what failed is unstable
 }
 
 // result is one package that ended.
@@ -81,6 +83,34 @@ func (r *report) ended(d result, passed bool, now time.Time, output string) {
 	}
 	r.printed = now
 	_, _ = fmt.Fprintf(r.out, "%4d/%d  %-4s %6.1fs  %s\n", len(r.done), r.total, verdict, d.took.Seconds(), d.name)
+}
+
+// because notes a test that failed.
+func (r *report) because(f failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	says := []rune(strings.Join(strings.Fields(f.says), " "))
+	if len(says) > mostSaid {
+		says = append(says[:mostSaid], '…')
+	}
+	r.why = append(r.why, fmt.Sprintf("%s %s: %s", f.job.label(), f.test, string(says)))
+}
+
+// mostSaid is how many characters of what a test says the summary has.
+const mostSaid = 600
+
+// repeats says which test runs again.
+func (r *report) repeats(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = fmt.Fprintln(r.out, "repeating", name)
+}
+
+// takeBack says that what failed did not fail again.
+func (r *report) takeBack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken = true
 }
 
 // skip notes a test that did not run, and why.
@@ -147,8 +177,16 @@ func (r *report) summary(now time.Time) (failed bool) {
 	for _, s := range r.skipped {
 		_, _ = fmt.Fprintln(r.out, "skipped:", s)
 	}
+	verdict := "failed:"
+	if r.taken {
+		verdict = fmt.Sprintf("unstable, it passed %d times when repeated alone:", repetitions)
+		r.failed = nil
+	}
 	for _, f := range r.failed {
 		_, _ = fmt.Fprintln(r.out, "failed:", f)
+	}
+	for _, w := range r.why {
+		_, _ = fmt.Fprintln(r.out, verdict, w)
 	}
 	_, _ = fmt.Fprintf(r.out, "%d of %d packages passed in %s, %d tests skipped\n",
 		len(r.done)-len(r.failed), r.total, now.Sub(r.began).Round(time.Second), len(r.skipped))
