@@ -63,8 +63,10 @@ backend curt
 backend curt { .host = "%[2]s"; .port = "%[3]s"; }
 sub vcl_recv { return (pass); }
 `, func(dir, config, address string) []string {
-			return []string{"-F", "-j", "none", "-n", filepath.Join(dir, "work"), "-a", address, "-f", config, "-s", "malloc,32m",
-				"-p", "timeout_idle=180", "-p", "connect_timeout=180", "-p", "first_byte_timeout=180", "-p", "between_bytes_timeout=180"}
+			return []string{
+				"-F", "-j", "none", "-n", filepath.Join(dir, "work"), "-a", address, "-f", config, "-s", "malloc,32m",
+				"-p", "timeout_idle=180", "-p", "connect_timeout=180", "-p", "first_byte_timeout=180", "-p", "between_bytes_timeout=180",
+			}
 		}},
 	}
 }
