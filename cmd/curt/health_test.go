@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"curt/internal/cli"
+	"curt/internal/testkit"
 )
 
 // TestHealth: 0 and silence when the server wants traffic, 69 and one line otherwise.
@@ -39,12 +40,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestHealthOfNobody(t *testing.T) {
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := "127.0.0.1:" + testkit.FreePort(t)
 	for want, args := range map[int][]string{
 		69: {"health", "--admin-listen", address},
 		78: {"health", "--admin-listen=", "--tls-cert=c", "--tls-key=k"},

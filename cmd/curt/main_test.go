@@ -43,7 +43,7 @@ func serving(t *testing.T, args ...string) (address, folder string) {
 	case address = <-log.listening:
 	case code := <-done:
 		t.Fatalf("serve ended with %d:\n%s", code, log)
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatalf("serve does not listen:\n%s", log)
 	}
 	return "http://" + address, folder
@@ -78,7 +78,7 @@ func TestALinkIsMadeFollowedAndCounted(t *testing.T) {
 	follow(t, address+urls[0][strings.LastIndex(urls[0], "/"):], "https://example.com/a")
 
 	var s client.Stats
-	for deadline := time.Now().Add(time.Minute); s.TotalClicks == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); s.TotalClicks == 0 && time.Now().Before(deadline); {
 		code, out, errs = curt(t.Context(), "stats", "--json", urls[0])
 		if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil {
 			t.Fatalf("stats: %d %q %q %v", code, out, errs, err)

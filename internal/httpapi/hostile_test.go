@@ -133,18 +133,10 @@ func exchange(t *testing.T, address string, h hostile) (*http.Response, string) 
 	}
 	b.WriteString("\r\n" + h.body)
 
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
+	raw, err := sendRaw(t, address, b.String())
+	for end := time.Now().Add(3 * time.Minute); err != nil && len(raw) == 0 && time.Now().Before(end); {
+		raw, err = sendRaw(t, address, b.String()) // the reset came before the answer was read
 	}
-	defer func() { _ = conn.Close() }() // the answer was read
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	// A server that refuses a large body may close before all of it is sent.
-	go func() { _, _ = io.WriteString(conn, b.String()) }()
-	raw, err := io.ReadAll(conn)
 	if err != nil && len(raw) == 0 {
 		t.Errorf("%s: no answer: %v", h.name, err)
 		return nil, ""
@@ -156,4 +148,21 @@ func exchange(t *testing.T, address string, h hostile) (*http.Response, string) 
 		return nil, ""
 	}
 	return res, head
+}
+
+// sendRaw returns all that is answered. A server that refuses a large body may close before all of it is sent, and
+// what it said is lost when the reset overtakes it.
+func sendRaw(t *testing.T, address, request string) ([]byte, error) {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // the answer was read
+	if err := conn.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(conn, request) }()
+	return io.ReadAll(conn)
 }

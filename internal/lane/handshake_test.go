@@ -98,9 +98,10 @@ func TestHTTP2PassesUnread(t *testing.T) {
 			t.Fatalf("%s %s", a.Proto, a.Status)
 		}
 	}
-	if s := r.lane.Stats(); s.HandedOff != 1 || s.AtHTTP != 1 {
-		t.Errorf("%+v: want one connection at net/http", s)
-	}
+	eventually(t, "one connection is at net/http", func() bool {
+		s := r.lane.Stats()
+		return s.HandedOff == 1 && s.AtHTTP == 1
+	})
 	client.CloseIdleConnections()
 	eventually(t, "the connection is counted out", func() bool { return r.lane.Stats().AtHTTP == 0 })
 }

@@ -233,7 +233,7 @@ func (r *rig) dial(tb testing.TB) *net.TCPConn {
 	if !ok {
 		tb.Fatal(nc)
 	}
-	_ = tcp.SetDeadline(time.Now().Add(time.Minute))
+	_ = tcp.SetDeadline(time.Now().Add(3 * time.Minute))
 	return tcp
 }
 
@@ -307,7 +307,7 @@ func answers(tb testing.TB, text string) []answer {
 // eventually waits for what another goroutine is about to do.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); {
+	for end := time.Now().Add(3 * time.Minute); !ok(); {
 		if time.Now().After(end) {
 			tb.Fatalf("not so: %s", what)
 		}

@@ -49,7 +49,7 @@ func stricts(t *testing.T) map[string]func() net.Conn {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = nc.SetDeadline(time.Now().Add(time.Minute))
+			_ = nc.SetDeadline(time.Now().Add(3 * time.Minute))
 			t.Cleanup(func() { _ = nc.Close() })
 			return nc
 		}

@@ -24,7 +24,7 @@ func (p *Postgres) Stop(t testing.TB, f func()) {
 func (p *Postgres) Kill(t testing.TB) {
 	t.Helper()
 	p.signal(t, syscall.SIGKILL)
-	for end := time.Now().Add(time.Minute); lives(p.Pid); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); lives(p.Pid); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("PostgreSQL (pid %d) is still there", p.Pid)
 		}
@@ -39,10 +39,12 @@ func lives(pid int) bool {
 	return err == nil && !bytes.HasPrefix(state, []byte("Z"))
 }
 
-// signal sends a signal to the server and those that it began, itself first: it would
-// begin others.
+// signal sends a signal to the server and those that it began. It stands still meanwhile: it would begin others.
 func (p *Postgres) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
+	if err := syscall.Kill(p.Pid, syscall.SIGSTOP); err != nil {
+		t.Fatalf("stop %d: %v", p.Pid, err)
+	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid))
 	if err != nil {
 		t.Fatal(err)

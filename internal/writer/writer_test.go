@@ -90,7 +90,7 @@ func (q *queue) reasons(n int) map[string]string {
 		q.t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(q.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(q.t.Context(), 3*time.Minute)
 	defer cancel()
 	found := map[string]string{}
 	for len(found) < n && ctx.Err() == nil {
@@ -122,9 +122,9 @@ func (q *queue) run(c writer.Config) (w *writer.Writer, stop func()) {
 // soon waits until ok.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
+			t.Fatalf("%s: not within three minutes", what)
 		}
 	}
 }
@@ -341,7 +341,8 @@ func TestARecordOfANewerReleaseHoldsUpItsPartitionOnly(t *testing.T) {
 	w, stop := q.run(writer.Config{Store: store})
 	soon(t, "the other partitions are written", func() bool { return w.Stats().Written == uint64(others) })
 	soon(t, "the lag is what waits", func() bool { s := w.Stats(); return s.Measured && s.Lag == int64(behind)+1 })
-	if s := w.Stats(); s.Held != 1 || s.Dead != 0 || behind == 0 || others == 0 {
+	soon(t, "the partition is held up", func() bool { return w.Stats().Held == 1 })
+	if s := w.Stats(); s.Dead != 0 || behind == 0 || others == 0 {
 		t.Errorf("%d behind it, %d elsewhere: %+v", behind, others, s)
 	}
 	if err := w.Healthy(); !errors.Is(err, pending.ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("partition %d ", at)) {
@@ -385,7 +386,7 @@ func TestTheRateIsThatOfTheWriter(t *testing.T) {
 		if most := 50*time.Since(began).Seconds() + 50*0.2 + 1; float64(written) > most { // what 200 ms were not used for comes at once
 			t.Fatalf("%d links were written after %s, want at most %.0f", written, time.Since(began), most)
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > 3*time.Minute {
 			t.Fatalf("%d links were written after %s", written, time.Since(began))
 		}
 	}

@@ -41,7 +41,7 @@ async function downloaded (page, click) {
 }
 
 const settled = async (what, is) => {
-  for (let i = 0; i < 100; i++) {
+  for (const end = Date.now() + 180_000; Date.now() < end;) {
     if (await is()) return
     await new Promise(resolve => setTimeout(resolve, 50))
   }
@@ -51,7 +51,7 @@ const settled = async (what, is) => {
 // A file with what goes wrong: a quote in the wrong place, an address that is no web address, a
 // row without one, a code that stands twice, one that the server keeps, a row that is too wide. The
 // others are links, so many that the upload takes several requests and the import several batches.
-const rows = 12000
+const rows = 24000
 const wrong = ['http://%zz,,"bad', 'javascript:alert(1),,', ',only-code,', 'https://example.com/a,twice,', 'https://example.com/b,twice,', 'https://example.com/c,api,', 'https://example.com/d,x,y,z,too,wide']
 const table = Buffer.from(['Destination URL,Slug,Label', ...wrong,
   `https://example.com/hostile,hostile,"${plan.hostile.replaceAll('"', '""')}"`, 'https://example.com/formula,formula,=1+1',
@@ -228,7 +228,7 @@ await person('exports', darkDesk, async (page, look, context) => {
   // The network is slow, so that the download can be stopped; then it continues where it was.
   const network = await context.newCDPSession(page)
   const slow = bytes => network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: bytes, uploadThroughput: -1 })
-  await slow(300 << 10)
+  await slow(30 << 10)
   const began = Date.now()
   await page.getByRole('button', { name: 'Export', exact: true }).click()
   await page.getByText(/^Downloading: .*[MK]B$/i).waitFor()

@@ -131,10 +131,17 @@ export async function links ({ plan, found, person, signIn, ask }) {
     await first().getByText('Disabled', { exact: true }).waitFor()
     await notice(page, 'disabled')
     // A change that is refused shows at once, and then no more.
-    await page.route('**/api/v1/links/*', (route, request) => request.method() === 'GET' ? route.continue() : setTimeout(() => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"type":"/problems/unavailable","title":"Unavailable","status":503}' }), 300))
+    let refuse
+    const seen = new Promise(resolve => { refuse = resolve })
+    await page.route('**/api/v1/links/*', async (route, request) => {
+      if (request.method() === 'GET') return route.continue()
+      await seen
+      return route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"type":"/problems/unavailable","title":"Unavailable","status":503}' })
+    })
     await open()
     await page.getByRole('button', { name: 'Enable' }).click()
     await first().getByText('Live', { exact: true }).waitFor()
+    refuse()
     await first().getByText('Disabled', { exact: true }).waitFor()
     await notice(page, 'Couldn’t complete')
     await look('not done')

@@ -1,7 +1,7 @@
 // Somebody who uses the dashboard, and what everybody does there.
 import { chromium, desk, judge, listen, phone, picture, want } from '../internal/browser/page.mjs'
 
-const patience = 60000 // milliseconds until a step has failed
+const patience = 180000 // milliseconds until a step has failed
 
 export const lightPhone = { scheme: 'light', name: 'phone', size: phone }
 export const darkDesk = { scheme: 'dark', name: 'desk', size: desk }
@@ -31,14 +31,14 @@ export const paste = (page, text) => page.evaluate(text => {
 // take steps, and notes in found what came of them.
 export async function stage (plan) {
   const found = { faults: [], done: [], figures: [], tried: 0 }
-  const browser = await chromium.launch({ executablePath: plan.program })
+  const browser = await chromium.launch({ executablePath: plan.program, timeout: patience })
 
   // person opens the dashboard in a window of its own and takes steps there.
   async function person (name, way, steps) {
     found.tried++
     const context = await browser.newContext({ colorScheme: way.scheme, viewport: way.size, locale: way.locale, timezoneId: way.zone, permissions: ['clipboard-read', 'clipboard-write'] })
+    context.setDefaultTimeout(patience) // of further pages, too
     const page = await context.newPage()
-    page.setDefaultTimeout(patience)
     const heard = []
     listen(page, name, heard)
     const look = async (what, options) => {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -97,9 +96,7 @@ func TestServersOverDynamoDB(t *testing.T) {
 	}
 	soon(t, "a deleted link", func() bool { status, _, _ := get(t, redirect, "/alias"); return status == http.StatusGone })
 
-	if err := syscall.Kill(d.Pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	d.Kill(t)
 	if status, to, _ := get(t, redirect, "/"+generated.ShortCode); status != http.StatusFound || to != generated.LongURL {
 		t.Errorf("a link in memory while DynamoDB is down: %d to %s", status, to)
 	}

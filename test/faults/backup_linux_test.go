@@ -81,7 +81,7 @@ func TestBackupUnderLoadRestoresEverything(t *testing.T) {
 		}
 	}
 	// Follow has clicked on each of the forty once.
-	if got, want := s.AwaitTotal(t, links, logged+int64(len(links)), time.Minute), logged+int64(len(links)); got != want {
+	if got, want := s.AwaitTotal(t, links, logged+int64(len(links)), 3*time.Minute), logged+int64(len(links)); got != want {
 		t.Errorf("statistics say %d clicks, the restored log and this test %d", got, want)
 	}
 	if logged < int64(captured) || logged > clickers.Sent() {

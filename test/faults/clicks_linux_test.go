@@ -44,7 +44,7 @@ func TestTerminateCountsEveryClick(t *testing.T) {
 		c.Wait()
 		answered += c.Answered()
 		s = curttest.Start(t, curttest.Options{Data: data})
-		if got := s.AwaitTotal(t, links, answered, time.Minute); got != answered {
+		if got := s.AwaitTotal(t, links, answered, 3*time.Minute); got != answered {
 			t.Fatalf("%d clicks were answered, statistics say %d", answered, got)
 		}
 		if logged := recount(t, data); logged != answered {
@@ -66,6 +66,7 @@ func TestKillLosesLittleAndCountsNothingTwice(t *testing.T) {
 	sum := tally{idle: watchIdleness(t)}
 	for round := range rounds(9, 300) {
 		c := s.Click(t, curttest.ClickPlan{Clients: 16, Links: links})
+		c.AwaitAnswered(t, 16)
 		someTime(150*time.Millisecond, 700*time.Millisecond)
 		if round%3 == 2 {
 			s.Signal(t)
@@ -92,6 +93,7 @@ func TestPowerCutLosesFewClicks(t *testing.T) {
 	sum := tally{idle: watchIdleness(t)}
 	for round := range rounds(3, 100) {
 		c := s.Click(t, curttest.ClickPlan{Clients: 16, Links: links, Pace: time.Millisecond})
+		c.AwaitAnswered(t, 16)
 		someTime(1200*time.Millisecond, 2200*time.Millisecond)
 		cut := time.Now()
 		disk.CutPower(t)
@@ -118,7 +120,7 @@ type tally struct {
 func (y *tally) add(t *testing.T, s *curttest.Server, links []curttest.Link, c *curttest.Clickers, end time.Time) {
 	t.Helper()
 	logged := recount(t, s.Data)
-	total := s.AwaitTotal(t, links, logged, time.Minute)
+	total := s.AwaitTotal(t, links, logged, 3*time.Minute)
 	if total != logged {
 		t.Fatalf("the click log holds %d clicks, statistics say %d", logged, total)
 	}
@@ -159,6 +161,13 @@ func (i *idleness) longest() time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.most.Round(time.Millisecond)
+}
+
+// forget begins anew.
+func (i *idleness) forget() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.most = 0
 }
 
 // watchIdleness watches until the test ends.
@@ -209,7 +218,7 @@ func TestKillDuringRecoveryCountsNothingTwice(t *testing.T) {
 		s.Kill()
 	}
 	s = curttest.Start(t, folding)
-	if got := s.AwaitTotal(t, links, answered, time.Minute); got != answered {
+	if got := s.AwaitTotal(t, links, answered, 3*time.Minute); got != answered {
 		t.Fatalf("%d clicks were answered, statistics say %d", answered, got)
 	}
 }

@@ -156,7 +156,7 @@ func (m *moderators) agree(s *curttest.Server, api *client.Client) map[string]bo
 // a ban that was lifted has been walked.
 func (m *moderators) settled(api *client.Client, code string, right func(string) bool) string {
 	m.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		got, err := api.Get(m.t.Context(), code)
 		if err != nil {
 			m.t.Fatal(err)
@@ -170,7 +170,7 @@ func (m *moderators) settled(api *client.Client, code string, right func(string)
 // walked waits until no ban is walking any more, and returns the hosts that are banned.
 func (m *moderators) walked(api *client.Client) map[string]bool {
 	m.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		page, err := api.Moderation.Bans(m.t.Context(), "", "", 100)
 		if err != nil {
 			m.t.Fatal(err)

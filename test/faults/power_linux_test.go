@@ -75,6 +75,9 @@ func cutPower(t *testing.T, disk *curttest.Disk, s *curttest.Server, under strin
 	churn := s.Churn(t, 2, under)
 	c := s.Create(t, 32, under)
 	c.AwaitMade(t, least)
+	if least > 1 {
+		churn.AwaitDeleted(t, 2)
+	}
 	someTime(0, most)
 	cut := time.Now()
 	disk.CutPower(t)

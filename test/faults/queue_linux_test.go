@@ -118,7 +118,7 @@ func TestKillsAroundTheQueue(t *testing.T) {
 		t.Errorf("only %d links and %d decisions: that proves little", len(q.made), len(q.decided))
 	}
 	_, api := q.serve(data)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		wrong := q.wrong(api)
 		if wrong == "" {
 			break

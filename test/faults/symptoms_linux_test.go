@@ -25,7 +25,7 @@ import (
 func shows(t *testing.T, s *curttest.Server, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		for end := time.Now().Add(time.Minute); !strings.Contains(s.Log(), w); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Minute); !strings.Contains(s.Log(), w); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("the log never says %q:\n%s", w, s.Log())
 				return
@@ -37,7 +37,7 @@ func shows(t *testing.T, s *curttest.Server, words ...string) {
 // awaitMetric waits until a metric is as it should be.
 func awaitMetric(t *testing.T, s *curttest.Server, name string, right func(v float64) bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		v, found, err := s.Metric(t.Context(), name)
 		if err == nil && found && right(v) {
 			return
@@ -137,7 +137,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := curttest.Start(t, curttest.Options{Data: data})
-		if got := s.AwaitTotal(t, links, int64(len(links)), time.Minute); got != int64(len(links)) {
+		if got := s.AwaitTotal(t, links, int64(len(links)), 3*time.Minute); got != int64(len(links)) {
 			t.Errorf("%d of %d clicks were counted again", got, len(links))
 		}
 	})
@@ -228,7 +228,7 @@ func TestDamagedClickLog(t *testing.T) {
 		shows(t, s, "click log is damaged, skipping clicks in the damaged part")
 		awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 1 })
 		s.Follow(t, links, 1)
-		if got := s.AwaitTotal(t, links, 60-lost, time.Minute); got != 60-lost {
+		if got := s.AwaitTotal(t, links, 60-lost, 3*time.Minute); got != 60-lost {
 			t.Errorf("last %v: %d clicks are counted, want all 60 but %d", last, got, lost)
 		}
 		if info, err := os.Stat(segments[0]); err != nil || info.Size() != int64(len(text)) {
@@ -265,7 +265,7 @@ func TestTornClickLog(t *testing.T) {
 	awaitMetric(t, s, "curt_click_log_torn_bytes_total", positive)
 	awaitMetric(t, s, "curt_click_log_damages_total", func(v float64) bool { return v == 0 })
 	s.Follow(t, links, 1)
-	if got := s.AwaitTotal(t, links, 40-lost, time.Minute); got != 40-lost {
+	if got := s.AwaitTotal(t, links, 40-lost, 3*time.Minute); got != 40-lost {
 		t.Errorf("%d clicks are counted, want all 40 but %d", got, lost)
 	}
 }
@@ -307,7 +307,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	}
 	awaitMetric(t, s, "curt_lane_evicted_total", positive)
 	bad := s.Follow(t, links, 1)
-	for tries := 1; tries < 5 && len(bad) > 0; tries++ {
+	for end := time.Now().Add(3 * time.Minute); len(bad) > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		bad = s.Follow(t, links, 1) // a newcomer can be evicted while others still close (docs/decisions/0009)
 	}
 	for _, b := range bad {
@@ -373,7 +373,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 func awaitStatus(t *testing.T, s *curttest.Server, status int, method, path, body string) {
 	t.Helper()
 	c := s.MustDial(t)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		a, err := c.Do(method, path, []string{"Authorization: Bearer " + curttest.Key}, body)
 		if err != nil {
 			t.Fatal(err)

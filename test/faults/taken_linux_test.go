@@ -127,7 +127,7 @@ func TestNoFileHoldsWhatVisitorsCarry(t *testing.T) {
 			visitWithSecrets(t, s, "/"+links[0].Code)
 			visitWithSecrets(t, s, "/canary-code")
 		}
-		if got := s.AwaitTotal(t, links, 3, time.Minute); got != 3 {
+		if got := s.AwaitTotal(t, links, 3, 3*time.Minute); got != 3 {
 			t.Fatalf("%d clicks are counted", got)
 		}
 		found := holding(t, data, "canary")

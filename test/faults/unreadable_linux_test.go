@@ -23,7 +23,7 @@ func TestADiskThatDoesNotRead(t *testing.T) {
 	s := curttest.Start(t, curttest.Options{Data: data})
 	heal := failReads(t, s, filepath.Join(data, "curt.db"))
 	conn := s.MustDial(t)
-	for end := time.Now().Add(time.Minute); ; { // what is in memory needs no read
+	for end := time.Now().Add(3 * time.Minute); ; { // what is in memory needs no read
 		code, err := create(conn)
 		if err != nil {
 			t.Fatal(err)

@@ -32,13 +32,18 @@ type line struct {
 
 	kafka  *testkit.Kafka
 	env    []string
-	starts [apis]atomic.Int64 // how often a server was started
-	apis   [apis]atomic.Pointer[curttest.Server]
+	apis   [apis]atomic.Pointer[process]
 	writer *curttest.Server
 
 	mu   sync.Mutex
 	kept queue // guarded by mu
 	keys []string
+}
+
+// process is a server that was started, and which start of it that is.
+type process struct {
+	place
+	*curttest.Server
 }
 
 // queuedRate is slow enough that links are pending for a while, and fast enough for what clients create.
@@ -66,17 +71,17 @@ func lineUp(t *testing.T) *line {
 
 func (n *line) startAPI(i int, data string) {
 	n.t.Helper()
-	n.apis[i].Store(curttest.Start(n.t, curttest.Options{Data: data, Env: append(n.env, "CURT_ROLE=redirect,api")}))
-	n.starts[i].Add(1)
+	at := place{server: i}
+	if before := n.apis[i].Load(); before != nil {
+		at.start = before.start + 1
+	}
+	n.apis[i].Store(&process{at, curttest.Start(n.t, curttest.Options{Data: data, Env: append(n.env, "CURT_ROLE=redirect,api")})})
 }
 
 func (n *line) startWriter(data string) {
 	n.t.Helper()
 	n.writer = curttest.Start(n.t, curttest.Options{Data: data, Env: append(n.env, "CURT_ROLE=writer")})
 }
-
-// at returns the process that a server is now.
-func (n *line) at(server int) place { return place{server, int(n.starts[server].Load())} }
 
 func (n *line) accept(a acceptance) {
 	n.mu.Lock()
@@ -156,10 +161,10 @@ func (n *line) run(name string) (stop func()) {
 	return end
 }
 
-// ask asks a server, and decodes what it says of a link. ok is false without an answer that says something.
-func (r *requester) ask(ctx context.Context, server int, method, path string, lines []string, body string) (a curttest.Answer, l toldQueued, ok bool) {
+// ask asks a process, and decodes what it says of a link. ok is false without an answer that says something.
+func (r *requester) ask(ctx context.Context, at *process, method, path string, lines []string, body string) (a curttest.Answer, l toldQueued, ok bool) {
 	lines = append([]string{"Authorization: Bearer " + curttest.Key, "Content-Type: application/json"}, lines...)
-	a, err := exchange(context.WithoutCancel(ctx), &r.conns[server], r.apis[server].Load().Addr, method, path, lines, body)
+	a, err := exchange(context.WithoutCancel(ctx), &r.conns[at.server], at.Addr, method, path, lines, body)
 	if err != nil || a.Status == http.StatusServiceUnavailable {
 		time.Sleep(retryPause)
 		return a, l, false
@@ -185,12 +190,12 @@ func (r *requester) create(ctx context.Context) {
 	}
 	server, again := r.server, r.random.IntN(8) == 0
 	for range 8 {
-		from, call := r.at(server), r.now()
-		a, l, ok := r.ask(ctx, server, "POST", "/api/v1/links", lines, `{"long_url":"`+to+`"}`)
+		from, call := r.apis[server].Load(), r.now()
+		a, l, ok := r.ask(ctx, from, "POST", "/api/v1/links", lines, `{"long_url":"`+to+`"}`)
 		switch {
 		case !ok, a.Status == http.StatusConflict && strings.HasSuffix(l.Type, "idempotency-key-busy"):
 		case a.Status == http.StatusAccepted, a.Status == http.StatusCreated:
-			r.accept(acceptance{from, l.Code, l.ID, to, once, a.Status == http.StatusCreated, call, r.now()})
+			r.accept(acceptance{from.place, l.Code, l.ID, to, once, a.Status == http.StatusCreated, call, r.now()})
 			if r.random.IntN(4) == 0 {
 				r.due = append(r.due, due{server, l.Code, to + "/changed"})
 			}
@@ -220,8 +225,9 @@ func (r *requester) changes(ctx context.Context) {
 
 // change tries to change a link, and reports whether it was refused because the link is pending.
 func (r *requester) change(ctx context.Context, d due) (pending bool) {
-	g := glance{at: r.at(d.server), key: d.key, to: d.to, call: r.now()}
-	a, l, ok := r.ask(ctx, d.server, "PATCH", "/api/v1/links/"+d.key, nil, `{"long_url":"`+d.to+`"}`)
+	at := r.apis[d.server].Load()
+	g := glance{at: at.place, key: d.key, to: d.to, call: r.now()}
+	a, l, ok := r.ask(ctx, at, "PATCH", "/api/v1/links/"+d.key, nil, `{"long_url":"`+d.to+`"}`)
 	g.ret = r.now()
 	switch {
 	case !ok:
@@ -245,9 +251,10 @@ func (r *requester) look(ctx context.Context, server int, key string) {
 	if key == "" {
 		return
 	}
-	g := glance{at: r.at(server), key: key, call: r.now()}
+	at := r.apis[server].Load()
+	g := glance{at: at.place, key: key, call: r.now()}
 	if r.random.IntN(3) == 0 {
-		a, l, ok := r.ask(ctx, server, "GET", "/api/v1/links/"+key, nil, "")
+		a, l, ok := r.ask(ctx, at, "GET", "/api/v1/links/"+key, nil, "")
 		switch {
 		case !ok:
 			return
@@ -264,7 +271,7 @@ func (r *requester) look(ctx context.Context, server int, key string) {
 		r.glimpse(g)
 		return
 	}
-	a, err := exchange(context.WithoutCancel(ctx), &r.conns[server], r.apis[server].Load().Addr, "GET", "/"+key, nil, "")
+	a, err := exchange(context.WithoutCancel(ctx), &r.conns[server], at.Addr, "GET", "/"+key, nil, "")
 	switch g.ret = r.now(); {
 	case err != nil, a.Status == http.StatusServiceUnavailable:
 		time.Sleep(retryPause)

@@ -72,7 +72,7 @@ func (h *history) operations() (ops []porcupine.Operation) {
 }
 
 // checkLimit bounds the search for an order.
-const checkLimit = time.Minute
+const checkLimit = 3 * time.Minute
 
 // linearizable reports whether one order of all requests about a link explains what was
 // told, for each link.

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 )
@@ -93,17 +91,7 @@ func TestHistoryOverDynamoDB(t *testing.T) {
 func (f *fleet) freeCreates(t *testing.T) {
 	f.tables.freely.Store(true)
 	defer f.tables.freely.Store(false)
-	c := f.crowd(t, "freely")
-	c.begin()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) { // until two have one code
-		if verdict, _ := c.sofar().linearizable(); verdict == porcupine.Illegal {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("nothing is wrong: the check proves nothing")
-		}
-	}
-	c.end()
+	f.mustNotLinearize(t, func(run string) *crowd { return f.crowd(t, "freely"+run) }) // two have one code
 }
 
 // tableFaults is every fault that servers over DynamoDB survive.

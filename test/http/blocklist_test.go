@@ -3,7 +3,6 @@ package http_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,7 +30,7 @@ func asAdmin(t *testing.T, s *curttest.Server, method, path, body string) curtte
 // await asks until the answer has a status, or fails the test.
 func await(t *testing.T, status int, ask func() curttest.Answer) curttest.Answer {
 	t.Helper()
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(3 * time.Minute)
 	for {
 		a := ask()
 		if a.Status == status {
@@ -52,9 +51,7 @@ func TestBlocklists(t *testing.T) {
 	hosts, plain := filepath.Join(dir, "ads.hosts"), filepath.Join(dir, "phishing.txt")
 	put := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		curttest.Replace(t, path, text)
 	}
 	put(hosts, "127.0.0.1 localhost\n0.0.0.0 ads.example tracker.example # two\n")
 	put(plain, "# phishing\nevil.example\ncom\n")
@@ -109,7 +106,7 @@ func TestBlocklists(t *testing.T) {
 	// One that is no good.
 	put(plain, "<html>\n")
 	reload()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if n, _, err := s.Metric(t.Context(), "curt_blocklists_unusable"); err == nil && n == 1 {
 			break
 		} else if time.Now().After(end) {
@@ -190,7 +187,7 @@ func TestDisabledAtOnce(t *testing.T) {
 // of IPv6 has its own limit, whatever else the request says.
 func TestCreatesAreLimitedByNetwork(t *testing.T) {
 	t.Parallel()
-	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_TRUSTED_PROXIES=127.0.0.0/8", "CURT_ANONYMOUS=true", "CURT_LIMITS=anonymous=2/m"}})
+	s := curttest.Start(t, curttest.Options{Env: []string{"CURT_TRUSTED_PROXIES=127.0.0.0/8", "CURT_ANONYMOUS=true", "CURT_LIMITS=anonymous=2/d"}})
 	create := func(forwarded string) int {
 		return as(t, s, "POST", "/api/v1/links", `{"long_url":"https://example.com/"}`, "X-Forwarded-For: "+forwarded).Status
 	}

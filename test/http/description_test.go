@@ -35,7 +35,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	// One worker: two threads that parse at once upset CPython 3.11 ("AST constructor
 	// recursion depth mismatch").
 	cmd := exec.CommandContext(ctx, program, "run", "http://"+s.Addr+"/api/openapi.json",
-		"--header", "Authorization: Bearer "+curttest.Key, "--seed", seed, "--max-time", budget, "--max-examples", examples,
+		"--header", "Authorization: Bearer "+curttest.Key, "--seed", seed, "--max-time", budget, "--request-timeout", "180", "--max-examples", examples,
 		"--phases", "examples,coverage,fuzzing", "--workers", "1", "--generation-database", "none", "--no-color",
 		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance")
 	cmd.Dir = t.TempDir()

@@ -37,7 +37,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 		if err := syscall.Kill(s.PID, syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		end := time.Now().Add(2 * time.Minute)
+		end := time.Now().Add(3 * time.Minute)
 		for {
 			if n, _, err := s.Metric(t.Context(), "curt_blocklist_entries"); err == nil && n == float64(entries) {
 				return

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"curt/test/internal/curttest"
 )
@@ -211,7 +212,7 @@ func TestTheWayPastAWarning(t *testing.T) {
 			if e := effectOf(get(on, "*/*", here)); e.Status != 403 || e.Problem != "/problems/warning" {
 				t.Errorf("a program: %+v", e)
 			}
-			if got := s.AwaitTotal(t, []curttest.Link{{Code: "bad"}}, 2, 6e10); got != 2 {
+			if got := s.AwaitTotal(t, []curttest.Link{{Code: "bad"}}, 2, 3*time.Minute); got != 2 {
 				t.Errorf("%d clicks are counted", got)
 			}
 			stats := asAdmin(t, s, "GET", "/api/v1/links/bad/stats?dimensions=trigger", "")

@@ -21,9 +21,7 @@ func list(t *testing.T, lines string) (path string, change func(lines string)) {
 	path = filepath.Join(t.TempDir(), "surbl.txt")
 	change = func(lines string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(lines+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		curttest.Replace(t, path, lines+"\n")
 	}
 	change(lines)
 	return path, change

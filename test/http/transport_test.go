@@ -40,7 +40,7 @@ func trusting(t *testing.T, cert string) *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       time.Minute,
+		Timeout:       3 * time.Minute,
 	}
 }
 
@@ -187,7 +187,7 @@ func TestKeysInClearAreToldOf(t *testing.T) {
 				t.Errorf("the start told of it: %v, want %v\n%s", told, c.told, s.Log())
 			}
 			for _, ask := range [][]string{{"config", "check"}, {"doctor"}} {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				cmd := exec.CommandContext(ctx, os.Getenv("CURT_BIN"), ask...)
 				cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "CURT_DATA=" + t.TempDir(), "CURT_ADMIN_KEY=" + curttest.Key, "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="}, c.env...)

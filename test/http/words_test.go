@@ -3,7 +3,6 @@ package http_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,9 +19,7 @@ func TestWords(t *testing.T) {
 	keep, never := filepath.Join(dir, "keep.txt"), filepath.Join(dir, "never.txt")
 	put := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		curttest.Replace(t, path, text)
 	}
 	put(keep, "press\n")
 	put(never, "~paypal\nrude*\n")

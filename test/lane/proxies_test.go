@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"curt/test/internal/curttest"
 )
 
 // proxy is a program between clients and curt, as lenient as its settings allow: what
@@ -25,7 +27,7 @@ func proxies() []proxy {
 		{"nginx", "nginx", "nginx-light", `daemon off; master_process off; worker_processes 1; pid %[4]s/pid; error_log %[4]s/log crit;
 events { worker_connections 256; }
 http {
-	access_log off; client_body_temp_path %[4]s/body; proxy_temp_path %[4]s/proxy;
+	access_log off; keepalive_timeout 3m; proxy_connect_timeout 3m; proxy_read_timeout 3m; proxy_send_timeout 3m; client_body_temp_path %[4]s/body; proxy_temp_path %[4]s/proxy;
 	ignore_invalid_headers off; underscores_in_headers on; merge_slashes off;
 	upstream curt { server %[2]s:%[3]s; keepalive 4; }
 	server {
@@ -44,9 +46,9 @@ http {
 	maxconn 500
 defaults
 	mode http
-	timeout connect 5s
-	timeout client 5s
-	timeout server 5s
+	timeout connect 3m
+	timeout client 3m
+	timeout server 3m
 frontend clients
 	bind %[1]s
 	option accept-invalid-http-request
@@ -61,7 +63,10 @@ backend curt
 backend curt { .host = "%[2]s"; .port = "%[3]s"; }
 sub vcl_recv { return (pass); }
 `, func(dir, config, address string) []string {
-			return []string{"-F", "-j", "none", "-n", filepath.Join(dir, "work"), "-a", address, "-f", config, "-s", "malloc,32m"}
+			return []string{
+				"-F", "-j", "none", "-n", filepath.Join(dir, "work"), "-a", address, "-f", config, "-s", "malloc,32m",
+				"-p", "timeout_idle=180", "-p", "connect_timeout=180", "-p", "first_byte_timeout=180", "-p", "between_bytes_timeout=180",
+			}
 		}},
 	}
 }
@@ -70,12 +75,7 @@ sub vcl_recv { return (pass); }
 func (p proxy) start(t *testing.T, upstream string) string {
 	t.Helper()
 	path := program(t, p.program, p.pack)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := curttest.FreeAddr(t)
 	host, port, err := net.SplitHostPort(upstream)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func (p proxy) start(t *testing.T, upstream string) string {
 		_ = cmd.Cancel() // it may have ended
 		<-ended
 	})
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			_ = c.Close()

@@ -44,7 +44,7 @@ func TestEveryListenerIsStrict(t *testing.T) {
 				if c.tls {
 					nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 				}
-				_ = nc.SetDeadline(time.Now().Add(time.Minute))
+				_ = nc.SetDeadline(time.Now().Add(3 * time.Minute))
 				const first = "POST /api/v1/links HTTP/1.1\r\nHost: links.example\r\nContent-Length: 2\r\n\r\n{}"
 				if _, err := io.WriteString(nc, first); err != nil {
 					t.Fatal(err)

@@ -218,7 +218,7 @@ func (s *site) awaitFull(t *testing.T) {
 	if s.api {
 		names, most = []string{"curt_api_connections"}, 16
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		var n float64
 		for _, name := range names {
 			n += metric(t, s.server, name)

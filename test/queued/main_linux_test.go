@@ -1,9 +1,12 @@
 package queued_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +91,30 @@ func callWith(t *testing.T, s *curttest.Server, key, method, path, body string, 
 			t.Fatalf("%s %s: %d %q: %v", method, path, a.Status, a.Body, err)
 		}
 	}
+	return a
+}
+
+// accepted asks for links, and again with the same idempotency key while it is open whether Kafka has them, as on a busy
+// machine. Headers may have a key.
+func accepted(t *testing.T, s *curttest.Server, key, path, body string, headers ...string) (a answer) {
+	t.Helper()
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Idempotency-Key: ") }) {
+		headers = append(headers, "Idempotency-Key: "+rand.Text())
+	}
+	soon(t, "a create has an outcome", func() bool {
+		a = callWith(t, s, key, "POST", path, body, headers...)
+		return a.Status != 503 && a.Link.Type != "/problems/idempotency-key-busy" && !strings.Contains(string(a.Body), `"status":503`)
+	})
+	return a
+}
+
+// settled asks again while a busy store or Redis has it answered 503.
+func settled(t *testing.T, s *curttest.Server, key, method, path, body string) (a answer) {
+	t.Helper()
+	soon(t, method+" "+path+" has an outcome", func() bool {
+		a = callWith(t, s, key, method, path, body)
+		return a.Status != 503
+	})
 	return a
 }
 

@@ -7,7 +7,8 @@ import { chromium, desk, judge, listen, phone, picture, want } from '../internal
 const plan = JSON.parse(readFileSync(0, 'utf8'))
 const found = { faults: [], looked: 0, done: [] }
 // example.com is a server of the test.
-const browser = await chromium.launch({ executablePath: plan.program, args: [`--host-resolver-rules=MAP example.com ${plan.elsewhere}`] })
+const patience = 180_000 // milliseconds until a step has failed
+const browser = await chromium.launch({ executablePath: plan.program, timeout: patience, args: [`--host-resolver-rules=MAP example.com ${plan.elsewhere}`] })
 
 // look judges one page in one light and size.
 async function look (context, p, where, scheme) {
@@ -33,6 +34,7 @@ const ways = [['light', 'phone', phone], ['dark', 'desk', desk]]
 if (plan.all) ways.push(['light', 'desk', desk], ['dark', 'phone', phone])
 for (const [scheme, name, viewport] of ways) {
   const context = await browser.newContext({ colorScheme: scheme, viewport })
+  context.setDefaultTimeout(patience)
   if (plan.cookie) await context.addCookies([plan.cookie])
   for (const p of plan.looks) await look(context, p, `${p.name}, ${scheme}, ${name}`, scheme)
   await context.close()
@@ -43,7 +45,7 @@ async function person (name, steps) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: phone })
   const page = await context.newPage()
   listen(page, name, found.faults)
-  page.setDefaultTimeout(60000)
+  page.setDefaultTimeout(patience)
   const keys = {
     page,
     focused: () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent),
@@ -54,7 +56,7 @@ async function person (name, steps) {
     leads: async key => {
       await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)])
       const waits = () => document.querySelector('[autofocus]') !== null && document.activeElement === document.body
-      for (let n = 0; n < 2400 && await page.evaluate(waits); n++) await new Promise(done => setTimeout(done, 25))
+      for (let n = 0; n < 7200 && await page.evaluate(waits); n++) await new Promise(done => setTimeout(done, 25))
     }
   }
   try {

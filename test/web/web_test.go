@@ -111,7 +111,7 @@ func TestPagesInABrowser(t *testing.T) {
 	create(t, s, `{"long_url":"https://example.com/","custom_alias":"over","max_clicks":1}`)
 	create(t, s, `{"long_url":"https://example.com/`+strings.Repeat("long", 500)+`","custom_alias":"long"}`)
 	click(t, s, "taken")
-	if got := s.AwaitTotal(t, []curttest.Link{{Code: "taken"}}, 12, time.Minute); got != 12 {
+	if got := s.AwaitTotal(t, []curttest.Link{{Code: "taken"}}, 12, 3*time.Minute); got != 12 {
 		t.Fatalf("%d clicks are counted", got)
 	}
 	looks := []look{

@@ -96,7 +96,7 @@ func (m *spending) of(t *testing.T, call func() error) cost {
 func units(t *testing.T, s *server) {
 	var m spending
 	at := s.fresh(t)
-	store, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: delay, Meter: m.add})
+	store, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, CreatesDelay: delay, Meter: m.add, CallTime: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type server struct {
 
 // patience is the time of a call where none is meant to fail: DynamoDB Local shares the machine with
 // all other tests.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 func startServer(t *testing.T) *server {
 	t.Helper()

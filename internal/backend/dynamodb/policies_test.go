@@ -89,7 +89,7 @@ func policies(t *testing.T, s *server) {
 		}
 		seen := actions{seen: map[string]map[string]bool{}}
 		end := p.Breaks(seen.note)
-		l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, ReadOnly: role.Name == "RedirectPolicy"})
+		l, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: at, ReadOnly: role.Name == "RedirectPolicy", CallTime: patience})
 		if err == nil {
 			err = errors.Join(work(t, l), l.Close())
 		}

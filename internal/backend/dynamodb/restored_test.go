@@ -76,7 +76,7 @@ func restoredTables(t *testing.T, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: backup}); !errors.Is(err, tables.ErrRestored) || !errors.Is(err, ddb.ErrUnfit) {
+	if _, err := dynamodb.OpenLinks(t.Context(), dynamodb.Config{Address: backup, CallTime: patience}); !errors.Is(err, tables.ErrRestored) || !errors.Is(err, ddb.ErrUnfit) {
 		t.Errorf("a start on restored tables: %v", err)
 	}
 	if _, err := dynamodb.Migrate(t.Context(), backup, false); !errors.Is(err, tables.ErrRestored) {

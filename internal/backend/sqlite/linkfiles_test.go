@@ -168,6 +168,9 @@ func TestLinksDayKeysAreDestroyed(t *testing.T) {
 // A key that is asked for before its day begins ends none of a day that is not over; those of
 // days that are go when a key that is there is asked for, too.
 func TestLinksDayKeysAheadOfTime(t *testing.T) {
+	if day := 24 * time.Hour; time.Since(time.Now().Truncate(day)) > day-3*time.Minute {
+		time.Sleep(time.Until(time.Now().Truncate(day).Add(day))) // or today is over in the middle of the test
+	}
 	f, path := new(files), filepath.Join(t.TempDir(), "curt.db")
 	s, now := f.open(t, path), time.Now()
 	var keys [3][16]byte

@@ -38,7 +38,7 @@ func openLists(t *testing.T, y background.Yielder) *sqlite.Links {
 // visit asks what visitors ask.
 func visit(t *testing.T, s *sqlite.Links, k link.Key) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if _, err := s.Lookup(ctx, k); !errors.Is(err, link.ErrNotFound) {
 		t.Errorf("look up: %v, want %v", err, link.ErrNotFound)

@@ -102,7 +102,7 @@ func TestLinksRefuseWritesToADamagedFile(t *testing.T) {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not so: %s", what)
 		}

@@ -87,7 +87,7 @@ func throughProxy(t *testing.T, sent string) (client, read string, err error) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	all, err := io.ReadAll(c)

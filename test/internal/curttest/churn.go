@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,7 +14,8 @@ import (
 // faults hit in the middle of that.
 type Churn struct {
 	*Crowd
-	deleted [][]Link // by client; owned by it until the crowd has stopped
+	deleted [][]Link     // by client; owned by it until the crowd has stopped
+	count   atomic.Int64 // of deleted
 }
 
 // Churn starts n clients. A client ends at the first request without an answer or
@@ -39,10 +41,17 @@ func (s *Server) ChurnEvery(t testing.TB, n int, prefix string, pause time.Durat
 			return false
 		}
 		c.deleted[i] = append(c.deleted[i], Link{Code: l.Code, LongURL: dest, At: time.Now()})
+		c.count.Add(1)
 		time.Sleep(pause)
 		return !a.Closes()
 	})
 	return c
+}
+
+// AwaitDeleted waits until n deletions were answered 204.
+func (c *Churn) AwaitDeleted(t testing.TB, n int64) {
+	t.Helper()
+	await(t, "deletions answered 204", n, &c.count)
 }
 
 // Deleted returns every link whose deletion was answered 204. Call it after the

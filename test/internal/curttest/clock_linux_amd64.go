@@ -171,7 +171,7 @@ func standsOutside(pid int, begin, end uint64) (bool, error) {
 // whereItStands waits until a thread, by its folder, has been stopped, and returns the
 // address where: the last field of its file "syscall". 0 = it has ended.
 func whereItStands(folder string) (uint64, error) {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Microsecond) {
 		stat, err := os.ReadFile(folder + "stat")
 		text, err2 := os.ReadFile(folder + "syscall")
 		switch err := errors.Join(err, err2); {

@@ -96,11 +96,7 @@ func (s *Server) CreateEvery(t testing.TB, n int, prefix string, pause time.Dura
 // proves as much as a fast one's.
 func (c *Creators) AwaitMade(t testing.TB, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); c.count.Load() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d creates were answered 201 in a minute, want %d", c.count.Load(), n)
-		}
-	}
+	await(t, "creates answered 201", n, &c.count)
 }
 
 // AwaitMore waits until n creates more than now were answered 201.
@@ -135,6 +131,7 @@ type Clickers struct {
 	answered [][]time.Time // by client: when each redirect was read; owned by it until the crowd has stopped
 	sent     []int64       // by client
 	bad      []string      // by client: its first wrong answer or failed request
+	count    atomic.Int64  // of answered
 }
 
 // ClickPlan says how clickers click.
@@ -163,12 +160,19 @@ func (s *Server) Click(t testing.TB, p ClickPlan) *Clickers {
 			return false
 		}
 		c.answered[i] = append(c.answered[i], time.Now())
+		c.count.Add(1)
 		if p.Pace > 0 {
 			time.Sleep(p.Pace)
 		}
 		return !a.Closes()
 	})
 	return c
+}
+
+// AwaitAnswered waits until n redirects were read whole.
+func (c *Clickers) AwaitAnswered(t testing.TB, n int64) {
+	t.Helper()
+	await(t, "redirects answered", n, &c.count)
 }
 
 // Answered returns how many redirects were read whole. Call it after the crowd has
@@ -203,6 +207,16 @@ func (c *Clickers) Sent() int64 {
 
 // Bad returns the clients' wrong answers and failed requests.
 func (c *Clickers) Bad() []string { return present(c.bad) }
+
+// await waits until a count is n.
+func await(t testing.TB, what string, n int64, count *atomic.Int64) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); count.Load() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("three minutes passed with %d %s, want %d", count.Load(), what, n)
+		}
+	}
+}
 
 // present returns the texts that are not empty.
 func present(texts []string) []string {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"curt/internal/testkit"
 	"curt/test/internal/curttest"
 	"curt/test/internal/fleetload"
 )
@@ -47,10 +48,9 @@ func config(servers ...string) fleetload.Config {
 // wrong is, and so is one that a client may not send again.
 func TestClients(t *testing.T) {
 	never := func(http.ResponseWriter, *http.Request) bool { return false }
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	gone := "http://127.0.0.1:" + testkit.FreePort(t)
 	at := service(t, never)
-	l := fleetload.Start(t, config(gone.URL, at))
+	l := fleetload.Start(t, config(gone, at))
 	l.Progress(t, 20, 10)
 	l.Report(t)
 	if l.Retried() == 0 || l.Answered() < 20 || l.Sent() <= l.Answered() || len(l.Links()) < 12 {
@@ -61,7 +61,7 @@ func TestClients(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := l.Follow(t.Context(), gone.URL, l.Links()[0]); err == nil {
+	if err := l.Follow(t.Context(), gone, l.Links()[0]); err == nil {
 		t.Error("a server that is gone has links")
 	}
 }
