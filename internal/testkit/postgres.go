@@ -72,7 +72,7 @@ func (p *Postgres) port(t testing.TB) string {
 // Promote makes a standby the primary, and returns when it takes writes.
 func (p *Postgres) Promote(t testing.TB) {
 	t.Helper()
-	p.Exec(t, "SELECT pg_promote(true, 30)")
+	p.Exec(t, "SELECT pg_promote(true, 180)")
 }
 
 // begin starts a service in a folder that goes with it. The folder is not t.TempDir's,

@@ -140,7 +140,7 @@ func (x toxics) ask(t testing.TB, method, path string, body, out any) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute) // clean-up uses it too; what ends a delay waits for what it delays
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute) // clean-up uses it too; what ends a delay waits for what it delays
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, method, x.api+path, bytes.NewReader(text))
 	if err != nil {

@@ -121,7 +121,7 @@ func (d *Disk) TurnReadOnly(t testing.TB) {
 func (d *Disk) Remount(t testing.TB) {
 	t.Helper()
 	// The kernel may still be closing the files of a process that was just killed.
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		err := unix.Unmount(d.Path, 0)
 		if err == nil {
