@@ -69,7 +69,7 @@ type Sentinel struct {
 }
 
 // StartSentinel starts all of it, and returns when each Sentinel knows the others and the
-// replica, so that a fail-over can begin.
+// replica. A fail-over begins after three minutes of silence, or as Hasty says.
 func StartSentinel(t testing.TB) *Sentinel {
 	t.Helper()
 	s := &Sentinel{Primary: StartRedis(t)}
@@ -87,7 +87,25 @@ func StartSentinel(t testing.TB) *Sentinel {
 		}
 		return strings.Contains(s.Replica.Do(t, "info", "replication"), "master_link_status:up")
 	})
+	s.silence(t, patience)
 	return s
+}
+
+// patience is for how long a primary may be silent before others take over from it, in milliseconds, where a test does not ask
+// for a fail-over: a busy machine may stop for seconds, and what a fail-over loses is no fault of who is tested.
+const patience = "180000"
+
+// Hasty has a fail-over begin a second after the primary fell silent.
+func (s *Sentinel) Hasty(t testing.TB) {
+	t.Helper()
+	s.silence(t, "1000")
+}
+
+func (s *Sentinel) silence(t testing.TB, milliseconds string) {
+	t.Helper()
+	for _, one := range s.Sentinels {
+		one.Do(t, "sentinel", "set", "curt", "down-after-milliseconds", milliseconds)
+	}
 }
 
 // URL returns what a client connects with.
@@ -102,7 +120,8 @@ func (s *Sentinel) URL() string {
 // Cluster is a Redis Cluster of three primaries, each with a replica.
 type Cluster struct{ Nodes []*Redis }
 
-// StartCluster starts one, and returns when all of its nodes agree.
+// StartCluster starts one, and returns when all of its nodes agree. A fail-over begins after three minutes of silence, or
+// as Hasty says.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -123,7 +142,21 @@ func StartCluster(t testing.TB) *Cluster {
 		}
 		return true
 	})
+	c.silence(t, patience)
 	return c
+}
+
+// Hasty has a fail-over begin one and a half seconds after a primary fell silent.
+func (c *Cluster) Hasty(t testing.TB) {
+	t.Helper()
+	c.silence(t, "1500")
+}
+
+func (c *Cluster) silence(t testing.TB, milliseconds string) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		n.Do(t, "config", "set", "cluster-node-timeout", milliseconds)
+	}
 }
 
 // URL returns what a client connects with.

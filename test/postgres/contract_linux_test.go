@@ -39,7 +39,7 @@ func TestContractMigrationsWait(t *testing.T) {
 	contract := func(n int, sessions ...string) {
 		t.Helper()
 		err := pgdb.Contract(t.Context(), url, planted(n))
-		for end := time.Now().Add(time.Minute); len(sessions) == 0 && errors.As(err, new(*pgdb.OlderServersError)) && time.Now().Before(end); {
+		for end := time.Now().Add(3 * time.Minute); len(sessions) == 0 && errors.As(err, new(*pgdb.OlderServersError)) && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond) // PostgreSQL shows sessions until it has noticed that their client is gone
 			err = pgdb.Contract(t.Context(), url, planted(n))
 		}

@@ -79,7 +79,7 @@ func TestAStandbyThatIsNotSynchronousLoses(t *testing.T) {
 			if synchronous && many > 0 {
 				t.Errorf("%d links of a batch were acknowledged that no standby has", many)
 			}
-			again := curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{"CURT_LINKS=" + standby.URL("curt")}})
+			again := node{Server: curttest.Start(t, curttest.Options{Data: t.TempDir(), Env: []string{"CURT_LINKS=" + standby.URL("curt")}})}
 			for _, wrong := range again.Follow(t, before, 1) {
 				t.Error("long acknowledged, but", wrong)
 			}
@@ -97,7 +97,7 @@ func TestAStandbyThatIsNotSynchronousLoses(t *testing.T) {
 
 // untilItHearsNothing waits on a standby until it gets nothing from its primary any more.
 const untilItHearsNothing = `DO $$ BEGIN
-	FOR i IN 1..3000 LOOP
+	FOR i IN 1..18000 LOOP
 		IF NOT EXISTS (SELECT FROM pg_stat_wal_receiver) THEN RETURN; END IF;
 		PERFORM pg_sleep(0.01);
 	END LOOP;

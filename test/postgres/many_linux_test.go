@@ -116,27 +116,41 @@ func TestServersGiveNoCodeOutTwice(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
 	for _, strategy := range []string{"range", "snowflake", "pool"} {
-		t.Run(strategy, func(t *testing.T) { createThroughServers(t, func() {}, "CURT_CODES="+strategy) })
+		t.Run(strategy, func(t *testing.T) {
+			createThroughServers(t, database(t), throughServers{meanwhile: func() {}}, "CURT_CODES="+strategy)
+		})
 	}
 }
 
-// createThroughServers creates links through three servers, of which one is killed and started again after something else
-// happened, and returns that one.
-func createThroughServers(t *testing.T, meanwhile func(), env ...string) *curttest.Server {
+// throughServers says how createThroughServers creates.
+type throughServers struct {
+	pause     time.Duration          // of each client between two creates
+	ready     func(*curttest.Server) // waits until a server creates; nil = all do when they are ready
+	meanwhile func()                 // while one of the servers is down
+}
+
+// createThroughServers creates links through three servers of a database, of which one is killed and started again after something
+// else happened, and returns those that run then.
+func createThroughServers(t *testing.T, url string, how throughServers, env ...string) (running []*curttest.Server) {
 	t.Helper()
-	url := database(t)
+	create := func(s *curttest.Server, prefix string) *curttest.Creators {
+		if how.ready != nil {
+			how.ready(s)
+		}
+		return s.CreateEvery(t, 4, "https://example.com/"+prefix, how.pause)
+	}
 	nodes := begin(t, 3, url, env...)
 	var crowds []*curttest.Creators
 	for i, n := range nodes {
-		crowds = append(crowds, n.Create(t, 4, fmt.Sprintf("https://example.com/%d", i)))
+		crowds = append(crowds, create(n.Server, fmt.Sprint(i)))
 	}
 	for _, c := range crowds {
 		c.AwaitMade(t, 200)
 	}
 	nodes[2].Kill()
-	meanwhile()
+	how.meanwhile()
 	again := curttest.Start(t, curttest.Options{Data: nodes[2].Data, Env: append([]string{"CURT_LINKS=" + url}, env...)})
-	crowds = append(crowds, again.Create(t, 4, "https://example.com/again"))
+	crowds = append(crowds, create(again, "again"))
 	crowds[3].AwaitMade(t, 200)
 	codes := map[string]string{}
 	var made []curttest.Link
@@ -153,11 +167,12 @@ func createThroughServers(t *testing.T, meanwhile func(), env ...string) *curtte
 			made = append(made, l)
 		}
 	}
-	for _, s := range []*curttest.Server{nodes[0].Server, nodes[1].Server, again} {
-		for _, wrong := range s.Follow(t, made, 8) {
+	running = []*curttest.Server{nodes[0].Server, nodes[1].Server, again}
+	for _, s := range running {
+		for _, wrong := range (node{Server: s}).Follow(t, made, 8) {
 			t.Error("acknowledged, but", wrong)
 		}
 	}
 	t.Logf("%d links over three servers", len(made))
-	return again
+	return running
 }

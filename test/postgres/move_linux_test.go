@@ -275,17 +275,9 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 	if len(creators.Made()) < 200 || len(churn.Deleted()) == 0 {
 		t.Error("too little was created and deleted: this shows nothing")
 	}
-	// A look-up that a busy machine did not finish in time is a 503 once; what is lost is so twice.
-	twice := func(follow func() []string) {
-		if len(follow()) == 0 {
-			return
-		}
-		for _, wrong := range follow() {
-			t.Error(wrong)
-		}
+	for _, wrong := range append(fleet.Follow(t, creators.Made(), 4), fleet.AllGone(t, churn.Deleted(), 4)...) {
+		t.Error(wrong)
 	}
-	twice(func() []string { return fleet.Follow(t, creators.Made(), 4) })
-	twice(func() []string { return fleet.AllGone(t, churn.Deleted(), 4) })
 	v.check(t, fleet, 3)
 	codes := map[string]bool{}
 	for _, l := range fleet.AllLinks(t) {
@@ -307,7 +299,7 @@ func TestAFolderMovesWhileItsServerServes(t *testing.T) {
 		t.Errorf("curt move: %d, %s", code, m.out.String())
 	}
 	t.Log(m.out.String())
-	counted := fleet.AwaitTotal(t, known, clickers.Answered(), time.Minute)
+	counted := fleet.AwaitTotal(t, known, clickers.Answered(), 3*time.Minute)
 	if counted != clickers.Answered() {
 		t.Errorf("%d clicks were counted, want %d", counted, clickers.Answered())
 	}
@@ -325,7 +317,7 @@ func checkFolder(t *testing.T, data, url string, known []curttest.Link) {
 	if code := beginMove(t, data, url).wait(t); code != 78 {
 		t.Errorf("another curt move: %d", code)
 	}
-	member := curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_LINKS=" + url, "CURT_ANALYTICS=" + url}})
+	member := node{Server: curttest.Start(t, curttest.Options{Data: data, Env: []string{"CURT_LINKS=" + url, "CURT_ANALYTICS=" + url}})}
 	for _, wrong := range member.Follow(t, known[:20], 2) {
 		t.Error(wrong)
 	}
@@ -391,11 +383,11 @@ func TestADatabaseMovesBack(t *testing.T) {
 		t.Fatalf("curt move: %s", m.errs.String())
 	}
 	n := embedded(t, data)
-	for _, wrong := range n.Follow(t, known, 2) {
+	for _, wrong := range n.Server.Follow(t, known, 2) { // once: each visit is a click
 		t.Error(wrong)
 	}
 	v.check(t, n, 5)
-	if got, want := n.AwaitTotal(t, known, clickers.Answered()+int64(len(known)), time.Minute), clickers.Answered()+int64(len(known)); got != want {
+	if got, want := n.AwaitTotal(t, known, clickers.Answered()+int64(len(known)), 3*time.Minute), clickers.Answered()+int64(len(known)); got != want {
 		t.Errorf("%d clicks were counted, want %d", got, want)
 	}
 	codes := map[string]bool{}
@@ -421,6 +413,16 @@ func TestADatabaseMovesBack(t *testing.T) {
 func TestKilledMovesLoseNothing(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
+	for range 10 { // a move may be quicker than who is to kill it
+		if killMoves(t) >= 3 || t.Failed() {
+			return
+		}
+	}
+	t.Error("no move was killed three times: this shows nothing")
+}
+
+// killMoves moves a folder, and returns how often it killed the move before that was done.
+func killMoves(t *testing.T) (kills int) {
 	data := t.TempDir()
 	old := embedded(t, data)
 	known := old.MustCreate(t, 100)
@@ -430,7 +432,7 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 	creators.AwaitMade(t, 2000)
 	url := database(t)
 	frozen := func() int { return strings.Count(old.Log(), "frozen for curt move") }
-	kills, inFreeze := 0, 0
+	inFreeze := 0
 	for after := time.Duration(0); ; after += 37 * time.Millisecond {
 		m := beginMove(t, data, url)
 		if kills%3 == 2 { // as soon as it is frozen
@@ -467,9 +469,6 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 		}
 	}
 	t.Logf("killed %d times, %d of them while the server was frozen", kills, inFreeze)
-	if kills < 3 {
-		t.Error("this shows nothing")
-	}
 	creators.Stop()
 	clickers.Stop()
 	only503(t, creators)
@@ -491,10 +490,11 @@ func TestKilledMovesLoseNothing(t *testing.T) {
 		t.Error(wrong)
 	}
 	v.check(t, fleet, 5)
-	if counted := fleet.AwaitTotal(t, known, clickers.Answered(), time.Minute); counted != clickers.Answered() {
+	if counted := fleet.AwaitTotal(t, known, clickers.Answered(), 3*time.Minute); counted != clickers.Answered() {
 		t.Errorf("%d clicks were counted, want %d", counted, clickers.Answered())
 	}
 	if got, want := len(fleet.AllLinks(t)), len(creators.Made())+len(known)+4; got != want {
 		t.Errorf("%d links, want %d", got, want)
 	}
+	return kills
 }

@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"curt.example/client"
@@ -26,8 +28,10 @@ func TestOneServerJudgesAgain(t *testing.T) {
 	if judged(first) == 0 {
 		first, second = second, first
 	}
-	if n := judged(second); n != 0 {
-		t.Errorf("the other server has judged %v links, too", n)
+	if n := judged(second); n != 0 { // only if a busy machine stopped the first one for longer than its lease lasts
+		soon(t, fmt.Sprintf("a lost lease, as the other server has judged %v links, too", n), func() bool {
+			return strings.Contains(first.Log()+second.Log(), "lost a job lease to another server")
+		})
 	}
 	first.Kill()
 	eventually(t, "the other server goes on", func() bool { return judged(second) >= 2 })

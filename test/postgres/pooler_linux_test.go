@@ -11,15 +11,13 @@ import (
 	"curt/test/internal/curttest"
 )
 
-// lookUp is what a look-up has for an answer of the database, and patience somewhat less.
-const (
-	lookUp   = time.Second
-	patience = 800 * time.Millisecond
-)
+// patience is for how long a look-up may find no pooler so that enough of its time is left for an answer.
+const patience = lookUp / 2
 
 // TestThePoolerIsStartedAgain has PgBouncer end, with all connections through it, and start again
 // under visitors of links that no memory holds. Nobody gets a 503 for whom a pooler was there
-// within the time of a look-up; on a busy machine some get it once that time is over, and none before.
+// within the time of a look-up; on a busy machine some get it once that time is over, and none before. A restart may take
+// longer than a look-up: who comes towards its end meets little of it.
 func TestThePoolerIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartPostgres(t, testkit.PostgresConfig{})
@@ -64,49 +62,58 @@ func TestThePoolerIsStartedAgain(t *testing.T) {
 	}
 	visited := func() int { mu.Lock(); defer mu.Unlock(); return len(visits) }
 	var away []outage
-	quick := 0
-	for end := time.Now().Add(3 * time.Minute); quick < 5; {
+	saved := func() (n int) { // look-ups that found no pooler, and then one
+		mu.Lock()
+		defer mu.Unlock()
+		for _, v := range visits {
+			if met := longest(away, v); 0 < met && met < patience && v.status == http.StatusFound {
+				n++
+			}
+		}
+		return n
+	}
+	for len(away) < 5 || saved() < enough {
 		before := visited()
 		eventually(t, "visits", func() bool { return visited() > before+100 || len(cold) == 0 })
-		if len(cold) == 0 || time.Now().After(end) {
-			t.Fatalf("of %d restarts %d took less than %v", len(away), quick, patience)
+		if len(cold) == 0 {
+			t.Fatalf("of all visits %d met one of %d restarts, and were answered", saved(), len(away))
 		}
 		o := outage{from: time.Now()}
 		pooler.Kill(t)
 		pooler.Again(t)
 		o.to = time.Now()
-		if away = append(away, o); o.to.Sub(o.from) < patience {
-			quick++
-		}
+		away = append(away, o)
 	}
 	before := visited()
 	eventually(t, "visits after the last restart", func() bool { return visited() > before+100 || len(cold) == 0 })
 	stop()
 	visitors.Wait()
-	met, late := 0, 0
+	late := 0
 	for _, v := range visits {
-		longest := time.Duration(0)
-		for _, o := range away {
-			longest = max(longest, o.meets(v))
-		}
-		if longest > 0 {
-			met++
-		}
+		met := longest(away, v)
 		switch took := v.to.Sub(v.from); {
-		case v.err == nil && v.status == http.StatusFound, longest >= patience:
+		case v.err == nil && v.status == http.StatusFound, met >= patience:
 		case v.err == nil && v.status == http.StatusServiceUnavailable && took >= lookUp:
 			late++
 		default:
-			t.Errorf("a visit that met no pooler for %v, and took %v, was answered %d, %v", longest, took, v.status, v.err)
+			t.Errorf("a visit that met no pooler for %v, and took %v, was answered %d, %v", met, took, v.status, v.err)
 		}
 	}
-	if late > met/10 {
-		t.Errorf("%d visits were not answered within a look-up's time; %d met a restart", late, met)
+	if n := saved(); late > n {
+		t.Errorf("%d visits were not answered within a look-up's time; %d met a restart, and were", late, n)
 	}
-	if met < len(away) {
-		t.Errorf("%d visits met one of %d restarts: this shows nothing", met, len(away))
+	t.Logf("%d visits of cold links, %d restarts, %d were answered although they met one, %d took too long", len(visits), len(away), saved(), late)
+}
+
+// enough are the look-ups that have to outlast a restart.
+const enough = 20
+
+// longest returns for how long of a visit one of several outages lasted.
+func longest(away []outage, v poolerVisit) (met time.Duration) {
+	for _, o := range away {
+		met = max(met, o.meets(v))
 	}
-	t.Logf("%d visits of cold links, %d of them met one of %d restarts, %d took too long", len(visits), met, len(away), late)
+	return met
 }
 
 // poolerVisit is one of a link that no memory holds.

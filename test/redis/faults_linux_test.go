@@ -88,9 +88,10 @@ func TestWithoutABusAKillTakesUntilTheLogIsRead(t *testing.T) {
 	}
 }
 
-// silentBus stalls Redis, so that connections stay and say nothing.
+// silentBus stalls Redis, so that connections stay and say nothing. By chance the log may be read at once after a kill: one of
+// several is heard of late.
 func silentBus(t *testing.T, f *fleet) {
-	codes, visitors := f.make(t, 3), f.visitors(t)
+	codes, visitors := f.make(t, 20), f.visitors(t)
 	for _, v := range visitors {
 		for _, code := range codes {
 			v.asks(code)
@@ -99,7 +100,10 @@ func silentBus(t *testing.T, f *fleet) {
 	signal(t, f.redis.Pid, syscall.SIGSTOP)
 	defer signal(t, f.redis.Pid, syscall.SIGCONT)
 	var longest time.Duration
-	for _, code := range codes {
+	for i, code := range codes {
+		if i >= 3 && longest >= f.heard {
+			break
+		}
 		f.kill(t, code)
 		begun := time.Now()
 		for _, v := range visitors {
@@ -278,8 +282,16 @@ func TestAFailOverCostsNoAnswer(t *testing.T) {
 		t.Skip("part of the long form")
 	}
 	for name, start := range map[string]func(t *testing.T) (url string, pid int){
-		"sentinel": func(t *testing.T) (string, int) { s := testkit.StartSentinel(t); return s.URL(), s.Primary.Pid },
-		"cluster":  func(t *testing.T) (string, int) { c := testkit.StartCluster(t); return c.URL(), c.Nodes[0].Pid },
+		"sentinel": func(t *testing.T) (string, int) {
+			s := testkit.StartSentinel(t)
+			s.Hasty(t)
+			return s.URL(), s.Primary.Pid
+		},
+		"cluster": func(t *testing.T) (string, int) {
+			c := testkit.StartCluster(t)
+			c.Hasty(t)
+			return c.URL(), c.Nodes[0].Pid
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

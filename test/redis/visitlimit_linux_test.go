@@ -31,12 +31,13 @@ func TestRedirectsAreLimitedTogether(t *testing.T) {
 	code := f.make(t, 1)[0]
 	late := f.late(t)
 	began := f.drain(t, code)
-	granted, refused := f.visit(t, code, 4*time.Second)
+	granted, refused, visited := f.visit(t, code, 4*time.Second)
 	took := time.Since(began).Seconds()
 	most := 1.1*perSecond*took + float64(len(f.servers)*aBatch) + perLate*(f.late(t)-late)
-	t.Logf("%d granted and %d refused in %.2f s by %d servers; at most %.0f", granted, refused, took, len(f.servers), most)
-	if float64(granted) > most || float64(granted) < 0.7*perSecond*took || refused == 0 {
-		t.Errorf("%d granted and %d refused in %.2f s, want at most %.0f", granted, refused, took, most)
+	least := 0.7 * min(perSecond*visited.Seconds(), float64(granted+refused)) // on a busy machine fewer ask than may
+	t.Logf("%d granted and %d refused in %.2f s by %d servers; at least %.0f and at most %.0f", granted, refused, took, len(f.servers), least, most)
+	if float64(granted) > most || float64(granted) < least {
+		t.Errorf("%d granted and %d refused in %.2f s, want %.0f to %.0f", granted, refused, took, least, most)
 	}
 	if sum := f.sum(t, `curt_redirects_limited_total`); sum < float64(refused) {
 		t.Errorf("%v refusals are counted, want %d", sum, refused)
@@ -45,12 +46,13 @@ func TestRedirectsAreLimitedTogether(t *testing.T) {
 	signal(t, f.redis.Pid, syscall.SIGKILL)
 	within(t, "the end of Redis", func() bool { return f.sum(t, "curt_redis_up") == 0 })
 	began = f.drain(t, code)
-	granted, _ = f.visit(t, code, 3*time.Second)
+	granted, refused, visited = f.visit(t, code, 3*time.Second)
 	took = time.Since(began).Seconds()
 	each := 1.1 * perSecond * took * float64(len(f.servers))
-	t.Logf("%d granted in %.2f s without Redis; at most %.0f", granted, took, each)
-	if float64(granted) > each || float64(granted) < 1.2*perSecond*took {
-		t.Errorf("%d granted in %.2f s without Redis, want the limit of each server, %.0f", granted, took, each)
+	least = min(1.2*perSecond*visited.Seconds(), 0.7*float64(granted+refused))
+	t.Logf("%d granted in %.2f s without Redis; at least %.0f and at most %.0f", granted, took, least, each)
+	if float64(granted) > each || float64(granted) < least {
+		t.Errorf("%d granted in %.2f s without Redis, want the limit of each server, %.0f to %.0f", granted, took, least, each)
 	}
 
 	f.redis.Again(f.whole)
@@ -58,7 +60,7 @@ func TestRedirectsAreLimitedTogether(t *testing.T) {
 	f.visit(t, code, 2*time.Second) // servers hear of each other
 	late = f.late(t)
 	began = f.drain(t, code)
-	granted, _ = f.visit(t, code, 2*time.Second)
+	granted, _, _ = f.visit(t, code, 2*time.Second)
 	took = time.Since(began).Seconds()
 	if most := 1.1*perSecond*took + float64(len(f.servers)*aBatch) + perLate*(f.late(t)-late); float64(granted) > most {
 		t.Errorf("%d granted in %.2f s with Redis again, want at most %.0f", granted, took, most)
@@ -69,17 +71,32 @@ func TestRedirectsAreLimitedTogether(t *testing.T) {
 func TestUnknownCodesAreLimitedTogether(t *testing.T) {
 	t.Parallel()
 	f := gather(t, 3, "", "CURT_UNKNOWN_LIMIT=60/h")
-	visitors, unknown := f.visitors(t), 0
-	for i := range 3 * 60 {
-		switch status := visitors[i%3].asks("guess" + strconv.Itoa(i)); status {
+	visitors, unknown, late, began := f.visitors(t), 0, f.late(t), time.Now()
+	empty := make([]bool, len(visitors)) // servers with nothing left: what is only to be told to Redis is there in a second
+	for i := 0; slices.Contains(empty, false); i++ {
+		who := i % len(visitors)
+		a, err := visitors[who].c.Do("GET", "/guess"+strconv.Itoa(i), nil, "")
+		if err != nil || time.Since(began) > 3*time.Minute {
+			t.Fatalf("%d unknown codes are answered after %s, servers with nothing left: %v; %v", unknown, time.Since(began), empty, err)
+		}
+		empty[who] = false
+		switch a.Status {
 		case http.StatusNotFound:
 			unknown++
 		case http.StatusTooManyRequests:
+			text, _ := a.Get("Retry-After")
+			after, err := strconv.Atoi(text)
+			empty[who] = err == nil && after > 1
+		case http.StatusServiceUnavailable: // a busy machine did not look it up in time
 		default:
-			t.Fatalf("answered %d", status)
+			t.Fatalf("answered %d", a.Status)
 		}
 	}
-	if most := 60 + 1 + 3*10; unknown < 60 || unknown > most {
+	most := 60 + 3*10
+	if f.late(t) > late { // while Redis does not answer in time, each server grants the limit by itself
+		most = 3 * 60
+	}
+	if most += 1 + int(time.Since(began)/time.Minute); unknown < 60 || unknown > most {
 		t.Errorf("%d unknown codes are answered, want 60 to %d", unknown, most)
 	}
 }
@@ -115,9 +132,10 @@ func (f *fleet) late(t *testing.T) float64 {
 }
 
 // visit asks all servers for a code for a time, each on several connections, and returns how many were redirected and
-// how many refused.
-func (f *fleet) visit(t *testing.T, code string, lasts time.Duration) (granted, refused int) {
+// how many refused, and how long it took.
+func (f *fleet) visit(t *testing.T, code string, lasts time.Duration) (granted, refused int, took time.Duration) {
 	t.Helper()
+	began := time.Now()
 	var redirects, limits atomic.Int64
 	var wg sync.WaitGroup
 	for _, v := range slices.Concat(f.visitors(t), f.visitors(t), f.visitors(t), f.visitors(t)) {
@@ -140,7 +158,7 @@ func (f *fleet) visit(t *testing.T, code string, lasts time.Duration) (granted, 
 		})
 	}
 	wg.Wait()
-	return int(redirects.Load()), int(limits.Load())
+	return int(redirects.Load()), int(limits.Load()), time.Since(began)
 }
 
 func has(a curttest.Answer, field string) bool {

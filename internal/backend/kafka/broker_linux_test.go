@@ -88,7 +88,7 @@ func join(t *testing.T, c Config) *member {
 // await polls until the member has n partitions.
 func (m *member) await(t *testing.T, n int) map[int32]Start {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		if err := m.Poll(t.Context(), func(Fetched) {}); err != nil {
 			t.Log(err) // it is tried again
 		}
@@ -99,7 +99,7 @@ func (m *member) await(t *testing.T, n int) map[int32]Start {
 			return all
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after a minute the member has %v, want %d", all, n)
+			t.Fatalf("after three minutes the member has %v, want %d", all, n)
 		}
 	}
 }
@@ -125,9 +125,9 @@ func handOver(t *testing.T, c Config) {
 	}
 	second := join(t, c)
 	var left, came map[int32]Start
-	for end := time.Now().Add(time.Minute); len(left)+len(came) != 3 || len(came) == 0; {
+	for end := time.Now().Add(3 * time.Minute); len(left)+len(came) != 3 || len(came) == 0; {
 		if time.Now().After(end) {
-			t.Fatalf("after a minute %v and %v", left, came)
+			t.Fatalf("after three minutes %v and %v", left, came)
 		}
 		left, came = first.one(t), second.one(t)
 	}
@@ -136,10 +136,8 @@ func handOver(t *testing.T, c Config) {
 			t.Errorf("partition %d begins with %d and %d bytes", p, s.Committed, len(s.Metadata))
 		}
 	}
-	for p, s := range left { // a partition that stayed, in a new generation
-		if err := first.Commit(t.Context(), s.Member, p, 20, "kept"); err != nil {
-			t.Errorf("partition %d: %v", p, err)
-		}
+	for p := range left { // a partition that stayed, in a new generation, of which the member may not have heard
+		first.commit(t, p, 20, "kept")
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -152,6 +150,20 @@ func handOver(t *testing.T, c Config) {
 	for p, s := range second.await(t, 3) {
 		if s.Committed == 99 || s.Committed < 0 {
 			t.Errorf("partition %d begins with %d", p, s.Committed)
+		}
+	}
+}
+
+// commit commits until the member may: while partitions move it may not yet.
+func (m *member) commit(t *testing.T, p int32, offset int64, beside string) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; {
+		err := m.Commit(t.Context(), m.one(t)[p].Member, p, offset, beside)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, ErrNotYet) || time.Now().After(end) {
+			t.Fatalf("partition %d: %v", p, err)
 		}
 	}
 }
@@ -186,7 +198,7 @@ func dieBetween(t *testing.T, k *testkit.Kafka, c Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	distinct, again := 0, 0
 	for distinct < n {
@@ -267,9 +279,9 @@ func shipping(t *testing.T, sink ship.Sink, n int, goOn <-chan struct{}) (instan
 
 func awaitSent(t *testing.T, sent func() ship.Stats, n uint64) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); sent().Events < n; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); sent().Events < n; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after a minute %+v", sent())
+			t.Fatalf("after three minutes %+v", sent())
 		}
 	}
 }

@@ -92,7 +92,7 @@ func joined(t *testing.T, c Config) (*Group, map[int32]Start) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond) // there is nothing to read
 		if err := g.Poll(soon, func(Fetched) {}); err != nil {
 			t.Log(err) // it is tried again
@@ -105,7 +105,7 @@ func joined(t *testing.T, c Config) (*Group, map[int32]Start) {
 			return g, all
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after a minute the member has %d partitions", len(all))
+			t.Fatalf("after three minutes the member has %d partitions", len(all))
 		}
 	}
 }
@@ -250,7 +250,7 @@ func TestNobodyCommitsBeforeItIsToldWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = second.Close() })
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		_ = g.Poll(soon, func(Fetched) {}) // which lets the group move partitions
 		cancel()
@@ -258,7 +258,7 @@ func TestNobodyCommitsBeforeItIsToldWhatItHas(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("after a minute there is no new generation")
+			t.Fatal("after three minutes there is no new generation")
 		}
 	}
 	if err := g.Commit(t.Context(), given[0].Member, 0, 7, ""); err != nil {

@@ -56,7 +56,7 @@ func TestEveryClickIsInItsPartition(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	links, highest, ended := map[string]int32{}, map[int32]int64{}, map[int32]bool{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for got := 0; got < n || len(ended) < 5; {
 		fetches := client.PollFetches(ctx)

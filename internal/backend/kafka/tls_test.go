@@ -68,7 +68,7 @@ func refused(t *testing.T, c Config) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = conn.Read(make([]byte, 1)) // the broker says nothing to whom it knows

@@ -34,7 +34,7 @@ func cutCodeKey(t *testing.T, d *databases) {
 	}
 	defer func() { _ = c.Close(t.Context()) }()
 	left := 1
-	for until := time.Now().Add(time.Minute); left > 0 && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); left > 0 && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", name).Scan(&left); err != nil {
 			t.Fatal(err)
 		}

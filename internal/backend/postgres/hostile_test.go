@@ -66,7 +66,7 @@ func badRows(t *testing.T, d *databases) {
 // call.
 func write(t *testing.T, s *postgres.Links, k link.Key, version link.Version, call func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		err := call()
 		if stored, known := s.Get(t.Context(), k); err != nil && known == nil && stored.Version >= version {
 			return // by an attempt before
@@ -78,6 +78,15 @@ func write(t *testing.T, s *postgres.Links, k link.Key, version link.Version, ca
 			return
 		}
 	}
+}
+
+// slow reports whether a call failed because a busy machine exceeded its limit, and fails the test if it did otherwise.
+func slow(t *testing.T, err error) bool {
+	t.Helper()
+	if err != nil && !errors.Is(err, link.ErrUnavailable) {
+		t.Error(err)
+	}
+	return err != nil
 }
 
 // Many callers at once over two processes: the numbers of the change log have no gap, and
@@ -94,10 +103,12 @@ func changesInOrder(t *testing.T, d *databases) {
 				l := newLink(1000*i+j, fmt.Sprintf("c%d-%d", i, j))
 				write(t, s, l.Key, 1, func() error { _, err := s.Create(t.Context(), l); return err })
 				if j%2 == 0 {
-					stored, err := s.Get(t.Context(), l.Key)
-					if err != nil {
-						t.Errorf("read: %v", err)
-					}
+					var stored link.Link
+					await(t, "a read", func() bool {
+						var err error
+						stored, err = s.Get(t.Context(), l.Key)
+						return !slow(t, err) || t.Failed()
+					})
 					write(t, s, l.Key, stored.Version+1, func() error { _, err := s.Replace(t.Context(), stored, link.Edit{}); return err })
 				}
 			}
@@ -105,10 +116,10 @@ func changesInOrder(t *testing.T, d *databases) {
 	}
 	const want = callers * (each + (each+1)/2)
 	var seen link.Sequence
-	for deadline := time.Now().Add(time.Minute); seen < want && !t.Failed() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); seen < want && !t.Failed() && time.Now().Before(deadline); {
 		changes, _, err := stores[1].Changes(t.Context(), seen.Position(), 7) // ErrConflict for a gap
-		if err != nil {
-			t.Fatal(err)
+		if slow(t, err) {
+			continue
 		}
 		for _, c := range changes {
 			if seen++; c.Sequence != seen {

@@ -47,9 +47,9 @@ func crowd(t *testing.T, s *postgres.Links, links []link.Link) {
 // fill has a crowd use every connection.
 func fill(t *testing.T, s *postgres.Links, links []link.Link) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !s.Full(); crowd(t, s, links) {
+	for end := time.Now().Add(3 * time.Minute); !s.Full(); crowd(t, s, links) {
 		if time.Now().After(end) {
-			t.Fatal("a minute passed, and not every connection was used")
+			t.Fatal("three minutes passed, and not every connection was used")
 		}
 	}
 }

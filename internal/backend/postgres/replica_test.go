@@ -50,7 +50,7 @@ func (p pair) open(t testing.TB, database string, lag time.Duration) *postgres.L
 
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) { // another process's
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) { // another process's
 		if time.Now().After(end) {
 			t.Fatal("never: " + what)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,14 @@ func open(t *testing.T, url string) *zookeeper.Leases {
 	return l
 }
 
+// connected opens counters, and waits until there is a session.
+func connected(t *testing.T, url string) *zookeeper.Leases {
+	t.Helper()
+	l := open(t, url)
+	until(t, "a session", func() bool { return l.Healthy() == nil })
+	return l
+}
+
 // driver is a way in which curt uses ZooKeeper, as codegentest has it.
 type driver struct {
 	open  func(t *testing.T) codegen.Leaser
@@ -57,12 +66,12 @@ func driversOf(server *testkit.ZooKeeper, query string) map[string]driver {
 	fresh := func() string { return server.URL("/curt/"+rand.Text()) + query }
 	urls, stores := map[codegen.Leaser]string{}, map[codegen.Leaser]codegen.Leaser{}
 	alone := func(t *testing.T, url string) codegen.Leaser {
-		l := open(t, url)
+		l := connected(t, url)
 		urls[l] = url
 		return l
 	}
 	confirmed := func(t *testing.T, url string, store codegen.Leaser) codegen.Leaser {
-		l := codegen.NewConfirmed(open(t, url), store, nil)
+		l := codegen.NewConfirmed(connected(t, url), store, nil)
 		urls[l], stores[l] = url, store
 		return l
 	}
@@ -114,22 +123,25 @@ func TestRangesOverZooKeeper(t *testing.T) {
 func rangesAt(t *testing.T, url string) {
 	t.Helper()
 	store := codegentest.NewLeaser()
-	all := codes{seen: map[link.Code]bool{}}
+	all, end := codes{seen: map[link.Code]bool{}}, time.Now().Add(3*time.Minute)
 	var wg sync.WaitGroup
 	for range 3 {
 		g := codegen.NewRange(codegen.RangeConfig{
-			Leaser:      codegen.NewConfirmed(open(t, url), store, nil),
+			Leaser:      codegen.NewConfirmed(connected(t, url), store, nil),
 			Permutation: codegen.NewPermutation([32]byte{1}), Length: 7, Size: 100,
 		})
 		for range 8 {
 			wg.Go(func() {
-				for range 500 {
+				for n := 0; n < 500; {
 					code, err := g.Next(t.Context(), codegen.Need{})
-					if err != nil {
+					switch {
+					case err == nil:
+						all.take(t, code)
+						n++
+					case !errors.Is(err, link.ErrUnavailable) || time.Now().After(end): // of a busy machine a lease may take too long
 						t.Error(err)
 						return
 					}
-					all.take(t, code)
 				}
 			})
 		}
@@ -141,17 +153,17 @@ func rangesAt(t *testing.T, url string) {
 func TestWhatZooKeeperRefuses(t *testing.T) {
 	server := testkit.StartZooKeeper(t)
 	ours := "zookeeper://curt:se%40cret@" + server.Address + "/own"
-	if first, err := open(t, ours).Lease(t.Context(), "codes-7", 10); err != nil || first != 0 {
+	if first, err := connected(t, ours).Lease(t.Context(), "codes-7", 10); err != nil || first != 0 {
 		t.Fatalf("Lease with a user: %d, %v", first, err)
 	}
 	for _, url := range []string{server.URL("/own"), "zookeeper://curt:other@" + server.Address + "/own"} {
-		stranger := open(t, url)
+		stranger := connected(t, url)
 		_, err := stranger.Lease(t.Context(), "codes-7", 10)
 		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, zk.ErrNoAuth) || stranger.Healthy() == nil {
 			t.Errorf("Lease of a stranger: %v, health %v", err, stranger.Healthy())
 		}
 	}
-	if first, err := open(t, ours).Lease(t.Context(), "codes-7", 10); err != nil || first != 10 {
+	if first, err := connected(t, ours).Lease(t.Context(), "codes-7", 10); err != nil || first != 10 {
 		t.Errorf("Lease of the same user: %d, %v; want 10", first, err)
 	}
 	raw, _, err := zk.Connect([]string{server.Address}, 4*time.Second, zk.WithLogInfo(false))
@@ -159,7 +171,7 @@ func TestWhatZooKeeperRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	other := open(t, server.URL("/other"))
+	other := connected(t, server.URL("/other"))
 	if first, err := other.Lease(t.Context(), "codes-7", 10); err != nil || first != 0 || other.Healthy() != nil {
 		t.Errorf("the first lease: %d, %v; health %v", first, err, other.Healthy())
 	}
@@ -191,7 +203,7 @@ func TestWithoutAServer(t *testing.T) {
 	if l.Healthy() == nil {
 		t.Error("it is healthy")
 	}
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > 3*time.Minute {
 		t.Errorf("a caller without a deadline waited %s", took)
 	}
 }
@@ -202,11 +214,13 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if what, err := zookeeper.Probe(t.Context(), cfg); err != nil || what != "ZooKeeper 3.9.5" {
-		t.Errorf("Probe: %q, %v", what, err)
-	}
+	until(t, "what the server says of itself", func() bool {
+		what, err := zookeeper.Probe(t.Context(), cfg)
+		return err == nil && what == "ZooKeeper 3.9.5"
+	})
 	cfg.Servers = append(cfg.Servers, "127.0.0.1:1")
-	if s := zookeeper.Inspect(t.Context(), cfg); s.Version != "3.9.5" || len(s.Modes) != 1 || s.Modes[0] != "standalone" || len(s.Unavailable) != 1 {
-		t.Errorf("Inspect: %+v", s)
-	}
+	until(t, "what each server says of itself", func() bool {
+		s := zookeeper.Inspect(t.Context(), cfg)
+		return s.Version == "3.9.5" && slices.Equal(s.Modes, []string{"standalone"}) && len(s.Unavailable) == 1
+	})
 }

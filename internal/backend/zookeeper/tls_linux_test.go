@@ -53,10 +53,7 @@ func TestLeasesOverTLS(t *testing.T) {
 				t.Run(name, func(t *testing.T) { codegentest.RunLeaser(t, d.open, d.again) })
 			}
 			rangesAt(t, server.Secure.URL("/range")+query)
-			expected := "ZooKeeper 3.9.5"
-			if what := probe(t, server.Secure.URL("/probe")+query); what != expected {
-				t.Errorf("Probe: %s, want %s", what, expected)
-			}
+			says(t, server.Secure.URL("/probe")+query, is("ZooKeeper 3.9.5"))
 			// The nodes are the same for those who come without TLS: both were the same server.
 			if first, err := open(t, server.Plain.URL("/range")).Leased(t.Context(), "codes-7"); err != nil || first < 12000 {
 				t.Errorf("the mark without TLS is %d, %v", first, err)
@@ -91,22 +88,32 @@ func TestKilledServerOverTLS(t *testing.T) {
 	}
 }
 
-// probe returns what Probe says, in one line.
-func probe(t *testing.T, url string) string {
+// says probes until that says what it should, in one line: a busy machine may not find it out in time.
+func says(t *testing.T, url string, right func(said string) bool) {
 	t.Helper()
 	cfg, err := zookeeper.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	what, err := zookeeper.Probe(t.Context(), cfg)
-	if err != nil {
-		what = err.Error()
-	}
-	if strings.Contains(what, "\n") {
-		t.Errorf("more than one line: %q", what)
-	}
-	return what
+	before := ""
+	until(t, "the right words", func() bool {
+		what, err := zookeeper.Probe(t.Context(), cfg)
+		if err != nil {
+			what = err.Error()
+		}
+		if strings.Contains(what, "\n") {
+			t.Errorf("more than one line: %q", what)
+		}
+		if what != before {
+			t.Log(what)
+			before = what
+		}
+		return right(what)
+	})
 }
+
+// is wants these words.
+func is(want string) func(string) bool { return func(said string) bool { return said == want } }
 
 // TestWhoIsNotConnected: what keeps a client and a server apart is an error that says it, and never a client that waits for ever.
 func TestWhoIsNotConnected(t *testing.T) {
@@ -130,11 +137,9 @@ func TestWhoIsNotConnected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said := probe(t, tt.url)
-			t.Log(said)
-			if !strings.HasPrefix(said, "no session of ZooKeeper: ") || !strings.Contains(said, tt.want) {
-				t.Errorf("%q, want %q", said, tt.want)
-			}
+			says(t, tt.url, func(said string) bool {
+				return strings.HasPrefix(said, "no session of ZooKeeper: ") && strings.Contains(said, tt.want)
+			})
 		})
 	}
 }
@@ -183,7 +188,8 @@ func TestARenewedCertificate(t *testing.T) {
 		t.Errorf("with half a key: %v", err)
 	}
 	server.authority.Pair(t, dir, "renewed")
-	if what, err := zookeeper.Probe(t.Context(), cfg); err != nil || what != "ZooKeeper 3.9.5" {
-		t.Errorf("renewed: %s, %v", what, err)
-	}
+	until(t, "a session with the renewed pair", func() bool {
+		what, err := zookeeper.Probe(t.Context(), cfg)
+		return err == nil && what == "ZooKeeper 3.9.5"
+	})
 }

@@ -79,9 +79,9 @@ func everyField(t *testing.T, one, again cache.Shared) {
 	long := "https://example.com/" + strings.Repeat("%C3%A4", 2048)
 	for i, e := range []cache.Entry{
 		entry(1),
-		{Missing: true, AsOf: nil, Until: until(time.Minute)},
-		{Target: link.Target{Version: 3}, Void: true, Until: until(time.Minute)},
-		{Target: link.Target{Version: 1<<53 - 1, Status: link.Deleted, Safety: link.Clean}, AsOf: link.Heads{math.MaxInt64}, Until: until(time.Minute)},
+		{Missing: true, AsOf: nil, Until: until(time.Hour)},
+		{Target: link.Target{Version: 3}, Void: true, Until: until(time.Hour)},
+		{Target: link.Target{Version: 1<<53 - 1, Status: link.Deleted, Safety: link.Clean}, AsOf: link.Heads{math.MaxInt64}, Until: until(time.Hour)},
 		{Target: link.Target{
 			Destination: long, Fallback: long, Starts: math.MinInt64, Expires: math.MaxInt64, Version: 2,
 			Exhausted: true, Redirect: 308, Status: link.Disabled, Safety: link.Legal,
@@ -124,11 +124,11 @@ func keysApart(t *testing.T, one, again cache.Shared) {
 
 func newerStays(t *testing.T, one, again cache.Shared) {
 	k := link.Key{Code: "a"}
-	mustPut(t, one, k, cache.Entry{Missing: true, Until: until(time.Minute)})
+	mustPut(t, one, k, cache.Entry{Missing: true, Until: until(time.Hour)})
 	mustPut(t, one, k, entry(2))
 	mustPut(t, again, k, entry(1))
 	wantVersion(t, one, k, 2)
-	mustPut(t, again, k, cache.Entry{Missing: true, Until: until(time.Minute)})
+	mustPut(t, again, k, cache.Entry{Missing: true, Until: until(time.Hour)})
 	wantVersion(t, one, k, 2)
 	same := entry(2)
 	same.AsOf = link.Heads{99}
@@ -147,7 +147,7 @@ func newerStays(t *testing.T, one, again cache.Shared) {
 
 func voidStays(t *testing.T, one, again cache.Shared) {
 	k := link.Key{Code: "a"}
-	void := cache.Entry{Target: link.Target{Version: 2}, Void: true, Until: until(time.Minute)}
+	void := cache.Entry{Target: link.Target{Version: 2}, Void: true, Until: until(time.Hour)}
 	mustPut(t, one, k, entry(1))
 	mustPut(t, one, k, void)
 	mustPut(t, again, k, entry(1))

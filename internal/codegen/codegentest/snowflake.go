@@ -26,10 +26,22 @@ func RunSnowflake(t *testing.T, open func(t *testing.T) codegen.Leaser, again fu
 }
 
 // Clock is a wall clock that can be set.
-type Clock struct{ offset atomic.Int64 }
+type Clock struct {
+	offset  atomic.Int64
+	stopped atomic.Pointer[time.Time] // nil = it goes on
+}
 
 // Now returns the time that the clock shows.
-func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
+func (c *Clock) Now() time.Time {
+	now := time.Now()
+	if at := c.stopped.Load(); at != nil {
+		now = *at
+	}
+	return now.Add(time.Duration(c.offset.Load()))
+}
+
+// Stop has the clock stand still until it is set.
+func (c *Clock) Stop(at time.Time) { c.stopped.Store(&at) }
 
 // Shift sets the clock.
 func (c *Clock) Shift(d time.Duration) { c.offset.Add(int64(d)) }
@@ -155,7 +167,10 @@ func oneMachine(t *testing.T, l, other codegen.Leaser) {
 		})
 	}
 	wg.Wait()
-	clock, late := new(Clock), new(Clock)
+	// A lease lasts a minute, which may pass on a busy machine: these clocks move when they are set.
+	clock, late, now := new(Clock), new(Clock), time.Now()
+	clock.Stop(now)
+	late.Stop(now)
 	a, b := snowflake(l, clock), snowflake(other, late)
 	seen := make(map[link.Code]bool)
 	take := func(g *codegen.Snowflake) {

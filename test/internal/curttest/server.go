@@ -93,7 +93,7 @@ func launch(t testing.TB, o Options) (*Server, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // the command is the test's
 	cmd.Env = append(append(plainEnv(), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN="+admin,
 		"CURT_DATA="+o.Data, "CURT_ADMIN_KEY="+Key), o.Env...)
-	cmd.WaitDelay = 2 * time.Second // a tracer may hold the pipes a moment longer than curt lives
+	cmd.WaitDelay = time.Minute // a tracer may hold the pipes longer than curt lives, and who reads them may be slow
 	tie(cmd)
 	s := &Server{Admin: admin, Data: o.Data, cmd: cmd, log: newOutput(), done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = s.log, s.log

@@ -73,7 +73,7 @@ func server(s Stores, holder string) *keypool.Pool {
 // next is Next, and waits for a filler.
 func next(t *testing.T, g codegen.Generator) link.Code {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
 		code, err := g.Next(t.Context(), codegen.Need{})
 		if err == nil {
 			return code
