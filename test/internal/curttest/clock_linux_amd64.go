@@ -62,12 +62,14 @@ func (s *Server) setClock(ctx context.Context, offset time.Duration) error {
 	if err := rewrite(s.PID, begin, size, code); err != nil {
 		return err
 	}
+	asked := time.Now()
 	shown, err := s.clock(ctx)
 	if err != nil {
 		return err
 	}
-	if off := time.Until(shown.Add(-offset)).Abs(); off > 10*time.Second {
-		return fmt.Errorf("the server shows %s, which is %s from what was set", shown, off)
+	// The answer may take long, but shows a second in between, which may be some seconds old.
+	if earliest, latest := asked.Add(offset-10*time.Second), time.Now().Add(offset+time.Second); shown.Before(earliest) || shown.After(latest) {
+		return fmt.Errorf("the server shows %s, want %s to %s", shown, earliest, latest)
 	}
 	return nil
 }

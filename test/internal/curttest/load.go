@@ -3,6 +3,7 @@ package curttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -96,9 +97,9 @@ func (s *Server) CreateEvery(t testing.TB, n int, prefix string, pause time.Dura
 // proves as much as a fast one's.
 func (c *Creators) AwaitMade(t testing.TB, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); c.count.Load() < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); c.count.Load() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d creates were answered 201 in a minute, want %d", c.count.Load(), n)
+			t.Fatalf("%d creates were answered 201 in three minutes, want %d", c.count.Load(), n)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func (c *Creators) Made() []Link {
 func (c *Creators) Others() map[int][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.others
+	return maps.Clone(c.others) // clients may still add to it
 }
 
 // Bad returns the requests that got no answer. Call it after the crowd has stopped.
