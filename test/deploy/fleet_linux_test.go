@@ -95,7 +95,11 @@ func (f *fleet) end(t *testing.T) {
 		t.Errorf("the fleet ended with %v", err)
 	}
 	f.cmd = nil
-	if left := f.processes(t); len(left) > 0 {
+	left := f.processes(t)
+	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		left = f.processes(t) // those that were killed end a moment later
+	}
+	if len(left) > 0 {
 		t.Errorf("after Ctrl-C there are still %v", left)
 	}
 }
@@ -265,7 +269,8 @@ func TestFleet(t *testing.T) {
 		if p.Part == "server" {
 			servers[p.Role]++
 		}
-		if p.Part == "redis" && (p.Address != f.at(30) || p.Role != "primary, replicas: 1") {
+		// Sentinel promotes the replica of a primary that a busy machine holds up for a second.
+		if p.Part == "redis" && (p.Address != f.at(30) && p.Address != f.at(31) || p.Role != "primary, replicas: 1") {
 			t.Errorf("the status shows Redis as %+v", p)
 		}
 	}
