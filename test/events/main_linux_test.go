@@ -32,6 +32,8 @@ type plant struct {
 	ahead      time.Duration // of the machine's clock, those of all servers
 
 	late    int64    // clicks that no visitor made
+	deaths  int64    // of sites that visitors click on
+	killed  int64    // clicks that they took with them, by their own count
 	visited []string // folders of the sites that visitors come to
 
 	mu    sync.Mutex
