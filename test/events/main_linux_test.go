@@ -190,10 +190,15 @@ func (p *plant) logged(t *testing.T) map[uint64][]event {
 // store opens ClickHouse as workers do.
 func (p *plant) store(t *testing.T) *clickhouse.Store {
 	t.Helper()
-	s, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: p.clickhouse.URL(p.database)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s *clickhouse.Store
+	within(t, 3*time.Minute, "ClickHouse that takes connections", func() bool {
+		p.keepStore(t)
+		var err error
+		if s, err = clickhouse.Open(t.Context(), clickhouse.Config{URL: p.clickhouse.URL(p.database)}); err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
