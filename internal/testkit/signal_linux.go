@@ -23,15 +23,7 @@ func (p *Postgres) Stop(t testing.TB, f func()) {
 func (p *Postgres) Kill(t testing.TB) {
 	t.Helper()
 	p.signal(t, syscall.SIGKILL)
-<<<<<<< HEAD
-	for end := time.Now().Add(3 * time.Minute); lives(p.Pid); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("PostgreSQL (pid %d) is still there", p.Pid)
-		}
-	}
-=======
 	until(t, fmt.Sprintf("the end of PostgreSQL (pid %d)", p.Pid), func() bool { return !lives(p.Pid) })
->>>>>>> fa
 }
 
 // lives reports whether a process is there that has not ended: who began it may not have

@@ -68,13 +68,13 @@ func archived(t *testing.T) *archive {
 // await waits until the store has n clicks, and the worker nothing to do.
 func (a *archive) await(t *testing.T, w *worker.Worker, n int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		got := a.server.Exec(t, "SELECT count() FROM "+a.database+".clicks")
 		if got == fmt.Sprint(n) && w.Stats().Lag == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after a minute the store has %s clicks, want %d; %+v", got, n, w.Stats())
+			t.Fatalf("after %v the store has %s clicks, want %d; %+v", patience, got, n, w.Stats())
 		}
 	}
 }

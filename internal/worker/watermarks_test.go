@@ -41,7 +41,7 @@ func TestWatermarks(t *testing.T) {
 	s := newSite(t, c, 1)
 	s.click(t, 100, false)
 	start(t, worker.Config{Kafka: c, Store: l})
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		ended, through := map[uint32]bool{}, map[uint32]bool{}
 		l.mu.Lock()
 		for _, m := range l.marks {
@@ -66,7 +66,7 @@ func TestWatermarks(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after a minute ended in %v, read to the end %v", ended, through)
+			t.Fatalf("after %v ended in %v, read to the end %v", patience, ended, through)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestAPromiseOfAClockThatIsAhead(t *testing.T) {
 	}
 	await := func(instance uint64, first, watermark int64) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			f, u, heard := told(instance)
 			if heard && f == first && u == watermark {
 				return
@@ -156,9 +156,9 @@ func TestAnEndIsToldBeforeItIsPassedBy(t *testing.T) {
 	s.click(t, 100, false) // another life, whose block is to be committed behind the end
 	within := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("not within a minute: %s", what)
+				t.Fatalf("not within %v: %s", patience, what)
 			}
 		}
 	}

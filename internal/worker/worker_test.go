@@ -26,6 +26,9 @@ import (
 	"curt/internal/worker"
 )
 
+// patience is how long is waited for what usually takes a second: a machine with other work may take minutes.
+const patience = 3 * time.Minute
+
 // ledger is a store in memory that keeps what ClickHouse promises: a block counts once under
 // its token. It fails as networks and processes do, before and after it has taken a block.
 type ledger struct {
@@ -110,7 +113,7 @@ func (l *ledger) wrong(sent map[clicks.EventID]bool) (missing, twice int) {
 // await waits until every click counts.
 func (l *ledger) await(t *testing.T, sent map[clicks.EventID]bool) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(patience)
 	for {
 		missing, twice := l.wrong(sent)
 		if missing == 0 {
@@ -119,7 +122,7 @@ func (l *ledger) await(t *testing.T, sent map[clicks.EventID]bool) {
 		select {
 		case <-l.news:
 		case <-late:
-			t.Fatalf("after a minute %d clicks of %d are missing, %d count twice", missing, len(sent), twice)
+			t.Fatalf("after %v %d clicks of %d are missing, %d count twice", patience, missing, len(sent), twice)
 		}
 	}
 }
@@ -184,14 +187,14 @@ func (s *site) click(t *testing.T, n int, forgetful bool) {
 	life, end := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- shipper.Run(life) }()
-	for until := time.Now().Add(time.Minute); shipper.Stats().Events < uint64(n) && time.Now().Before(until); {
+	for until := time.Now().Add(patience); shipper.Stats().Events < uint64(n) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond) // it tells nobody
 	}
 	end()
 	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
-	if got := shipper.Stats(); got.Failures != 0 || got.Events < uint64(n) {
+	if got := shipper.Stats(); got.Events < uint64(n) { // what failed was sent again
 		t.Fatalf("%+v, want %d events", got, n)
 	}
 }
@@ -290,7 +293,7 @@ func TestEveryClickCountsOnce(t *testing.T) {
 // workers died after they had read of it.
 func awaitEnds(t *testing.T, l *ledger, sent map[clicks.EventID]bool, partitions int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // other goroutines tell, once a second
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // other goroutines tell, once a second
 		open := map[uint64]int{}
 		for id := range sent {
 			open[id.Instance] = partitions
@@ -315,7 +318,8 @@ func awaitEnds(t *testing.T, l *ledger, sent map[clicks.EventID]bool, partitions
 	}
 }
 
-// TestControls shows that the test above sees what the protocol is for.
+// TestControls shows that the test above sees what the protocol is for. Workers that take all lives of the site for few blocks
+// may have none that fails: one of some runs has to show it.
 func TestControls(t *testing.T) {
 	testkit.Unraced(t)
 	for name, change := range map[string]func(*worker.Config){
@@ -323,10 +327,13 @@ func TestControls(t *testing.T) {
 		"no look at the sequence": (*worker.Config).CountAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, sent := run(t, 1, change)
-			if _, twice := l.wrong(sent); twice == 0 {
-				t.Error("every click counts once all the same")
+			for seed := range uint64(10) {
+				l, sent := run(t, seed+1, change)
+				if _, twice := l.wrong(sent); twice > 0 {
+					return
+				}
 			}
+			t.Error("every click counts once all the same")
 		})
 	}
 }
@@ -352,7 +359,7 @@ func TestPoison(t *testing.T) {
 	s.click(t, 10, false)
 	w, _ := start(t, cfg)
 	l.await(t, s.sent)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for found := 0; found < 3; {
 		fetches := client.PollFetches(ctx)
@@ -366,7 +373,7 @@ func TestPoison(t *testing.T) {
 			}
 		})
 	}
-	if got := w.Stats().Poison; got != 3 {
+	if got := w.Stats().Poison; got < 3 { // whoever loses the partition before it commits meets them again
 		t.Errorf("%d records were poison", got)
 	}
 }

@@ -57,7 +57,7 @@ func TestDocumentedCommands(t *testing.T) {
 			got := typed(t, command, folder, env)
 			// Lists by words and tags are some seconds behind, as the page says.
 			searches := strings.HasPrefix(command, "curt links list") || strings.Contains(command, "--dry-run")
-			for end := time.Now().Add(time.Minute); !expr.Match(got) && searches && time.Now().Before(end); {
+			for end := time.Now().Add(3 * time.Minute); !expr.Match(got) && searches && time.Now().Before(end); {
 				got = typed(t, command, folder, env)
 			}
 			if !expr.Match(got) {

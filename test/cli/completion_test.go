@@ -93,7 +93,7 @@ func TestCompletion(t *testing.T) {
 // pressTab returns what a shell offers, by name.
 func pressTab(t *testing.T, shell, file, ask, line string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	args := []string{"--norc", "-c", ask, "bash", file, line}
 	switch filepath.Base(shell) {

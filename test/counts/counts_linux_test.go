@@ -14,6 +14,9 @@ func TestMain(m *testing.M) { os.Exit(curttest.Main(m)) }
 
 const alias = "together"
 
+// patience is how long is waited for what usually takes a second: a machine with other work may take minutes.
+const patience = 3 * time.Minute
+
 // TestSeveralServersCountEachClickOnce lets two servers count clicks of one code, kills one
 // whose clicks wait in its log, and starts both again: each answers with the sum of all, and
 // never with more.
@@ -56,7 +59,7 @@ func TestSeveralServersCountEachClickOnce(t *testing.T) {
 		Complete *time.Time `json:"complete_until"`
 	}
 	clicked := time.Now() // and not again
-	for end := clicked.Add(time.Minute); stats.Complete == nil || stats.Complete.Before(clicked); time.Sleep(20 * time.Millisecond) {
+	for end := clicked.Add(patience); stats.Complete == nil || stats.Complete.Before(clicked); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("complete until %v", stats.Complete)
 		}
@@ -79,10 +82,15 @@ func create(t *testing.T, s *curttest.Server) []curttest.Link {
 func click(t *testing.T, s *curttest.Server, n int) {
 	t.Helper()
 	c := s.MustDial(t)
-	for range n {
-		if a, err := c.Do("GET", "/"+alias, []string{"User-Agent: Mozilla/5.0 Firefox/128.0"}, ""); err != nil || a.Status != http.StatusFound {
+	for end := time.Now().Add(patience); n > 0; {
+		a, err := c.Do("GET", "/"+alias, []string{"User-Agent: Mozilla/5.0 Firefox/128.0"}, "")
+		if err == nil && a.Status == http.StatusServiceUnavailable && time.Now().Before(end) {
+			continue // a busy machine is unavailable now and then, which is no click
+		}
+		if err != nil || a.Status != http.StatusFound {
 			t.Fatalf("click: %d %s, %v", a.Status, a.Body, err)
 		}
+		n--
 	}
 }
 
@@ -95,7 +103,7 @@ func await(t *testing.T, s *curttest.Server, link []curttest.Link, sum int64) {
 // awaitSome is await for a sum that is only known to lie between two numbers.
 func awaitSome(t *testing.T, s *curttest.Server, link []curttest.Link, least, most int64) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(patience); ; {
 		got := s.Total(t, link)
 		if got > most {
 			t.Fatalf("%d clicks are told, there were %d", got, most)
@@ -113,7 +121,7 @@ func awaitSome(t *testing.T, s *curttest.Server, link []curttest.Link, least, mo
 // captured waits until a server has that many clicks in its log.
 func captured(t *testing.T, s *curttest.Server, n float64) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for end := time.Now().Add(patience); ; {
 		got, _, err := s.Metric(t.Context(), "curt_clicks_captured_total")
 		if err != nil {
 			t.Fatal(err)

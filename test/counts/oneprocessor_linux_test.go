@@ -2,7 +2,6 @@ package counts_test
 
 import (
 	"testing"
-	"time"
 
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
@@ -23,14 +22,14 @@ func TestOneProcessorCountsEachClickOnce(t *testing.T) {
 		}
 	}
 	want := int64(rounds * len(links))
-	if got := s.AwaitTotal(t, links, want, time.Minute); got != want {
+	if got := s.AwaitTotal(t, links, want, patience); got != want {
 		t.Errorf("%d clicks are counted, want %d", got, want)
 	}
 	if code, _ := s.Terminate(t); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	s = curttest.Start(t, o)
-	if got := s.AwaitTotal(t, links, want, time.Minute); got != want {
+	if got := s.AwaitTotal(t, links, want, patience); got != want {
 		t.Errorf("after a restart %d clicks are counted, want %d", got, want)
 	}
 }

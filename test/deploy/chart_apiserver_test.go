@@ -112,10 +112,10 @@ func startKubernetes(t *testing.T) *kubernetesServer {
 	write(t, tokens, kubernetesToken+`,test,test,"system:masters"`)
 	background := context.WithoutCancel(t.Context()) // they are ended by signals, in order
 	curttest.Begin(t, exec.CommandContext(background, etcd, "--data-dir="+filepath.Join(folder, "etcd"), "--listen-client-urls=http://"+store, "--advertise-client-urls=http://"+store,
-		"--listen-peer-urls=http://"+peers, "--initial-advertise-peer-urls=http://"+peers, "--initial-cluster=default=http://"+peers), store, time.Minute)
+		"--listen-peer-urls=http://"+peers, "--initial-advertise-peer-urls=http://"+peers, "--initial-cluster=default=http://"+peers), store, patience)
 	curttest.Begin(t, exec.CommandContext(background, program, "--etcd-servers=http://"+store, "--bind-address=127.0.0.1", "--secure-port="+port, "--tls-cert-file="+cert, "--tls-private-key-file="+key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key, "--token-auth-file="+tokens,
-		"--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24", "--cert-dir="+folder), at, 2*time.Minute)
+		"--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24", "--cert-dir="+folder), at, patience)
 	trusted := x509.NewCertPool()
 	text, err := os.ReadFile(cert)
 	if err != nil || !trusted.AppendCertsFromPEM(text) {
@@ -130,7 +130,7 @@ func startKubernetes(t *testing.T) *kubernetesServer {
 // await returns once the server answers the path with 200.
 func (s *kubernetesServer) await(t *testing.T, path string) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		status, said, _ := s.do(t, http.MethodGet, path, nil)
 		if status == http.StatusOK {
 			return

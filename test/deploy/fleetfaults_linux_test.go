@@ -99,6 +99,13 @@ func TestFleetIsRestored(t *testing.T) {
 	}
 	f.awaitClicks(t, "before", 3)
 
+	// The standby confirms what it has, and shows it a moment later: a backup of it has what it shows.
+	written := f.sql(t, "SELECT pg_current_wal_lsn()::text")
+	for began := time.Now(); f.sql(t, "SELECT count(*)::text FROM pg_stat_replication WHERE replay_lsn >= '"+written+"'") == "0"; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("%v passed without a standby at %s", patience, written)
+		}
+	}
 	backup := filepath.Join(f.data, "backup")
 	f.asPostgres(t, "pg_basebackup -d 'host=127.0.0.1 user=curt port="+portOf(f.at(22))+"' -D "+backup+" -X stream -c fast")
 
@@ -112,6 +119,7 @@ func TestFleetIsRestored(t *testing.T) {
 	// Restarted, api servers take further keys, keys servers lease ids for more, and an api server remembers these.
 	before := leases()
 	f.control(t, "restart", "curt:keys-1", "curt:keys-2", "curt:api-1", "curt:api-2")
+	f.awaitClean(t) // they run, and listen a moment later
 	f.create(t, "after")
 	for range 2 {
 		f.follows(t, "before")

@@ -35,6 +35,8 @@ type load struct {
 
 	// noBalancer is set while the balancer is the part at fault: visitors repeat until it is back.
 	noBalancer atomic.Bool
+	begun      atomic.Int64 // visits
+	ended      atomic.Int64 // of them
 	visitors   pool
 	creators   pool
 
@@ -206,6 +208,8 @@ func (e *effects) refuse(status int, err error, now time.Time) {
 
 // visit follows one of the first links or, one visit in five, one of the newest.
 func (l *load) visit(ctx context.Context) {
+	l.begun.Add(1)
+	defer l.ended.Add(1)
 	l.mu.Lock()
 	k := l.known[rand.IntN(firstLinks)]
 	if rand.IntN(5) == 0 {

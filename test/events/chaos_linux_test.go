@@ -161,6 +161,17 @@ func (p *plant) killSite(t *testing.T) {
 	t.Log("a server that follows links dies")
 	s.Kill()
 	p.site(t, data)
+	p.noteDeath(t, data)
+}
+
+// noteDeath adds what a server that was killed took with it, as its successor says.
+func (p *plant) noteDeath(t *testing.T, data string) {
+	t.Helper()
+	n, unknown := metric(t, p.sites[data], "curt_clicks_killed_total"), metric(t, p.sites[data], "curt_clicks_killed_unknown")
+	if n < 0 || unknown != 0 {
+		t.Errorf("a killed server lost %v clicks; it does not know: %v", n, unknown)
+	}
+	p.deaths, p.killed = p.deaths+1, p.killed+int64(n)
 }
 
 // stallSite stops a server that follows links, which has clicks that nobody else knows of:
@@ -194,4 +205,5 @@ func (p *plant) sendAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.site(t, data)
+	p.noteDeath(t, data)
 }

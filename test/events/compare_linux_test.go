@@ -54,8 +54,10 @@ func (p *plant) arrive(t *testing.T, bound time.Duration) {
 func (p *plant) compare(t *testing.T, answered int64) {
 	t.Helper()
 	want, hours := p.equal(t)
-	if lost := answered + p.late - want; lost > want/50 { // 120 ms of a site for each of its deaths, on a machine that is busy
-		t.Errorf("%d answers, and %d clicks in the logs", answered, want)
+	// 120 ms of a site for each of its deaths; on a machine that is busy what it says itself, and who was on the way.
+	const visitorsOfASite = 15
+	if lost := answered + p.late - want; lost > max(want/50, p.killed+p.deaths*visitorsOfASite) {
+		t.Errorf("%d answers, and %d clicks in the logs; killed servers lost %d", answered, want, p.killed)
 	}
 	store := p.store(t)
 	within(t, 3*time.Minute, "end of every instance", func() bool {

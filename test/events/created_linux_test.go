@@ -2,7 +2,9 @@ package events_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -75,6 +77,9 @@ func (c *creators) writer(ctx context.Context, t *testing.T, s *curttest.Server,
 				wanted.CustomAlias = fmt.Sprintf("%s-%d", name, i)
 			}
 			l, err := api.Create(ctx, wanted)
+			if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusServiceUnavailable {
+				continue // PostgreSQL of a busy machine was slow: whether the link is there is nobody's promise
+			}
 			if err != nil {
 				select {
 				case <-ctx.Done():
@@ -248,13 +253,15 @@ func TestCreatedLinks(t *testing.T) {
 	c := startCreators(t)
 	sender := c.api(t)
 	within(t, 3*time.Minute, "sender", func() bool { return c.ask(t, "SELECT count(*) FROM log_followers") == 2 })
+	fences := func() int64 { return c.ask(t, "SELECT sum(fence)::bigint FROM log_followers") }
+	first := fences()
 	other := c.api(t)
 	ctx, end := context.WithCancel(t.Context())
 	waits := []func(){c.writer(ctx, t, sender, "a", true), c.writer(ctx, t, other, "b", true)}
 	moves := c.positions(ctx, t)
 	within(t, 3*time.Minute, "created links", func() bool { return metric(t, sender, "curt_created_links_sent_total") > 100 })
-	if n := metric(t, other, "curt_created_links_sent_total"); n != 0 {
-		t.Errorf("the server without the leases has sent %v", n)
+	if n := metric(t, other, "curt_created_links_sent_total"); n != 0 { // a sender that a busy machine holds up loses its leases
+		within(t, 3*time.Minute, "leases of the other server, which has sent", func() bool { return fences() > first })
 	}
 	sender.Kill()
 	waits[0]()
@@ -265,9 +272,10 @@ func TestCreatedLinks(t *testing.T) {
 	within(t, 3*time.Minute, "failure of Kafka", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") > 0 })
 	before := c.all()
 	within(t, 3*time.Minute, "creates without Kafka", func() bool { return c.all() > before+20 })
-	if a, err := other.MustDial(t).Do("GET", "/readyz", nil, ""); err != nil || a.Status != 200 || !strings.Contains(string(a.Body), `"created":{"status":"unavailable"`) {
-		t.Errorf("/readyz: %d %s, %v", a.Status, a.Body, err)
-	}
+	within(t, 3*time.Minute, "/readyz that says so", func() bool {
+		a, err := other.MustDial(t).Do("GET", "/readyz", nil, "")
+		return err == nil && a.Status == 200 && strings.Contains(string(a.Body), `"created":{"status":"unavailable"`)
+	})
 	broker.Signal(t, syscall.SIGCONT)
 	within(t, 3*time.Minute, "end of the failure", func() bool { return metric(t, other, "curt_created_links_unsent_seconds") == 0 })
 	end()

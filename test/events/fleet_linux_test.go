@@ -3,6 +3,7 @@ package events_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +33,11 @@ func health(t *testing.T, s *curttest.Server) client.Health {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := api.Health(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var h client.Health
+	within(t, 3*time.Minute, "answer of "+s.Addr, func() bool {
+		h, err = api.Health(t.Context())
+		return err == nil
+	})
 	return h
 }
 
@@ -59,9 +61,13 @@ func (p *plant) clickOn(t *testing.T, s *curttest.Server) int64 {
 	t.Helper()
 	c := s.MustDial(t)
 	for _, code := range p.codes {
-		if a, err := c.Do("GET", "/"+code, nil, ""); err != nil || a.Status != 302 {
-			t.Fatalf("a click on %s: %d, %v", code, a.Status, err)
-		}
+		within(t, 3*time.Minute, "answer about "+code, func() bool {
+			a, err := c.Do("GET", "/"+code, nil, "")
+			if err != nil || a.Status != http.StatusFound && a.Status != http.StatusServiceUnavailable {
+				t.Fatalf("a click on %s: %d, %v", code, a.Status, err)
+			}
+			return a.Status == http.StatusFound // a busy machine is unavailable now and then, which is no click
+		})
 	}
 	return int64(len(p.codes))
 }
@@ -103,6 +109,7 @@ func TestAServerThatNeverReachesKafka(t *testing.T) {
 	lost := p.startWith(t, folder, "CURT_ROLE=redirect,api", "CURT_EVENTS=kafka://127.0.0.1:1/clicks")
 	began := time.Now()
 	answered += p.clickOn(t, lost)
+	captured(t, lost, len(p.codes)) // so that none goes when it is killed
 	p.neverHeard(t, time.Now())
 	for name, s := range map[string]*curttest.Server{"another server": api, "the server itself": lost} {
 		until := complete(t, s)
@@ -163,8 +170,9 @@ func TestAServerThatCannotBeWrittenDown(t *testing.T) {
 	began := time.Now()
 	p.clickOn(t, s)
 	p.neverHeard(t, began)
-	if !concerned(t, s, "clicks-unknown") || metric(t, s, "curt_events_enlisted") != 0 {
-		t.Errorf("it has the concerns %+v", health(t, s).Concerns)
+	within(t, 3*time.Minute, "concern about clicks that nobody knows of", func() bool { return concerned(t, s, "clicks-unknown") })
+	if n := metric(t, s, "curt_events_enlisted"); n != 0 {
+		t.Errorf("it is enlisted: %v", n)
 	}
 	within(t, 3*time.Minute, "answer", func() bool { return !complete(t, s).IsZero() })
 	if until := complete(t, s); until.After(began) {

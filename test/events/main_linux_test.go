@@ -32,6 +32,8 @@ type plant struct {
 	ahead      time.Duration // of the machine's clock, those of all servers
 
 	late    int64    // clicks that no visitor made
+	deaths  int64    // of sites that visitors click on
+	killed  int64    // clicks that they took with them, by their own count
 	visited []string // folders of the sites that visitors come to
 
 	mu    sync.Mutex
@@ -188,10 +190,15 @@ func (p *plant) logged(t *testing.T) map[uint64][]event {
 // store opens ClickHouse as workers do.
 func (p *plant) store(t *testing.T) *clickhouse.Store {
 	t.Helper()
-	s, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: p.clickhouse.URL(p.database)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s *clickhouse.Store
+	within(t, 3*time.Minute, "ClickHouse that takes connections", func() bool {
+		p.keepStore(t)
+		var err error
+		if s, err = clickhouse.Open(t.Context(), clickhouse.Config{URL: p.clickhouse.URL(p.database)}); err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

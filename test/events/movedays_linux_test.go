@@ -13,6 +13,9 @@ import (
 	"curt/test/internal/curttest"
 )
 
+// slowly is how late answers of ClickHouse are while days are moved one by one.
+const slowly = 200 * time.Millisecond
+
 // oldest is how many days ago the first clicks of a folder were.
 const oldest = 9
 
@@ -30,7 +33,7 @@ func (p *plant) clickDaily(t *testing.T, data string) map[string]int64 {
 		for _, code := range p.codes {
 			want[code+" "+time.Now().Add(-ago*24*time.Hour).UTC().Format(time.DateOnly)]++
 		}
-		within(t, time.Minute, "clicks of a day", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
+		within(t, 3*time.Minute, "clicks of a day", func() bool { n, err := visited(t, old, p.codes); return err == nil && n == all })
 	}
 	if code, _ := old.Terminate(t); code != 0 {
 		t.Fatalf("ended with %d", code)
@@ -45,7 +48,7 @@ func (p *plant) killBetweenDays(t *testing.T, all int, brought func() int, args 
 	before := 0
 	for range 3 {
 		m := beginMove(t, args...)
-		within(t, 2*time.Minute, "further days of statistics", func() bool {
+		within(t, 3*time.Minute, "further days of statistics", func() bool {
 			select {
 			case err := <-m.ended:
 				t.Fatalf("curt move ended with %d of %d days: %v: %s", brought(), all, err, m.said.String())
@@ -59,7 +62,7 @@ func (p *plant) killBetweenDays(t *testing.T, all int, brought func() int, args 
 		}
 		p.reviveHouse(t)
 		now := 0
-		within(t, time.Minute, "the days that were brought", func() bool { now = brought(); return now > before })
+		within(t, 3*time.Minute, "the days that were brought", func() bool { now = brought(); return now > before })
 		if now >= all {
 			t.Fatalf("killed with %d of %d days, after %d", now, all, before)
 		}
@@ -72,11 +75,12 @@ func (p *plant) killBetweenDays(t *testing.T, all int, brought func() int, args 
 // brought, and the move back likewise. Each run goes on with the next day, and both sides have every click once, on its day.
 func TestAMoveOfStatisticsGoesOnBetweenDays(t *testing.T) {
 	testkit.Faults(t)
+	awayFromMidnight(t)
 	p, links := emptyPlant(t)
 	data := t.TempDir()
 	want := p.clickDaily(t, data)
 	slow := testkit.SpoilClickHouse(t, p.clickhouse) // a day takes several answers: it is seen before the next one
-	slow.Slow(t, 50*time.Millisecond)
+	slow.Slow(t, slowly)
 	store := p.store(t)
 	imports := reconcile.ImportsOf(store.Tables)
 	brought := func() int {
@@ -95,7 +99,7 @@ func TestAMoveOfStatisticsGoesOnBetweenDays(t *testing.T) {
 	for _, n := range want {
 		all += n
 	}
-	within(t, 2*time.Minute, "all clicks in ClickHouse", func() bool {
+	within(t, 3*time.Minute, "all clicks in ClickHouse", func() bool {
 		n := int64(0)
 		for _, clicks := range p.clicksOf(t) {
 			n += clicks
@@ -106,13 +110,13 @@ func TestAMoveOfStatisticsGoesOnBetweenDays(t *testing.T) {
 		t.Errorf("clicks of days in ClickHouse (-want +got):\n%s", diff)
 	}
 
-	within(t, time.Minute, "the promise that the folder has no more clicks", func() bool {
+	within(t, 3*time.Minute, "the promise that the folder has no more clicks", func() bool {
 		progress, err := store.Progress(t.Context(), time.Now())
 		return err == nil && progress.Instances == 0
 	})
 	p.endWorkers(t)
 	folder := filepath.Join(t.TempDir(), "back")
-	slow.Slow(t, 50*time.Millisecond)
+	slow.Slow(t, slowly)
 	from := []string{"--from=" + links, "--analytics=" + slow.URL(p.database), "--data=" + folder}
 	p.killBetweenDays(t, oldest+1, func() int {
 		c, err := moveout.OpenCounts(t.Context(), filepath.Join(folder+".partial", "clicks.db"))
@@ -126,5 +130,5 @@ func TestAMoveOfStatisticsGoesOnBetweenDays(t *testing.T) {
 	beginMove(t, from...).wait(t) // it compares both sides
 	folderHas(t, folder, want)
 	n := curttest.Start(t, curttest.Options{Data: folder})
-	within(t, time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
+	within(t, 3*time.Minute, "statistics of the folder", func() bool { n, err := visited(t, n, p.codes); return err == nil && n == all })
 }

@@ -2,7 +2,6 @@ package events_test
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,14 +83,7 @@ func (p *plant) click(ctx context.Context, v *visitors, data string, i int, ever
 func (p *plant) clickEach(t *testing.T) (answered int64) {
 	t.Helper()
 	_, s := p.any(p.sites)
-	c := s.MustDial(t)
-	for _, code := range p.codes {
-		if a, err := c.Do("GET", "/"+code, nil, ""); err != nil || a.Status != http.StatusFound {
-			t.Fatalf("a click on %s: %d, %v", code, a.Status, err)
-		}
-		answered++
-	}
-	return answered
+	return p.clickOn(t, s)
 }
 
 // end stops the visitors and returns how many answers they got.

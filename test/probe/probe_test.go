@@ -97,7 +97,7 @@ func (r release) follow(code string) (status int, cache string) {
 // await visits a link until it is answered so.
 func (r release) await(code string, status int, cache string) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		got, kept := r.follow(code)
 		if got == status && (cache == "" || kept == cache) {
 			return
@@ -153,7 +153,7 @@ func everywhere(t *testing.T, r release) {
 	r.await("typed", 302, "no-store")
 	r.curt("links", "update", "typed", "--note", "changed by hand", "--no-fleeting")
 	r.await("typed", 302, "private, max-age=0")
-	for end := time.Now().Add(time.Minute); len(r.ask(http.MethodGet, "links?q=quaternion", "", 200)["links"].([]any)) == 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); len(r.ask(http.MethodGet, "links?q=quaternion", "", 200)["links"].([]any)) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a link is not found by its note")
 		}

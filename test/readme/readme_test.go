@@ -132,7 +132,7 @@ func (h *home) command(ctx context.Context, line string) *exec.Cmd {
 }
 
 func (h *home) typ(line string) (string, error) {
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := h.command(ctx, line)
 	var said strings.Builder
@@ -165,5 +165,5 @@ func (h *home) open(address string) (string, error) {
 // stay starts a server, which ends with the test: exec, so that make has the signal and
 // hands it on. A first build compiles everything.
 func (h *home) stay(line string) {
-	curttest.Begin(h.t, h.command(context.WithoutCancel(h.t.Context()), "exec "+line), h.addr, 5*time.Minute)
+	curttest.Begin(h.t, h.command(context.WithoutCancel(h.t.Context()), "exec "+line), h.addr, 15*time.Minute)
 }

@@ -118,7 +118,7 @@ func visit(t *testing.T, s *curttest.Server, of, code string, header http.Header
 // eventually asks again until f is content: lists by words are some seconds behind.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !f(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}

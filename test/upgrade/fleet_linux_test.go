@@ -117,7 +117,7 @@ func (f *fleet) load(t *testing.T) *fleetload.Clients {
 	t.Helper()
 	address := func(i int) string { return "http://" + f.members[i].addr }
 	return fleetload.Start(t, fleetload.Config{
-		Client: &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Client: &http.Client{Timeout: 3 * time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		API:    []string{address(0), address(1)}, Links: []string{address(2), address(3)}, Creators: 2, Visitors: 4, First: 10, Newest: true,
 	})
 }
@@ -138,7 +138,7 @@ func (f *fleet) checkLinks(t *testing.T, l *fleetload.Clients) {
 func (f *fleet) checkClicks(t *testing.T, l *fleetload.Clients) {
 	t.Helper()
 	var rows, clicks int64
-	for end := time.Now().Add(2 * time.Minute); clicks < l.Answered(); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); clicks < l.Answered(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d clicks of %d answered visits", clicks, l.Answered())
 		}

@@ -270,9 +270,9 @@ func askReplicas(t *testing.T, s *testkit.ClickHouse) {
 // await waits for what Run notices.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("no %s within 20 s", what)
+			t.Fatalf("no %s within three minutes", what)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/analytics"
@@ -76,8 +77,15 @@ func (dayKeys) DayKey(_ context.Context, day time.Time) (key [16]byte, err error
 	return key, nil
 }
 
-// enriched takes clicks through ring, capture and log, and returns what comes out.
+// enriched takes clicks through ring, capture and log, and returns what comes out. The time of the bubble stands still while
+// anything is done: no click has to go on without the key of its day.
 func enriched(t *testing.T, raws []clicks.Raw) (rows []clickdb.Row) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { rows = throughCapture(t, raws) })
+	return rows
+}
+
+func throughCapture(t *testing.T, raws []clicks.Raw) (rows []clickdb.Row) {
 	t.Helper()
 	log, err := clicklog.Open(clicklog.Config{Dir: t.TempDir()})
 	if err != nil {

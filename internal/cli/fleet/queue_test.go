@@ -24,7 +24,7 @@ func TestTheQueueHasALine(t *testing.T) {
 	c.WritesKafka = "kafka://" + strings.Join(cluster.ListenAddrs(), ",") + "/links"
 	line := func() part {
 		t.Helper()
-		all := c.queue(t.Context())
+		all := intime(func() []part { return c.queue(t.Context()) })
 		if len(all) != 1 {
 			t.Fatalf("%+v", all)
 		}
@@ -54,7 +54,7 @@ func TestTheQueueHasALine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer, err := kgo.NewClient(kgo.SeedBrokers(parsed.Brokers...), kgo.ConsumerGroup("links"), kgo.ConsumeTopics("links"))
+	writer, err := kgo.NewClient(kgo.SeedBrokers(parsed.Brokers...), kgo.ConsumerGroup("links"), kgo.ConsumeTopics("links"), kgo.DisableAutoCommit())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestServerIsReadFromItsAdminListener(t *testing.T) {
 			}))
 			defer s.Close()
 			tt.want.Part, tt.want.Address = "server", strings.TrimPrefix(s.URL, "http://")
-			if got := server(t.Context(), tt.want.Address); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			if got := intime(func() []part { return []part{server(t.Context(), tt.want.Address)} })[0]; fmt.Sprint(got) != fmt.Sprint(tt.want) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

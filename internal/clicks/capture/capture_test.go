@@ -261,19 +261,21 @@ func (b brokenKeys) DayKey(context.Context, time.Time) ([16]byte, error) {
 }
 
 func TestClicksAreKeptWithoutADayKey(t *testing.T) {
-	log, ring := clicklogtest.Open(t, clicklog.Config{}), capture.NewRing(capture.RingConfig{})
-	asked := 0
-	capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: brokenKeys{&asked}})
-	for range 100 {
-		ring.Record(clicklogtest.UsualClick())
-	}
-	if err := capturer.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	events := clicklogtest.ReadAll(t, log)
-	if len(events) != 100 || events[0].Visitor != 0 || capturer.Stats().Untagged != 100 || asked != 1 {
-		t.Errorf("%d clicks, visitor %d, %d untagged, store asked %d times", len(events), events[0].Visitor, capturer.Stats().Untagged, asked)
-	}
+	synctest.Test(t, func(t *testing.T) { // so that no click has to go on before the answer is there
+		log, ring := clicklogtest.Open(t, clicklog.Config{}), capture.NewRing(capture.RingConfig{})
+		asked := 0
+		capturer := capture.New(capture.Config{Ring: ring, Log: log, Keys: brokenKeys{&asked}})
+		for range 100 {
+			ring.Record(clicklogtest.UsualClick())
+		}
+		if err := capturer.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		events := clicklogtest.ReadAll(t, log)
+		if len(events) != 100 || events[0].Visitor != 0 || capturer.Stats().Untagged != 100 || asked != 1 {
+			t.Errorf("%d clicks, visitor %d, %d untagged, store asked %d times", len(events), events[0].Visitor, capturer.Stats().Untagged, asked)
+		}
+	})
 }
 
 func TestVisitorTags(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,8 +18,15 @@ import (
 	"curt/internal/clicks/useragent"
 )
 
-// throughCapture returns what is read of clicks, in order, and all bytes of the log.
+// throughCapture returns what is read of clicks, in order, and all bytes of the log. The time of the bubble stands still
+// while anything is done: neither a day's key nor the search for bots comes too late.
 func throughCapture(t *testing.T, d capture.Detail, raws []clicks.Raw) (read []clicklog.Event, disk []byte) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { read, disk = captured(t, d, raws) })
+	return read, disk
+}
+
+func captured(t *testing.T, d capture.Detail, raws []clicks.Raw) (read []clicklog.Event, disk []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	log, ring := clicklogtest.Open(t, clicklog.Config{Dir: dir}), capture.NewRing(capture.RingConfig{Shards: 1})

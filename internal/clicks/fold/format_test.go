@@ -56,7 +56,7 @@ func foldAll(t *testing.T, log *clicklog.Log, n uint64) fold.Stats {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
-	for end := time.Now().Add(time.Minute); f.Stats().Events < n && time.Now().Before(end); {
+	for end := time.Now().Add(3 * time.Minute); f.Stats().Events < n && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()

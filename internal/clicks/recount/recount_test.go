@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/clicks/capture"
@@ -60,8 +61,15 @@ func TestRecountTellsTornFromDamaged(t *testing.T) {
 // visits are clicks of one block: addresses by their last number, 0 = unknown.
 type visits []byte
 
-// captured puts each block into a log, as one life of a server or as several.
-func captured(t *testing.T, blocks []visits, lives bool) recount.Result {
+// captured puts each block into a log, as one life of a server or as several. The time of the bubble stands still while
+// anything is done: no click has to go on without the key of its day.
+func captured(t *testing.T, blocks []visits, lives bool) (r recount.Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { r = counted(t, blocks, lives) })
+	return r
+}
+
+func counted(t *testing.T, blocks []visits, lives bool) recount.Result {
 	t.Helper()
 	dir := t.TempDir()
 	log, ring := clicklogtest.Open(t, clicklog.Config{Dir: dir}), capture.NewRing(capture.RingConfig{Shards: 1})
@@ -126,6 +134,10 @@ func TestClicksOfOneAddressAreNoticed(t *testing.T) {
 
 // TestABlockThatWaitedIsOfItsOwnAddress: a block that the disk did not take is made again.
 func TestABlockThatWaitedIsOfItsOwnAddress(t *testing.T) {
+	synctest.Test(t, waitForRoom) // whose time stands still while anything is done, as of captured
+}
+
+func waitForRoom(t *testing.T) {
 	dir, full := t.TempDir(), true
 	log := clicklogtest.Open(t, clicklog.Config{Dir: dir, Create: func(path string) (clicklog.File, error) {
 		if full {

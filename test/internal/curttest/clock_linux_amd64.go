@@ -62,14 +62,14 @@ func (s *Server) setClock(ctx context.Context, offset time.Duration) error {
 	if err := rewrite(s.PID, begin, size, code); err != nil {
 		return err
 	}
-	before := time.Now()
+	asked := time.Now()
 	shown, err := s.clock(ctx)
 	if err != nil {
 		return err
 	}
-	const slack = 10 * time.Second // the answer has whole seconds, perhaps of a moment ago
-	if at := shown.Add(-offset); at.Before(before.Add(-slack)) || at.After(time.Now().Add(slack)) {
-		return fmt.Errorf("the server shows %s, which is %s from what was set", shown, time.Until(at))
+	// The answer may take long, but shows a second in between, which may be some seconds old.
+	if earliest, latest := asked.Add(offset-10*time.Second), time.Now().Add(offset+time.Second); shown.Before(earliest) || shown.After(latest) {
+		return fmt.Errorf("the server shows %s, want %s to %s", shown, earliest, latest)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package curttest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -119,7 +120,7 @@ func (c *Creators) Made() []Link {
 func (c *Creators) Others() map[int][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.others
+	return maps.Clone(c.others) // clients may still add to it
 }
 
 // Bad returns the requests that got no answer. Call it after the crowd has stopped.
