@@ -183,8 +183,10 @@ func Queue(cfg config.Config) (kafka.Config, error) {
 	if cfg.Events == "" {
 		return c, nil
 	}
-	if clicks, err := Kafka(cfg); err == nil && clicks.Shares(c) {
-		return c, wrong("expected another topic than " + c.Topic + ", which is that of clicks in CURT_EVENTS, of their dead letters or of created links")
+	if clicks, err := Kafka(cfg); err == nil {
+		if topic := clicks.Shared(c); topic != "" {
+			return c, wrong("expected another topic than " + c.Topic + ": CURT_EVENTS uses the topic " + topic + ", too")
+		}
 	}
 	return c, nil
 }

@@ -3,9 +3,6 @@ package queued_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -242,17 +239,4 @@ func TestTheStartIsRefusedWithoutTwoReplicas(t *testing.T) {
 	commandSays(t, env, 0, "warn  CURT_WRITES=queued: "+one+lost+": "+safe+"\n", "config", "check")
 	commandSays(t, env, 2, "warning  settings: CURT_WRITES=queued: "+one+lost+"\n         what to do: "+safe+"\n", "doctor")
 	curttest.Start(t, curttest.Options{Env: env})
-}
-
-// commandSays runs the built binary in a folder without data, and looks for its exit code and a part of what it prints.
-func commandSays(t *testing.T, env []string, code int, want string, args ...string) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), curttest.Binary(t), args...)
-	command.Env = append(slices.Clip(env), "CURT_DATA="+filepath.Join(t.TempDir(), "none"), "CURT_LISTEN=127.0.0.1:0", "CURT_ADMIN_LISTEN=")
-	var out strings.Builder
-	command.Stdout = &out
-	err := command.Run()
-	if command.ProcessState == nil || command.ProcessState.ExitCode() != code || !strings.Contains(out.String(), want) {
-		t.Errorf("curt %s: %v, want exit %d:\n%swant\n%s", strings.Join(args, " "), err, code, out.String(), want)
-	}
 }

@@ -35,11 +35,17 @@ func (c Config) Queued() Config {
 	return c
 }
 
-// Shares reports whether two places, each with its dead letters and one with created links beside its clicks, have a topic in common.
-func (c Config) Shares(queued Config) bool {
-	same := slices.ContainsFunc(c.Brokers, func(b string) bool { return slices.Contains(queued.Brokers, b) })
-	mine := []string{c.Topic, c.deadTopic(), c.Created().Topic}
-	return same && (slices.Contains(mine, queued.Topic) || slices.Contains(mine, queued.deadTopic()))
+// Shared returns the topic that two places have in common, each with its dead letters and one with created links beside its clicks; "" if none.
+func (c Config) Shared(queued Config) string {
+	if !slices.ContainsFunc(c.Brokers, func(b string) bool { return slices.Contains(queued.Brokers, b) }) {
+		return ""
+	}
+	for _, topic := range []string{queued.Topic, queued.deadTopic()} {
+		if slices.Contains([]string{c.Topic, c.deadTopic(), c.Created().Topic}, topic) {
+			return topic
+		}
+	}
+	return ""
 }
 
 // ErrUnsafe says that the topic acknowledges what fewer than two brokers have.
