@@ -285,7 +285,7 @@ func (r *reader) queue(ctx context.Context, cfg config.Config) {
 	case errors.Is(err, kafka.ErrNoTopic):
 		r.doubt(aboutSettings, shown+": "+missing, createTopic)
 	case errors.Is(err, kafka.ErrUnsafe) && cfg.WritesLoss:
-		r.doubt(aboutSettings, shown+": "+OneLine(err).Error()+", and "+QueueLoses, MakeQueueSafe)
+		r.doubt(aboutSettings, shown+": "+OneLine(err).Error()+", and "+QueueLoses, SafeQueue)
 	case errors.Is(err, kafka.ErrUnsafe):
 		r.fail(wrong(OneLine(err).Error()), AllowQueue)
 	case err != nil:

@@ -193,9 +193,9 @@ func Queue(cfg config.Config) (kafka.Config, error) {
 
 // What to do about kafka.ErrUnsafe.
 const (
-	QueueLoses    = "a failed disk may lose links that were answered 202"
-	MakeQueueSafe = "use three brokers and min.insync.replicas=2"
-	AllowQueue    = MakeQueueSafe + ", or accept losses with CURT_WRITES_ACCEPT_LOSS=true"
+	QueueLoses = "a failed disk may lose links that were answered 202"
+	SafeQueue  = "use three brokers and min.insync.replicas=2"
+	AllowQueue = SafeQueue + ", or accept losses with CURT_WRITES_ACCEPT_LOSS=true"
 )
 
 // ClickHouses returns which servers of ClickHouse CURT_ANALYTICS names, which is valid.

@@ -135,7 +135,7 @@ func TestATopicIsMadeOnce(t *testing.T) {
 	}()
 	for i, made := range []bool{true, false} {
 		topics, err := Migrate(t.Context(), cfg, Topic{})
-		if diff := cmp.Diff([]Made{{"clicks", made}, {"clicks.dead", made}}, topics); err != nil || diff != "" {
+		if diff := cmp.Diff([]Migrated{{"clicks", made}, {"clicks.dead", made}}, topics); err != nil || diff != "" {
 			t.Errorf("call %d: %v; topics (-want +got):\n%s", i, err, diff)
 		}
 	}

@@ -65,8 +65,8 @@ func details(ctx context.Context, client *kgo.Client, topic string) (kadm.TopicD
 // may look at them.
 const deadRetention = 30 * 24 * time.Hour
 
-// Made is a topic that a migration created, or found.
-type Made struct {
+// Migrated is a topic that a migration created, or found.
+type Migrated struct {
 	Topic string
 	New   bool
 }
@@ -74,7 +74,7 @@ type Made struct {
 // Migrate makes the topic of c unless it is there, and the one of its dead letters. With three
 // brokers or more each record has three replicas, of which two must have it before it is
 // acknowledged.
-func Migrate(ctx context.Context, c Config, t Topic) (topics []Made, err error) {
+func Migrate(ctx context.Context, c Config, t Topic) (topics []Migrated, err error) {
 	client, err := kgo.NewClient(c.options()...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
@@ -91,7 +91,7 @@ func Migrate(ctx context.Context, c Config, t Topic) (topics []Made, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("kafka: topic %s: %w", c.Topic, err)
 	}
-	return []Made{{c.Topic, made}, {dead.Topic, letters}}, nil
+	return []Migrated{{c.Topic, made}, {dead.Topic, letters}}, nil
 }
 
 // ensure makes the topic of c, or looks whether it is as it should be.

@@ -99,7 +99,7 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	if err != nil {
 		return done, settings.OneLine(err)
 	}
-	done = append(done, migrated([]kafka.Made{{Topic: topic.Created().Topic, New: created}})...)
+	done = append(done, migrated([]kafka.Migrated{{Topic: topic.Created().Topic, New: created}})...)
 	if !config.IsClickHouse(c.Analytics) {
 		return done, nil
 	}
@@ -145,7 +145,7 @@ func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
 	done = migrated(topics)
 	switch err := topic.Safe(ctx); {
 	case errors.Is(err, kafka.ErrUnsafe) && c.WritesLoss:
-		done = append(done, fmt.Sprintf("warning: %v, and %s; %s", settings.OneLine(err), settings.QueueLoses, settings.MakeQueueSafe))
+		done = append(done, fmt.Sprintf("warning: %v, and %s; %s", settings.OneLine(err), settings.QueueLoses, settings.SafeQueue))
 	case errors.Is(err, kafka.ErrUnsafe):
 		done = append(done, fmt.Sprintf("warning: %v, so that no server with the role api starts; %s", settings.OneLine(err), settings.AllowQueue))
 	case err != nil:
@@ -227,7 +227,7 @@ func (c *Migrate) dynamoTables(ctx context.Context) ([]string, error) {
 	return done, err
 }
 
-func migrated(topics []kafka.Made) (done []string) {
+func migrated(topics []kafka.Migrated) (done []string) {
 	for _, one := range topics {
 		if one.New {
 			done = append(done, "created topic "+one.Topic)
