@@ -79,6 +79,9 @@ func Misuse(err error) error {
 	if flag, _, ok := strings.Cut(text, ` value but got "EOL"`); ok { // kong's name for the end of the line
 		text = flag + " value, but none is given"
 	}
+	if said, value := config.Plain(text); value != "" {
+		text = said + ", not " + value
+	}
 	return UsageError(text)
 }
 

@@ -74,7 +74,7 @@ func (c *Confirmed) Lease(ctx context.Context, counter string, n uint64) (uint64
 			return 0, err
 		}
 		if !background.Sleep(ctx, rand.N(time.Millisecond*time.Duration(min(try, 20)))) {
-			return 0, fmt.Errorf("lease from %s: %w: %w", counter, link.ErrUnavailable, context.Cause(ctx))
+			return 0, link.Unavailable(fmt.Errorf("lease from %s: %w", counter, context.Cause(ctx)))
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (c *Confirmed) followFar(ctx context.Context, counter string, mark, first u
 	}
 	c.log.WarnContext(ctx, "id leases were far ahead of the link store, skipped ids", slog.String("counter", counter), slog.Uint64("ids", first-mark))
 	if !background.Sleep(ctx, settle) {
-		return fmt.Errorf("%w: %w", link.ErrUnavailable, context.Cause(ctx))
+		return link.Unavailable(fmt.Errorf("wait until all servers know the counter: %w", context.Cause(ctx)))
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (c *Confirmed) lock(ctx context.Context) error {
 	case <-c.turns:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for an id lease: %w: %w", link.ErrUnavailable, context.Cause(ctx))
+		return link.Unavailable(fmt.Errorf("wait for an id lease: %w", context.Cause(ctx)))
 	}
 }
 

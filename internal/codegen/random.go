@@ -59,7 +59,7 @@ func (r *Random) draw(attempt int) (link.Code, error) {
 	length := grow(r.length, attempt)
 	v, err := draw(r.source, Space(length))
 	if err != nil {
-		return "", fmt.Errorf("draw a code: %w: %w", link.ErrUnavailable, err)
+		return "", link.Unavailable(fmt.Errorf("draw a code: %w", err))
 	}
 	return encode62(length, v), nil
 }

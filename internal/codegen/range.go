@@ -213,7 +213,7 @@ func (r *Range) lock(ctx context.Context) error {
 	case <-r.refill:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for a lease of %s: %w: %w", r.counter, link.ErrUnavailable, context.Cause(ctx))
+		return link.Unavailable(fmt.Errorf("wait for a lease of %s: %w", r.counter, context.Cause(ctx)))
 	}
 }
 
@@ -229,7 +229,7 @@ func (r *Range) lease(ctx context.Context) (*lease, error) {
 	if err != nil {
 		r.stats.failures.Add(1)
 		if !errors.Is(err, link.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+			err = link.Unavailable(err)
 		}
 		return nil, fmt.Errorf("lease %d from %s: %w", r.size, r.counter, err)
 	}

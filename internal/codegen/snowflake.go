@@ -128,7 +128,7 @@ func (s *Snowflake) Next(ctx context.Context, _ Need) (link.Code, error) {
 		default:
 			s.stats.waits.Add(1)
 			if !background.Sleep(ctx, wait) {
-				return "", fmt.Errorf("wait for the next millisecond: %w: %w", link.ErrUnavailable, context.Cause(ctx))
+				return "", link.Unavailable(fmt.Errorf("wait for the next millisecond: %w", context.Cause(ctx)))
 			}
 		}
 	}
@@ -143,11 +143,11 @@ func (s *Snowflake) take() (id uint64, wait time.Duration, err error) {
 	at, sequence := s.at, s.sequence+1
 	switch {
 	case now < 0:
-		return 0, 0, fmt.Errorf("%w: the clock shows a time before 2026", link.ErrUnavailable)
+		return 0, 0, link.Unavailable(errors.New("the clock shows a time before 2026"))
 	case now > at:
 		at, sequence = now, 0
 	case at-now > clockTolerance:
-		return 0, 0, fmt.Errorf("%w: %w, by %d ms", link.ErrUnavailable, errClockBack, at-now)
+		return 0, 0, link.Unavailable(fmt.Errorf("%w, by %d ms", errClockBack, at-now))
 	case now < at:
 		return 0, time.UnixMilli(epoch + at).Sub(clock), nil
 	case sequence == sequences:
@@ -224,7 +224,7 @@ func (s *Snowflake) renew(ctx context.Context, count *atomic.Uint64) error {
 	select {
 	case <-s.refill:
 	case <-ctx.Done():
-		return fmt.Errorf("wait for a machine id: %w: %w", link.ErrUnavailable, context.Cause(ctx))
+		return link.Unavailable(fmt.Errorf("wait for a machine id: %w", context.Cause(ctx)))
 	}
 	defer func() { s.refill <- struct{}{} }()
 	s.mu.Lock()
@@ -240,7 +240,7 @@ func (s *Snowflake) renew(ctx context.Context, count *atomic.Uint64) error {
 	if err != nil {
 		s.stats.failures.Add(1)
 		if !errors.Is(err, link.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+			err = link.Unavailable(err)
 		}
 		return fmt.Errorf("lease a machine id: %w", err)
 	}

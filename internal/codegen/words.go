@@ -74,7 +74,7 @@ func (w *Words) draw(attempt int) (link.Code, error) {
 	a, n := uint64(len(w.adjectives)), uint64(len(w.nouns))
 	v, err := draw(w.source, first*a*n*numbers)
 	if err != nil {
-		return "", fmt.Errorf("draw a code: %w: %w", link.ErrUnavailable, err)
+		return "", link.Unavailable(fmt.Errorf("draw a code: %w", err))
 	}
 	number := low + v%numbers
 	v /= numbers

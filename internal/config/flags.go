@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -216,8 +217,9 @@ func WrongFlag(err error, args []string) error {
 	if broken != nil {
 		return broken
 	}
+	said, _ := Plain(err.Error())
 	for _, s := range settings {
-		want, ok := strings.CutPrefix(err.Error(), "--"+s.Flag+": ")
+		want, ok := strings.CutPrefix(said, "--"+s.Flag+": ")
 		if !ok {
 			continue
 		}
@@ -231,4 +233,26 @@ func WrongFlag(err error, args []string) error {
 		return e
 	}
 	return nil
+}
+
+// Plain says in plain words what the parser of flags says of a value that has the wrong type, such as "--limit: expected a
+// valid 64 bit int but got", and returns the value, quoted. Another text stays as it is, and has no value.
+func Plain(text string) (said, value string) {
+	head, got, found := strings.Cut(text, " but got ")
+	value, err := strconv.QuotedPrefix(got)
+	if !found || err != nil {
+		return text, ""
+	}
+	for _, is := range []struct{ begins, ends, plain string }{
+		{"expected a valid ", " bit int", "expected a whole number"},
+		{"expected a valid ", " bit uint", "expected a whole number, 0 or more"},
+		{"expected a float", "", "expected a number"},
+		{"expected duration", "", "expected a duration, such as 30s or 24h"},
+		{"bool value must be ", "", "expected true or false"},
+	} {
+		if at := strings.Index(head, is.begins); at >= 0 && strings.HasSuffix(head, is.ends) {
+			return head[:at] + is.plain, value
+		}
+	}
+	return text, ""
 }

@@ -83,7 +83,7 @@ func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
 		"domains = [\"a,b\"]\n":                       "domains=[a,b]: expected a list",
 		"domains = [1]\n":                             "domains=[1]: expected a list",
 		"domains = \"a.example\"\n":                   "domains=a.example: expected a list",
-		"drain_limit = \"soon\"\n":                    "drain_limit=soon: expected duration",
+		"drain_limit = \"soon\"\n":                    "drain_limit=soon: expected a duration, such as 30s or 24h (set in FILE, line 1)",
 		"drain_limit = 5\n":                           "drain_limit=5: expected a quoted duration",
 		"listen = \"a\\u0000b\"\n":                    `listen="a\x00b": expected text without NUL`,
 		"lane = \"\"\n":                               "lane=: set, but empty",
@@ -98,6 +98,46 @@ func TestWhatIsWrongInTheFileIsNamedWithItsLine(t *testing.T) {
 		_, err := readFile(t, name)
 		if err == nil || !errors.As(err, new(*config.Error)) || !strings.HasPrefix(strings.ReplaceAll(err.Error(), name, "FILE"), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60q: got %v, want %s", file, err, want)
+		}
+	}
+}
+
+// TestTheParserSpeaksPlainly: what is wrong with a value of another type is said in words that name no type of a program.
+func TestTheParserSpeaksPlainly(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--code-length=seven":        "expected a whole number",
+		"--code-length=7.5":          "expected a whole number",
+		"--drain-limit=soon":         "expected a duration, such as 30s or 24h",
+		"--writes-accept-loss=maybe": "expected true or false",
+	} {
+		_, err := read(t, "", flag)
+		if err == nil {
+			t.Errorf("%s is accepted", flag)
+			continue
+		}
+		if err := config.WrongFlag(err, []string{flag}); err == nil || err.Error() != flag+": "+want {
+			t.Errorf("%s: %v, want %s", flag, err, want)
+		}
+		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		t.Run(flag, func(t *testing.T) {
+			variable := "CURT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			t.Setenv(variable, value)
+			if _, err := read(t, ""); err == nil || err.Error() != variable+"="+value+": "+want {
+				t.Errorf("%s: %v, want %s", variable, err, want)
+			}
+		})
+	}
+	for text, want := range map[string][2]string{
+		`--limit: expected a valid 64 bit int but got "ten"`:                           {"--limit: expected a whole number", `"ten"`},
+		`--n: expected a valid 16 bit uint but got "-1"`:                               {"--n: expected a whole number, 0 or more", `"-1"`},
+		`--share: expected a float but got "a \"b" (string)`:                           {"--share: expected a number", `"a \"b"`},
+		`--within: expected duration but got "soon": time: invalid duration "soon"`:    {"--within: expected a duration, such as 30s or 24h", `"soon"`},
+		`--yes: bool value must be true, 1, yes, false, 0 or no but got "but got \"x"`: {"--yes: expected true or false", `"but got \"x"`},
+		`unexpected argument but got "x"`:                                              {`unexpected argument but got "x"`, ""},
+		"unknown flag --x":                                                             {"unknown flag --x", ""},
+	} {
+		if said, value := config.Plain(text); said != want[0] || value != want[1] {
+			t.Errorf("%s: %q, %q; want %q", text, said, value, want)
 		}
 	}
 }

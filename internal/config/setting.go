@@ -67,7 +67,8 @@ func (s Setting) check(text string) error {
 	}
 	scan := kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: text})
 	if err := s.flag.Parse(scan, reflect.New(s.flag.Target.Type()).Elem()); err != nil {
-		return wrong(strings.TrimPrefix(err.Error(), "--"+s.Flag+": "))
+		said, _ := Plain(err.Error())
+		return wrong(strings.TrimPrefix(said, "--"+s.Flag+": "))
 	}
 	return nil
 }

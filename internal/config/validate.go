@@ -488,7 +488,15 @@ func (c Config) choices(p *problems) {
 		case len(s.allowed) == 0 && s.value != "":
 			p.add(s.name, s.value, "not supported by this release; unset it")
 		case len(s.allowed) > 0 && !slices.Contains(s.allowed, s.value):
-			p.add(s.name, s.value, "expected "+strings.Join(s.allowed, " or "))
+			p.add(s.name, s.value, "expected "+oneOf(s.allowed))
 		}
 	}
+}
+
+// oneOf lists values of which a setting has one.
+func oneOf(allowed []string) string {
+	if len(allowed) == 2 {
+		return allowed[0] + " or " + allowed[1]
+	}
+	return "one of " + strings.Join(allowed, ", ")
 }

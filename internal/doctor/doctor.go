@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (e *examination) settings(ctx context.Context) {
 	for _, c := range settings.Check(ctx, e.Config) {
 		switch {
 		case c.Err != nil:
-			e.fail(c.About, "correct the setting", "%v", c.Err)
+			e.fail(c.About, cmp.Or(c.Advice, "correct the setting"), "%v", c.Err)
 		case c.Advice != "":
 			e.warn(c.About, c.Advice, "%s", c.What)
 		default:

@@ -323,7 +323,7 @@ func TestAnonymousCreatesAreLimited(t *testing.T) {
 		s.create(t, "", `{"long_url":"http://example.com"}`)
 	}
 	got := s.do(t, "", http.MethodPost, collection, `{"long_url":"http://example.com"}`).want(t, http.StatusTooManyRequests)
-	if p := got.problem(t); p["type"] != "/problems/rate-limited" {
+	if p := got.problem(t); p["type"] != "/problems/rate-limited" || p["detail"] != "create limit reached; retry after as many seconds as the Retry-After header says" {
 		t.Errorf("problem %v", p)
 	}
 	want := map[string]string{"Retry-After": "6", "X-Ratelimit-Limit": "10", "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "60"}

@@ -37,6 +37,15 @@ type fullError struct{}
 func (fullError) Error() string        { return "link store is full" }
 func (fullError) Is(target error) bool { return target == ErrUnavailable }
 
+// Unavailable has an error be ErrUnavailable without a word about the link store: what cannot be asked now is something else
+// that links need, such as ZooKeeper or Kafka, and err names it.
+func Unavailable(err error) error { return unavailableError{err} }
+
+type unavailableError struct{ error }
+
+func (e unavailableError) Unwrap() error      { return e.error }
+func (unavailableError) Is(target error) bool { return target == ErrUnavailable }
+
 // DamagedError says that what the store has of one link is not what was written. It wraps
 // ErrUnavailable, because nobody can say what the link was; but asking again does not help,
 // and other links are as they were: whoever works on many goes on without it.

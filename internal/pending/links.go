@@ -2,6 +2,7 @@ package pending
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -108,7 +109,7 @@ func New(cfg Config) *Links {
 }
 
 // ErrFull says that more links are pending than this process keeps in memory. It wraps link.ErrUnavailable.
-var ErrFull = fmt.Errorf("too many links are pending: %w", link.ErrUnavailable)
+var ErrFull = link.Unavailable(errors.New("too many links are pending"))
 
 // Put accepts links, each under a generated code, and returns what became of each, in order: the link with version 0,
 // which is pending; the stored link, where an earlier try was written; or link.ErrExists, where the code

@@ -58,7 +58,7 @@ func (v *View) Elsewhere(ctx context.Context, k link.Key) (l link.Link, found bo
 	}
 	record, found, err := v.Shared.Shared(ctx, k)
 	if err != nil {
-		return link.Link{}, false, fmt.Errorf("find %s among pending links: %w: %w", k, link.ErrUnavailable, err)
+		return link.Link{}, false, link.Unavailable(fmt.Errorf("find %s among pending links: %w", k, err))
 	}
 	if !found {
 		return link.Link{}, false, nil

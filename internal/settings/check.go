@@ -107,7 +107,7 @@ func (r *reader) databases(ctx context.Context, cfg config.Config) {
 		if err != nil {
 			err = &config.Error{Setting: d.setting, Value: shown, Want: err.Error()}
 		}
-		r.add(d.setting+"="+shown+": "+what, err)
+		r.asked(d.setting+"="+shown+": "+what, err)
 	}
 }
 
@@ -199,6 +199,25 @@ func (f *findings) add(what string, err error) {
 	*f = append(*f, Checked{About: aboutSettings, What: what, Err: err})
 }
 
+// fail notes an error, and what to do about it.
+func (f *findings) fail(err error, advice string) {
+	*f = append(*f, Checked{About: aboutSettings, Err: err, Advice: advice})
+}
+
+// asked notes the outcome of a probe of another machine, whose failure need not be the setting's.
+func (f *findings) asked(what string, err error) {
+	if err != nil {
+		f.fail(err, startIt)
+		return
+	}
+	f.add(what, nil)
+}
+
+const (
+	createTopic = "run curt migrate, which creates it"
+	startIt     = "if the setting is right, start that server, or make it reachable from here"
+)
+
 // cache asks the Redis server, which others may be using.
 func (r *reader) cache(ctx context.Context, cfg config.Config) {
 	if cfg.Cache == "" || r.told("CURT_CACHE") {
@@ -208,7 +227,7 @@ func (r *reader) cache(ctx context.Context, cfg config.Config) {
 	if err != nil {
 		err = WrongCache(cfg, err)
 	}
-	r.add("CURT_CACHE="+config.Redact(cfg.Cache)+": "+what, err)
+	r.asked("CURT_CACHE="+config.Redact(cfg.Cache)+": "+what, err)
 }
 
 // ids asks ZooKeeper, which others may be using. Nothing is written.
@@ -221,7 +240,7 @@ func (r *reader) ids(ctx context.Context, cfg config.Config) {
 	if err != nil {
 		err = &config.Error{Setting: "CURT_IDS", Value: config.Redact(cfg.IDs), Want: OneLine(err).Error()}
 	}
-	r.add("CURT_IDS="+config.Redact(cfg.IDs)+": "+what, err)
+	r.asked("CURT_IDS="+config.Redact(cfg.IDs)+": "+what, err)
 }
 
 // clickHouse probes the servers that have the statistics, also as replicas of each other. One of several that
@@ -241,7 +260,7 @@ func (r *reader) clickHouse(ctx context.Context, cfg config.Config) {
 		case clickdb.Unreachable(err) && answers:
 			r.doubt(aboutSettings, shown+"unavailable: "+OneLine(err).Error(), "start it; until then the others are queried, and its clicks wait in Kafka as long as that keeps them")
 		case err != nil:
-			r.add("", &config.Error{Setting: "CURT_ANALYTICS", Value: url, Want: OneLine(err).Error()})
+			r.asked("", &config.Error{Setting: "CURT_ANALYTICS", Value: url, Want: OneLine(err).Error()})
 		case c.Position == 0 && found[i].Replica.Filling:
 			r.doubt(aboutSettings, shown+found[i].Text, "name the replica that is complete first, and this one behind it: alone it lacks clicks, and statistics are 503")
 		default:
@@ -256,15 +275,21 @@ func (r *reader) queue(ctx context.Context, cfg config.Config) {
 	if q == nil || r.told("CURT_WRITES") || r.told("CURT_WRITES_KAFKA") || r.told("CURT_EVENTS") {
 		return
 	}
-	shown := "CURT_WRITES=" + cfg.Writes
+	shown, wrong := "CURT_WRITES="+cfg.Writes, func(want string) error {
+		return &config.Error{Setting: "CURT_WRITES", Value: cfg.Writes, Want: want}
+	}
 	err := q.Safe(ctx)
-	switch {
+	switch missing := "Kafka has no topic " + q.Topic; {
+	case errors.Is(err, kafka.ErrNoTopic) && r.settings.Roles.API: // which does not start without
+		r.fail(wrong(missing), createTopic)
 	case errors.Is(err, kafka.ErrNoTopic):
-		r.doubt(aboutSettings, shown, "Kafka is available, but has no topic "+q.Topic+"; curt migrate creates it")
+		r.doubt(aboutSettings, shown+": "+missing, createTopic)
 	case errors.Is(err, kafka.ErrUnsafe) && cfg.WritesLoss:
-		r.doubt(aboutSettings, shown, OneLine(err).Error()+": a failed disk may lose links that were answered 202")
+		r.doubt(aboutSettings, shown+": "+OneLine(err).Error()+", and "+QueueLoses, SafeQueue)
+	case errors.Is(err, kafka.ErrUnsafe):
+		r.fail(wrong(OneLine(err).Error()), AllowQueue)
 	case err != nil:
-		r.add("", &config.Error{Setting: "CURT_WRITES", Value: cfg.Writes, Want: OneLine(err).Error()})
+		r.asked("", wrong(OneLine(err).Error()))
 	default:
 		r.add(fmt.Sprintf("%s: Kafka is available, topic %s keeps each link on two brokers at least", shown, q.Topic), nil)
 	}
@@ -280,13 +305,13 @@ func (r *reader) events(ctx context.Context, cfg config.Config) {
 	partitions, err := kafka.Probe(ctx, *k)
 	switch {
 	case errors.Is(err, kafka.ErrNoTopic):
-		r.doubt(aboutSettings, shown, "Kafka is available, but has no topic "+k.Topic+"; curt migrate creates it")
+		r.doubt(aboutSettings, shown+": Kafka has no topic "+k.Topic, createTopic)
 	case err != nil:
-		r.add("", &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: OneLine(err).Error()})
+		r.asked("", &config.Error{Setting: "CURT_EVENTS", Value: config.Redact(cfg.Events), Want: OneLine(err).Error()})
 	default:
-		r.add(fmt.Sprintf("%s: Kafka is available, topic %s has %d partitions", shown, k.Topic, partitions), nil)
+		r.add(fmt.Sprintf("%s: Kafka is available, partitions of topic %s: %d", shown, k.Topic, partitions), nil)
 		if _, err := kafka.Probe(ctx, k.Created()); errors.Is(err, kafka.ErrNoTopic) {
-			r.doubt(aboutSettings, shown, "Kafka has no topic "+k.Created().Topic+"; curt migrate creates it")
+			r.doubt(aboutSettings, shown+": Kafka has no topic "+k.Created().Topic, createTopic)
 		}
 	}
 }

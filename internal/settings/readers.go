@@ -183,11 +183,20 @@ func Queue(cfg config.Config) (kafka.Config, error) {
 	if cfg.Events == "" {
 		return c, nil
 	}
-	if clicks, err := Kafka(cfg); err == nil && clicks.Shares(c) {
-		return c, wrong("expected another topic than " + c.Topic + ", which is that of clicks in CURT_EVENTS, of their dead letters or of created links")
+	if clicks, err := Kafka(cfg); err == nil {
+		if topic := clicks.Shared(c); topic != "" {
+			return c, wrong("expected another topic than " + c.Topic + ": CURT_EVENTS uses the topic " + topic + ", too")
+		}
 	}
 	return c, nil
 }
+
+// What to do about kafka.ErrUnsafe.
+const (
+	QueueLoses = "a failed disk may lose links that were answered 202"
+	SafeQueue  = "use three brokers and min.insync.replicas=2"
+	AllowQueue = SafeQueue + ", or accept losses with CURT_WRITES_ACCEPT_LOSS=true"
+)
 
 // ClickHouses returns which servers of ClickHouse CURT_ANALYTICS names, which is valid.
 func ClickHouses(cfg config.Config, log *slog.Logger) (all []clickhouse.Config) {

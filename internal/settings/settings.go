@@ -97,11 +97,11 @@ func (r Roles) Writes() bool { return r.Judges() || r.Keys }
 func (s *Settings) Shared() bool { return s.Config.Links != config.SQLite }
 
 // Checked is one thing that Check looked at: right, wrong (Err), or a doubt that keeps no
-// server from starting (Advice).
+// server from starting (Advice alone).
 type Checked struct {
 	About  string // settings, admin key or addresses
 	What   string // the setting and what was found; "" with an error
-	Advice string // what to do about a doubt; "" = there is none
+	Advice string // what to do about a doubt, or about Err; "" = there is no doubt, and Err names the setting to correct
 	Err    error  // a *config.Error: what is wrong
 
 	lenient bool // a start goes on with Err

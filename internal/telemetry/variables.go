@@ -62,7 +62,7 @@ func sending(getenv func(string) string) error {
 
 func oneOf(getenv func(string) string, name string, allowed ...string) error {
 	if value := getenv(name); value != "" && !slices.Contains(allowed, value) {
-		return &SettingError{name, value, "expected " + strings.Join(allowed, " or ")}
+		return &SettingError{name, value, "expected one of " + strings.Join(allowed, ", ")}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"curt/internal/testkit"
 	"curt/test/internal/curttest"
@@ -66,6 +67,62 @@ func TestTheStrategyChanges(t *testing.T) {
 		follow(t, s, owner)
 		if code, _ := s.Terminate(t); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, s.Log())
+		}
+	}
+}
+
+// TestNoCodeComesTwiceWhateverTheClockShows: while links are created the clock goes back, ahead and back again, and the server is killed and starts
+// with a clock that was ahead before. Creates are 201, or 503 for a moment; no code is generated twice, and each link redirects. A step back is one line
+// in the log.
+func TestNoCodeComesTwiceWhateverTheClockShows(t *testing.T) {
+	testkit.Faults(t)
+	t.Parallel()
+	for _, strategy := range []string{"snowflake", "pool"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			options := curttest.Options{Data: t.TempDir(), Env: []string{"CURT_CODES=" + strategy, "CURT_POOL_KEYS=snowflake"}}
+			s := curttest.Start(t, options)
+			owner := map[string]string{}
+			const hour = 3600 * time.Second
+			for i, offset := range []time.Duration{0, -hour, hour, -time.Second, 0, 24 * hour, 0} {
+				if i > 0 {
+					s.SetClock(t, offset)
+				}
+				createAgain(t, s, owner, fmt.Sprintf("%d-%s", i, offset), 200)
+			}
+			refusals, _, err := s.Metric(t.Context(), "curt_code_clock_refusals_total")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(s.Log(), "clock went backwards, creates are refused"); strategy == "snowflake" && (n > 3 || refusals > 0 && n == 0) {
+				t.Errorf("three steps back are %d lines in the log, with %v refusals:\n%s", n, refusals, s.Log())
+			}
+			s.Kill()
+			s = curttest.Start(t, options)
+			createAgain(t, s, owner, "restart", 200)
+			follow(t, s, owner)
+		})
+	}
+}
+
+// createAgain creates n links, each until it is there: a create may be refused with 503 while another machine id is leased.
+func createAgain(t *testing.T, s *curttest.Server, owner map[string]string, name string, n int) {
+	t.Helper()
+	c := s.MustDial(t)
+	for i := range n {
+		url := fmt.Sprintf("https://example.com/%s/%d", name, i)
+		for deadline := time.Now().Add(time.Minute); ; {
+			l, a, err := c.Create(url)
+			if err == nil && a.Status == http.StatusCreated {
+				if first, twice := owner[l.Code]; twice {
+					t.Fatalf("%s was given to %s and %s", l.Code, first, url)
+				}
+				owner[l.Code] = url
+				break
+			}
+			if err != nil || a.Status != http.StatusServiceUnavailable || time.Now().After(deadline) {
+				t.Fatalf("%s: %d %s, %v", url, a.Status, a.Body, err)
+			}
 		}
 	}
 }

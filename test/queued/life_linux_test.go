@@ -1,6 +1,7 @@
 package queued_test
 
 import (
+	"strings"
 	"testing"
 
 	"curt/internal/testkit"
@@ -31,7 +32,7 @@ func TestALinkIsPendingAndThenWritten(t *testing.T) {
 	}
 	for _, change := range []struct{ method, body string }{{"PATCH", `{"title":"x"}`}, {"DELETE", ""}} {
 		a := call(t, here, change.method, "/api/v1/links/"+code, change.body)
-		if after, _ := a.Get("Retry-After"); a.Status != 409 || a.Link.Type != "/problems/link-pending" || after == "" {
+		if after, _ := a.Get("Retry-After"); a.Status != 409 || a.Link.Type != "/problems/link-pending" || after == "" || !strings.Contains(string(a.Body), "retry after as many seconds as the Retry-After header says") {
 			t.Errorf("%s: %d %q, Retry-After %q", change.method, a.Status, a.Body, after)
 		}
 	}

@@ -3,7 +3,6 @@ package queued_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -224,22 +223,33 @@ func TestPoisonIsBuried(t *testing.T) {
 	}
 }
 
-// TestTheStartIsRefusedWithoutTwoReplicas: one line says why, and what to do.
+// TestTheStartIsRefusedWithoutTwoReplicas: one line says why, and what to do. curt migrate names the topics that it creates, and warns; curt config
+// check and curt doctor say the same.
 func TestTheStartIsRefusedWithoutTwoReplicas(t *testing.T) {
 	testkit.Faults(t)
 	t.Parallel()
 	kafka := testkit.StartKafka(t, 1)
 	env := []string{"CURT_WRITES=queued", "CURT_WRITES_KAFKA=" + kafka.URL("writes")}
-	for _, want := range []string{"curt migrate creates it", "fewer than two in-sync replicas are required; use three brokers and min.insync.replicas=2, or accept losses with CURT_WRITES_ACCEPT_LOSS=true"} {
+	const (
+		one  = "kafka: topic writes has 1 replica and min.insync.replicas=1: fewer than two in-sync replicas are required"
+		safe = "use three brokers and min.insync.replicas=2"
+		or   = safe + ", or accept losses with CURT_WRITES_ACCEPT_LOSS=true"
+		lost = ", and a failed disk may lose links that were answered 202"
+	)
+	commandSays(t, env, 78, "wrong CURT_WRITES=queued: Kafka has no topic writes; run curt migrate, which creates it\n", "config", "check")
+	for i, want := range []string{"curt migrate creates it", one + "; " + or} {
 		s, err := curttest.Launch(t, curttest.Options{Env: env})
 		if err == nil || s.ExitCode() == 0 || !strings.Contains(err.Error(), "CURT_WRITES=queued") || !strings.Contains(err.Error(), want) {
 			t.Errorf("the start says %v, want %q", err, want)
 		}
-		migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate")
-		migrate.Env = env
-		if out, err := migrate.CombinedOutput(); err != nil {
-			t.Fatalf("curt migrate: %v: %s", err, out)
-		}
+		topics := []string{"created topic writes\ncreated topic writes.dead\n", "topic writes exists\ntopic writes.dead exists\n"}
+		commandSays(t, env, 0, topics[i]+"warning: "+one+", so that no server with the role api starts; "+or+"\n", "migrate")
 	}
-	curttest.Start(t, curttest.Options{Env: append(env, "CURT_WRITES_ACCEPT_LOSS=true")})
+	commandSays(t, env, 78, "wrong CURT_WRITES=queued: "+one+"; "+or+"\n", "config", "check")
+	commandSays(t, env, 2, "failure  settings: CURT_WRITES=queued: "+one+"\n         what to do: "+or+"\n", "doctor")
+	env = append(env, "CURT_WRITES_ACCEPT_LOSS=true")
+	commandSays(t, env, 0, "warning: "+one+lost+"; "+safe+"\n", "migrate")
+	commandSays(t, env, 0, "warn  CURT_WRITES=queued: "+one+lost+": "+safe+"\n", "config", "check")
+	commandSays(t, env, 2, "warning  settings: CURT_WRITES=queued: "+one+lost+"\n         what to do: "+safe+"\n", "doctor")
+	curttest.Start(t, curttest.Options{Env: env})
 }

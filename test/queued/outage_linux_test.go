@@ -45,9 +45,11 @@ func TestCreatesDoNotWaitForABrokerThatDied(t *testing.T) {
 					t.Fatalf("while the queue is known to be away: %d %q", a.Status, a.Body)
 				}
 			}
+			refusesForm(t, s)
 			fault.end(t, p)
 			soon(t, "creates are accepted again", func() bool { return create(t, s, "again").Status == 202 })
 			soon(t, "/readyz says that the queue is there", func() bool { return queueState(t, s) == "ok" })
+			soon(t, "the form is accepted", func() bool { return form(t, s).Status == 201 })
 			// Its record is as old as its first try.
 			soon(t, "the same create is accepted", func() bool {
 				a := create(t, s, "keyed", `Idempotency-Key: "outage"`)
@@ -102,6 +104,32 @@ func allAtOnce(t *testing.T, s *curttest.Server) {
 				t.Errorf("%s: %d %q after %s", what, a.Status, a.Body, took)
 			}
 		})
+	}
+	running.Go(func() { refusesForm(t, s) })
+}
+
+// form sends the form of the page at / as a browser does.
+func form(t *testing.T, s *curttest.Server) curttest.Answer {
+	t.Helper()
+	c := s.MustDial(t)
+	defer c.Close()
+	a, err := c.Do("POST", "/", []string{"Content-Type: application/x-www-form-urlencoded", "Origin: http://" + s.Addr}, "url=https%3A%2F%2Fexample.com%2Ftyped%3Fa%3D1%26b&expiry=86400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// refusesForm: the answer is the form with what was typed, and says when to try again.
+func refusesForm(t *testing.T, s *curttest.Server) {
+	t.Helper()
+	began := time.Now()
+	a := form(t, s)
+	after, _ := a.Get("Retry-After")
+	page := string(a.Body)
+	if a.Status != 503 || after == "" || time.Since(began) > mostWait || !strings.Contains(page, "Temporarily unavailable. Try again in a moment.") ||
+		!strings.Contains(page, `value="https://example.com/typed?a=1&amp;b"`) || !strings.Contains(page, `value="86400" selected`) {
+		t.Errorf("the form: %d, Retry-After %q, after %s:\n%s", a.Status, after, time.Since(began), page)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -39,8 +40,8 @@ func (noKeys) DayKey(context.Context, time.Time) ([16]byte, error) { return [16]
 // the instance in each partition.
 func TestEveryClickIsInItsPartition(t *testing.T) {
 	_, cfg := fake(t)
-	if made, err := Migrate(t.Context(), cfg, Topic{Partitions: 5}); err != nil || !made {
-		t.Fatalf("%v, %v", made, err)
+	if _, err := Migrate(t.Context(), cfg, Topic{Partitions: 5}); err != nil {
+		t.Fatal(err)
 	}
 	producer, err := NewProducer(cfg)
 	if err != nil {
@@ -132,9 +133,10 @@ func TestATopicIsMadeOnce(t *testing.T) {
 			t.Errorf("it has %d partitions, %v", n, err)
 		}
 	}()
-	for i, want := range []bool{true, false} {
-		if made, err := Migrate(t.Context(), cfg, Topic{}); err != nil || made != want {
-			t.Errorf("call %d: %v, %v", i, made, err)
+	for i, made := range []bool{true, false} {
+		topics, err := Migrate(t.Context(), cfg, Topic{})
+		if diff := cmp.Diff([]Migrated{{"clicks", made}, {"clicks.dead", made}}, topics); err != nil || diff != "" {
+			t.Errorf("call %d: %v; topics (-want +got):\n%s", i, err, diff)
 		}
 	}
 	if _, err := Migrate(t.Context(), cfg, Topic{Partitions: 24}); err == nil {

@@ -35,11 +35,17 @@ func (c Config) Queued() Config {
 	return c
 }
 
-// Shares reports whether two places, each with its dead letters and one with created links beside its clicks, have a topic in common.
-func (c Config) Shares(queued Config) bool {
-	same := slices.ContainsFunc(c.Brokers, func(b string) bool { return slices.Contains(queued.Brokers, b) })
-	mine := []string{c.Topic, c.deadTopic(), c.Created().Topic}
-	return same && (slices.Contains(mine, queued.Topic) || slices.Contains(mine, queued.deadTopic()))
+// Shared returns the topic that two places have in common, each with its dead letters and one with created links beside its clicks; "" if none.
+func (c Config) Shared(queued Config) string {
+	if !slices.ContainsFunc(c.Brokers, func(b string) bool { return slices.Contains(queued.Brokers, b) }) {
+		return ""
+	}
+	for _, topic := range []string{queued.Topic, queued.deadTopic()} {
+		if slices.Contains([]string{c.Topic, c.deadTopic(), c.Created().Topic}, topic) {
+			return topic
+		}
+	}
+	return ""
 }
 
 // ErrUnsafe says that the topic acknowledges what fewer than two brokers have.
@@ -73,11 +79,19 @@ func (c Config) safe(ctx context.Context, client *kgo.Client) error {
 	}
 	switch {
 	case takes == 0: // first: whoever accepts losses waits for no topic that takes nothing
-		return fmt.Errorf("kafka: topic %s: no partition has a leader and %d in-sync replicas: %w", c.Topic, insync, link.ErrUnavailable)
+		return link.Unavailable(fmt.Errorf("kafka: topic %s: no partition has a leader and %s", c.Topic, counted(insync, "in-sync replica")))
 	case replicas < safeReplicas || insync < safeReplicas:
-		return fmt.Errorf("kafka: topic %s has %d replicas and min.insync.replicas=%d: %w", c.Topic, replicas, insync, ErrUnsafe)
+		return fmt.Errorf("kafka: topic %s has %s and min.insync.replicas=%d: %w", c.Topic, counted(replicas, "replica"), insync, ErrUnsafe)
 	}
 	return nil
+}
+
+// counted is a number with its noun.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // insync returns how many replicas must have a record before it is acknowledged.
@@ -148,7 +162,7 @@ func (q *QueuedLinks) open(client **kgo.Client, make func() (*kgo.Client, error)
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
-		return nil, fmt.Errorf("kafka: closed: %w", link.ErrUnavailable)
+		return nil, link.Unavailable(errors.New("kafka: closed"))
 	case *client != nil:
 		return *client, nil
 	}
@@ -203,7 +217,7 @@ func (q *QueuedLinks) Append(ctx context.Context, records []pending.Record) ([]p
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) {
 		q.Reset() // the topic may be another one by now
-		return nil, fmt.Errorf("kafka: queue links in %s: %w: %w", q.cfg.Topic, link.ErrUnavailable, ErrNoTopic)
+		return nil, link.Unavailable(fmt.Errorf("kafka: queue links in %s: %w", q.cfg.Topic, ErrNoTopic))
 	}
 	// Whether a broker has them is not known: a caller that tries again sends the same.
 	return nil, fmt.Errorf("kafka: queue links in %s: %w", q.cfg.Topic, err)

@@ -97,8 +97,8 @@ func remake(t *testing.T, c Config, meanwhile func()) {
 		}
 	}
 	meanwhile()
-	if made, err := Migrate(t.Context(), c, Topic{Partitions: 3}); err != nil || !made {
-		t.Fatalf("%v, %v", made, err)
+	if topics, err := Migrate(t.Context(), c, Topic{Partitions: 3}); err != nil || !topics[0].New {
+		t.Fatalf("%v, %v", topics, err)
 	}
 }
 

@@ -35,8 +35,8 @@ func TestBothSidesAreCertified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err := Migrate(t.Context(), c, Topic{}); err != nil || !made {
-		t.Errorf("certified: %v, %v", made, err)
+	if topics, err := Migrate(t.Context(), c, Topic{}); err != nil || !topics[0].New {
+		t.Errorf("certified: %v, %v", topics, err)
 	}
 	// A pair that is renewed counts for the next connection, a broken one for none.
 	if err := os.WriteFile(key, []byte("half a key"), 0o600); err != nil {

@@ -65,25 +65,33 @@ func details(ctx context.Context, client *kgo.Client, topic string) (kadm.TopicD
 // may look at them.
 const deadRetention = 30 * 24 * time.Hour
 
+// Migrated is a topic that a migration created, or found.
+type Migrated struct {
+	Topic string
+	New   bool
+}
+
 // Migrate makes the topic of c unless it is there, and the one of its dead letters. With three
 // brokers or more each record has three replicas, of which two must have it before it is
 // acknowledged.
-func Migrate(ctx context.Context, c Config, t Topic) (made bool, err error) {
+func Migrate(ctx context.Context, c Config, t Topic) (topics []Migrated, err error) {
 	client, err := kgo.NewClient(c.options()...)
 	if err != nil {
-		return false, fmt.Errorf("kafka: %w", err)
+		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
 	dead := c
 	dead.Topic = c.deadTopic()
-	if _, err := dead.ensure(ctx, admin, Topic{Partitions: 1, Retention: deadRetention}); err != nil && !errors.Is(err, ErrTopic) {
-		return false, fmt.Errorf("kafka: topic %s: %w", dead.Topic, err)
+	letters, err := dead.ensure(ctx, admin, Topic{Partitions: 1, Retention: deadRetention})
+	if err != nil && !errors.Is(err, ErrTopic) {
+		return nil, fmt.Errorf("kafka: topic %s: %w", dead.Topic, err)
 	}
-	if made, err = c.ensure(ctx, admin, t); err != nil {
-		return false, fmt.Errorf("kafka: topic %s: %w", c.Topic, err)
+	made, err := c.ensure(ctx, admin, t)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: topic %s: %w", c.Topic, err)
 	}
-	return made, nil
+	return []Migrated{{c.Topic, made}, {dead.Topic, letters}}, nil
 }
 
 // ensure makes the topic of c, or looks whether it is as it should be.
@@ -115,7 +123,7 @@ func (c Config) ensure(ctx context.Context, admin *kadm.Client, t Topic) (made b
 		return made, err
 	}
 	if n := len(topics[c.Topic].Partitions); t.Partitions != 0 && n != t.Partitions {
-		return made, fmt.Errorf("%w: it has %d partitions, not %d", ErrTopic, n, t.Partitions)
+		return made, fmt.Errorf("%w: it has %s, not %d", ErrTopic, counted(n, "partition"), t.Partitions)
 	}
 	if made || t.Retention == 0 {
 		return made, nil

@@ -284,14 +284,14 @@ func (l *Leases) retry(ctx context.Context, step func(*client) (uint64, error)) 
 		case !faster && !silent(err):
 			why := strings.TrimPrefix(err.Error(), "zk: ")
 			l.refused.Store(&why)
-			return 0, fmt.Errorf("%w: ZooKeeper: %w", link.ErrUnavailable, err)
+			return 0, link.Unavailable(fmt.Errorf("ZooKeeper refused: %w", err))
 		}
 		pause := retryPause * time.Duration(min(try, 10))
 		if faster { // of many that want one counter not all come back at once
 			pause = rand.N(time.Millisecond * time.Duration(min(try, 20)))
 		}
 		if !background.Sleep(ctx, pause) {
-			return 0, l.because(fmt.Errorf("%w: ZooKeeper: %w: %w", link.ErrUnavailable, err, context.Cause(ctx)))
+			return 0, l.because(link.Unavailable(fmt.Errorf("ZooKeeper is unavailable: %w: %w", err, context.Cause(ctx))))
 		}
 	}
 }
@@ -310,7 +310,7 @@ func silent(err error) bool {
 // there is none. A step that was left may still move the counter; its ids are nobody's.
 func within(ctx context.Context, c *client, step func(*client) (uint64, error)) (uint64, error) {
 	if ctx.Err() != nil {
-		return 0, fmt.Errorf("%w: %w", link.ErrUnavailable, context.Cause(ctx))
+		return 0, link.Unavailable(fmt.Errorf("ZooKeeper was not asked: %w", context.Cause(ctx)))
 	}
 	type result struct {
 		n   uint64
@@ -325,6 +325,6 @@ func within(ctx context.Context, c *client, step func(*client) (uint64, error)) 
 	case r := <-done:
 		return r.n, r.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: ZooKeeper timed out: %w", link.ErrUnavailable, context.Cause(ctx))
+		return 0, link.Unavailable(fmt.Errorf("ZooKeeper timed out: %w", context.Cause(ctx)))
 	}
 }

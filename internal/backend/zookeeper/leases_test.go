@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -159,7 +161,7 @@ func TestWhatZooKeeperRefuses(t *testing.T) {
 	for _, url := range []string{server.URL("/own"), "zookeeper://curt:other@" + server.Address + "/own"} {
 		stranger := connected(t, url)
 		_, err := stranger.Lease(t.Context(), "codes-7", 10)
-		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, zk.ErrNoAuth) || stranger.Healthy() == nil {
+		if !errors.Is(err, link.ErrUnavailable) || !errors.Is(err, zk.ErrNoAuth) || stranger.Healthy() == nil || strings.Contains(err.Error(), "link store") {
 			t.Errorf("Lease of a stranger: %v, health %v", err, stranger.Healthy())
 		}
 	}
@@ -197,8 +199,8 @@ func TestWithoutAServer(t *testing.T) {
 	}
 	l := open(t, "zookeeper://127.0.0.1:1/curt")
 	began := time.Now()
-	if _, err := l.Lease(t.Context(), "codes-7", 1); !errors.Is(err, link.ErrUnavailable) {
-		t.Errorf("Lease: %v, want ErrUnavailable", err)
+	if _, err := l.Lease(t.Context(), "codes-7", 1); !errors.Is(err, link.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "ZooKeeper") || strings.Contains(err.Error(), "link store") {
+		t.Errorf("Lease: %v, want ErrUnavailable, of ZooKeeper and not of the link store", err)
 	}
 	if l.Healthy() == nil {
 		t.Error("it is healthy")

@@ -35,7 +35,9 @@ func (c *CheckConfig) Run(ctx context.Context, t cli.Terminal) error {
 		switch {
 		case check.Err != nil:
 			wrong++
-			line = fmt.Sprint("wrong ", c.Explain(check.Err))
+			if line = fmt.Sprint("wrong ", c.Explain(check.Err)); check.Advice != "" {
+				line += "; " + check.Advice
+			}
 		case check.Advice != "":
 			line = "warn  " + check.What + ": " + check.Advice
 		}

@@ -90,15 +90,16 @@ func (c *Migrate) migrate(ctx context.Context) (done []string, err error) {
 	if err != nil {
 		return done, err
 	}
-	created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
+	topics, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
 	if err != nil {
 		return done, settings.OneLine(err)
 	}
-	done = append(done, migrated(topic.Topic, created))
-	if created, err = kafka.MigrateCreated(ctx, topic, c.Retention); err != nil {
+	done = append(done, migrated(topics)...)
+	created, err := kafka.MigrateCreated(ctx, topic, c.Retention)
+	if err != nil {
 		return done, settings.OneLine(err)
 	}
-	done = append(done, migrated(topic.Created().Topic, created))
+	done = append(done, migrated([]kafka.Migrated{{Topic: topic.Created().Topic, New: created}})...)
 	if !config.IsClickHouse(c.Analytics) {
 		return done, nil
 	}
@@ -128,7 +129,7 @@ func (c *Migrate) schemas(ctx context.Context) (done []string, err error) {
 	return done, nil
 }
 
-// queue creates the topic of links that are to be written, and that of their dead letters.
+// queue creates the topic of links that are to be written, and that of their dead letters. It warns of one that may lose links.
 func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
 	if !c.Queues() {
 		return nil, nil
@@ -137,11 +138,20 @@ func (c *Migrate) queue(ctx context.Context) (done []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	created, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
+	topics, err := kafka.Migrate(ctx, topic, kafka.Topic{Partitions: c.Partitions, Retention: c.Retention})
 	if err != nil {
 		return nil, settings.OneLine(err)
 	}
-	return []string{migrated(topic.Topic, created)}, nil
+	done = migrated(topics)
+	switch err := topic.Safe(ctx); {
+	case errors.Is(err, kafka.ErrUnsafe) && c.WritesLoss:
+		done = append(done, fmt.Sprintf("warning: %v, and %s; %s", settings.OneLine(err), settings.QueueLoses, settings.SafeQueue))
+	case errors.Is(err, kafka.ErrUnsafe):
+		done = append(done, fmt.Sprintf("warning: %v, so that no server with the role api starts; %s", settings.OneLine(err), settings.AllowQueue))
+	case err != nil:
+		return done, settings.OneLine(err)
+	}
+	return done, nil
 }
 
 // tables brings those of each ClickHouse up to date. One that fails does not keep the others from theirs; the
@@ -217,9 +227,13 @@ func (c *Migrate) dynamoTables(ctx context.Context) ([]string, error) {
 	return done, err
 }
 
-func migrated(topic string, created bool) string {
-	if created {
-		return "created topic " + topic
+func migrated(topics []kafka.Migrated) (done []string) {
+	for _, one := range topics {
+		if one.New {
+			done = append(done, "created topic "+one.Topic)
+		} else {
+			done = append(done, "topic "+one.Topic+" exists")
+		}
 	}
-	return "topic " + topic + " exists"
+	return done
 }

@@ -145,7 +145,7 @@ func (p *Pool) pop() (code link.Code, ok bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return "", false, fmt.Errorf("%w: the server is stopping", link.ErrUnavailable)
+		return "", false, link.Unavailable(errors.New("the server is stopping"))
 	}
 	if len(p.batches) == 0 {
 		return "", false, nil
@@ -199,7 +199,7 @@ func (p *Pool) lock(ctx context.Context) error {
 	case <-p.refill:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for keys of %s: %w: %w", p.config.Pool, link.ErrUnavailable, context.Cause(ctx))
+		return link.Unavailable(fmt.Errorf("wait for keys of %s: %w", p.config.Pool, context.Cause(ctx)))
 	}
 }
 
@@ -215,7 +215,7 @@ func (p *Pool) take(ctx context.Context) error {
 	case err != nil:
 		p.stats.failures.Add(1)
 		if !errors.Is(err, link.ErrUnavailable) && !errors.Is(err, codegen.ErrExhausted) {
-			err = fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+			err = link.Unavailable(err)
 		}
 		return err
 	}
@@ -234,7 +234,7 @@ func (p *Pool) whyEmpty(ctx context.Context, err error) error {
 			return fmt.Errorf("take keys of %s: %w", p.config.Pool, codegen.ErrExhausted)
 		}
 	}
-	return fmt.Errorf("%w: %w; is a server with the role keys running?", link.ErrUnavailable, err)
+	return link.Unavailable(fmt.Errorf("%w; is a server with the role keys running?", err))
 }
 
 func (p *Pool) wakeRun() {

@@ -100,7 +100,7 @@ func Encode(keys []link.Code) (string, error) {
 func Decode(text string) ([]link.Code, error) {
 	end := strings.LastIndexByte(text, ' ') + 1
 	if end == 0 || sum(text[:end]) != text[end:] {
-		return nil, fmt.Errorf("%w: a batch of keys is damaged", link.ErrUnavailable)
+		return nil, link.Unavailable(errors.New("a batch of keys is damaged"))
 	}
 	words := strings.Fields(text[:end])
 	keys := make([]link.Code, len(words))

@@ -117,7 +117,7 @@ const (
 // Append implements pending.Log.
 func (q *checkedLog) Append(ctx context.Context, records []pending.Record) ([]pending.Location, error) {
 	if err := q.healthy(); err != nil {
-		return nil, fmt.Errorf("%w: %w", link.ErrUnavailable, err)
+		return nil, link.Unavailable(fmt.Errorf("queue of links: %w", err))
 	}
 	at, err := q.QueuedLinks.Append(ctx, records)
 	if err == nil {
@@ -153,7 +153,7 @@ func (q *checkedLog) refuses(err error) bool {
 
 func (q *checkedLog) advice(err error) string {
 	if errors.Is(err, kafka.ErrUnsafe) {
-		return "; use three brokers and min.insync.replicas=2, or accept losses with CURT_WRITES_ACCEPT_LOSS=true"
+		return "; " + settings.AllowQueue
 	}
 	return ""
 }
@@ -162,7 +162,7 @@ func (q *checkedLog) healthy() error {
 	if state := q.state.Load(); state != nil {
 		return state.err
 	}
-	return link.ErrUnavailable
+	return link.Unavailable(errors.New("Kafka was not asked yet"))
 }
 
 // run looks at the topic again and again until ctx ends.

@@ -77,7 +77,7 @@ func (c *Call) OpenBody() *bodies.Body {
 func BodyError(err error) error {
 	switch {
 	case errors.Is(err, bodies.ErrFull):
-		return Refuse(kindBusy(), "request bodies use all of their memory; retry after the time in Retry-After")
+		return Refuse(kindBusy(), "request bodies use all of their memory; retry after as many seconds as the Retry-After header says")
 	case errors.Is(err, bodies.ErrSlow):
 		return Refuse(KindSlow(), "the body was sent too slowly while the server is busy")
 	}

@@ -107,7 +107,7 @@ func mappings() problemTable {
 		{shorten.ErrBanned, Kind{"banned", 403, "Link creation not allowed"}, "contact the operator of this service"},
 		{shorten.ErrBannedDestination, Kind{"destination-banned", 422, "Destination banned"}, "this service does not allow links to this destination"},
 		{shorten.ErrHarmful, Kind{"destination-harmful", 422, "Destination looks unsafe"}, "this service does not allow links to this URL"},
-		{link.ErrPending, Kind{"link-pending", 409, "Link not written yet"}, "the link was accepted and is not written yet; retry after the time in Retry-After"},
+		{link.ErrPending, Kind{"link-pending", 409, "Link not written yet"}, "the link was accepted and is not written yet; retry after as many seconds as the Retry-After header says"},
 		{shorten.ErrVersion, Kind{"precondition-failed", 412, "Precondition failed"}, "the link has changed: its version does not match If-Match"},
 		{auth.ErrUnauthenticated, Kind{"unauthenticated", 401, "API key required"}, "send a valid API key as 'Authorization: Bearer KEY'"},
 		{auth.ErrForbidden, Kind{"forbidden", 403, "Permission denied"}, "the key lacks the required scope"},
@@ -165,7 +165,7 @@ func IsRefusal(err error) bool {
 type LimitedError struct{ Wait time.Duration }
 
 func (*LimitedError) Error() string {
-	return "too many unknown codes were requested from your network; retry after the time in Retry-After"
+	return "too many unknown codes were requested from your network; retry after as many seconds as the Retry-After header says"
 }
 
 // BadField refuses a request for one of its fields or parameters.
@@ -181,12 +181,12 @@ func (t problemTable) problem(err error) (p Problem, known bool) {
 	}
 	if _, ok := errors.AsType[*shorten.LimitedError](err); ok {
 		p = kindLimited().problem()
-		p.Detail = "create limit reached; retry after the time in Retry-After"
+		p.Detail = "create limit reached; retry after as many seconds as the Retry-After header says"
 		return p, true
 	}
 	if _, ok := errors.AsType[*review.LimitedError](err); ok {
 		p = kindLimited().problem()
-		p.Detail = "too many requests from your network; retry after the time in Retry-After"
+		p.Detail = "too many requests from your network; retry after as many seconds as the Retry-After header says"
 		return p, true
 	}
 	if scanned, ok := errors.AsType[*LimitedError](err); ok {
@@ -441,7 +441,7 @@ func ownKinds() []explained {
 		{KindBroken(), "The journal was changed outside the server; detail says where, and curt doctor says more."},
 		{kindHeld(), "Another workspace has reserved the alias. The reservation ends at reserved_until, unless a link is created or it is released."},
 		{kindServer(), "An error in the server. It was logged with the request_id."},
-		{kindBusy(), "Request bodies use all of their memory. Nothing was changed; retry after Retry-After."},
+		{kindBusy(), "Request bodies use all of their memory. Nothing was changed; retry after as many seconds as the Retry-After header says."},
 		{kindHost(), "Without a key the API answers only at the configured hosts of this server, which protects against DNS rebinding."},
 		{kindLimited(), "See Retry-After for the time to wait and X-RateLimit-* for the limit."},
 	}
