@@ -174,6 +174,54 @@ func (s *changeLog) Events(ctx context.Context, after link.Position, n int) ([]l
 	return logAfter(ctx, s.db, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
 }
 
+const (
+	sqlFirstAfter = `SELECT coalesce(min(seq), 0) FROM changes WHERE seq > ?`
+	// The entry of most creates says that the link has no end (the last parameter): it is passed over without being read.
+	sqlExpiryChanges = `SELECT domain, code, kind, fields FROM changes
+	WHERE seq > ? AND seq <= ? AND (kind IS NULL OR kind = 'updated' OR kind = 'created' AND fields IS NOT ?) ORDER BY seq`
+)
+
+// ExpiryChanges implements link.EventLog.
+func (s *changeLog) ExpiryChanges(ctx context.Context, after link.Position, n int) (keys []link.Key, next link.Position, more bool, err error) {
+	from, err := after.Sequence()
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read changes: %w", err)
+	}
+	endless := link.Event{Fields: link.CreatedFields(&link.Link{})}
+	without, err := endless.FieldsText()
+	if err != nil {
+		return nil, "", false, err
+	}
+	to := from
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) error {
+		return t.View(func() error { // else entries might be trimmed between the look at the first one and the walk
+			first, _, err := t.Number(sqlFirstAfter, int64(from))
+			if err != nil {
+				return err
+			}
+			last, _, err := t.Number(sqlLastChange)
+			head := link.Sequence(last)
+			if err = errors.Join(err, from.Continues(link.Sequence(first), head)); err != nil {
+				return err
+			}
+			var events []link.Event
+			to = min(from+link.Sequence(n), head)
+			err = t.Each(sqlExpiryChanges, func(row []driver.Value) error {
+				sc := sqlitedb.Scanner{Row: row}
+				e, err := scanExpiryChange(&sc)
+				events = append(events, e)
+				return errors.Join(err, sc.Damage())
+			}, int64(from), int64(to), without)
+			keys = link.ExpiryChangesIn(events)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read changes after %d: %w", from, err)
+	}
+	return keys, to.Position(), to == from+link.Sequence(n), nil
+}
+
 func logAfter[T any](ctx context.Context, db *sqlitedb.Store, statement string, after link.Position, n int, scan func(*sqlitedb.Scanner) (T, error), at func(*T) link.Sequence) (all []T, _ link.Position, _ error) {
 	from, err := after.Sequence()
 	if err != nil {
@@ -223,4 +271,13 @@ func scanEvent(sc *sqlitedb.Scanner) (e link.Event, err error) {
 	fields, _ := sc.Maybe()
 	keys, _ := sc.Maybe()
 	return e, e.Parse(fields, keys)
+}
+
+// scanExpiryChange reads what link.ExpiryChangesIn looks at.
+func scanExpiryChange(sc *sqlitedb.Scanner) (e link.Event, err error) {
+	e.Key = link.Key{Domain: link.Domain(sc.Text()), Code: link.Code(sc.Text())}
+	kind, _ := sc.Maybe()
+	e.Kind = link.EventKind(kind)
+	fields, _ := sc.Maybe()
+	return e, e.Parse(fields, "")
 }

@@ -28,7 +28,7 @@ func RequestQueries() map[string]string {
 		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
 		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges, "insert creates": sqlInsertCreates, "trim creates": sqlTrimCreates, "creates": sqlCreates, "last creates": sqlLastCreates,
 		"creates leased": sqlCreatesLeased, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "creates kept for": sqlCreatesKeptFor,
-		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "has twin": sqlHasTwin, "twin place": sqlTwinPlace,
+		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "first after": sqlFirstAfter, "expiry changes": sqlExpiryChanges, "twins": sqlTwins, "has twin": sqlHasTwin, "twin place": sqlTwinPlace,
 		"expired": sqlExpired, "ended at": sqlEndedAt + `((?), (?))`, "chosen": sqlChosen,
 	}
 	maps.Copy(all, linklist.Statements())

@@ -41,6 +41,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 		"cases by reports": "cases_by_reports (open=? AND (loudest_first,due,id)>(?,?,?))", "cases by newest": "cases_by_age (open=? AND (newest_first,id)>(?,?))",
 		"count cases": "(open=?)", "pending cases": "cases_pending (id>?)", "forget notes": "cases_by_end", "erase notes": "case_notes_by_case", "link appeal": "appeals_by_link", "forget appeals": "appeals_by_end",
 		"target at": "INTEGER PRIMARY KEY (rowid=?)", "ended at": "INTEGER PRIMARY KEY (rowid=?)", "chosen": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+		"first after": "INTEGER PRIMARY KEY (rowid>?)", "expiry changes": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	} {
 		plan, err := s.Plan(t.Context(), queries[name])
 		if err != nil || !slices.ContainsFunc(strings.Split(plan, "\n"), func(step string) bool {
