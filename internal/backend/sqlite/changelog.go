@@ -112,7 +112,7 @@ func (s *changeLog) logWrite(t *sqlitedb.Tx, l *link.Link, kind link.EventKind, 
 }
 
 const sqlInsertChange = `INSERT INTO changes (domain, code, version, kind, id, workspace, principal, at, region, fields, keys)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''))`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // log appends to the change log and keeps its length.
 func (s *changeLog) log(t *sqlitedb.Tx, e *link.Event) error {
@@ -125,11 +125,19 @@ func (s *changeLog) log(t *sqlitedb.Tx, e *link.Event) error {
 		return err
 	}
 	seq, err := t.Insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
-		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, fields, keys)
+		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, orNull(fields), orNull(keys))
 	if err == nil && seq%trimEvery == 0 {
 		err = s.trim(t, seq, trimmedChanges())
 	}
 	return err
+}
+
+// orNull is text as a column keeps it that is NULL without one.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // Append implements link.EventLog.
