@@ -216,9 +216,13 @@ func (s *changeLog) ExpiryChanges(ctx context.Context, after link.Position, n in
 			to = min(from+link.Sequence(n), head)
 			err = t.Each(sqlExpiryChanges, func(row []driver.Value) error {
 				sc := sqlitedb.Scanner{Row: row}
-				e, err := scanExpiryChange(&sc)
+				e := link.Event{Change: link.Change{Key: link.Key{Domain: link.Domain(sc.Text()), Code: link.Code(sc.Text())}}}
+				kind, _ := sc.Maybe()
+				fields, _ := sc.Maybe()
+				e.Kind = link.EventKind(kind)
+				err := errors.Join(e.Parse(fields, ""), sc.Damage())
 				events = append(events, e)
-				return errors.Join(err, sc.Damage())
+				return err
 			}, int64(from), int64(to), without)
 			keys = link.ExpiryChangesIn(events)
 			return err
@@ -279,13 +283,4 @@ func scanEvent(sc *sqlitedb.Scanner) (e link.Event, err error) {
 	fields, _ := sc.Maybe()
 	keys, _ := sc.Maybe()
 	return e, e.Parse(fields, keys)
-}
-
-// scanExpiryChange reads what link.ExpiryChangesIn looks at.
-func scanExpiryChange(sc *sqlitedb.Scanner) (e link.Event, err error) {
-	e.Key = link.Key{Domain: link.Domain(sc.Text()), Code: link.Code(sc.Text())}
-	kind, _ := sc.Maybe()
-	e.Kind = link.EventKind(kind)
-	fields, _ := sc.Maybe()
-	return e, e.Parse(fields, "")
 }

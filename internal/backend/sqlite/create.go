@@ -71,17 +71,7 @@ func (s *Links) createAlias(t *sqlitedb.Tx, workspace int64, l link.Link) (store
 		}
 		return s.createAlias(t, workspace, l)
 	}
-	return l, false, s.logAlias(t, &l)
-}
-
-// logAlias appends a link that insertAlias has just inserted to its log.
-func (s *Links) logAlias(t *sqlitedb.Tx, l *link.Link) error {
-	s.note(l.ID)
-	if l.CodeKind != link.Chosen {
-		s.counted = append(s.counted, s.lastAlias)
-		return nil
-	}
-	return s.logWrite(t, l, link.WasCreated, &link.Edit{Principal: l.CreatedBy, Fields: link.CreatedFields(l)})
+	return l, false, nil
 }
 
 const (
@@ -94,9 +84,9 @@ const (
 	sqlInsertAliased  = `INSERT INTO links (` + linkrow.StoredColumns + `, n) VALUES (` + linkrow.StoredMarks + `, ?) ON CONFLICT DO NOTHING`
 )
 
-// insertAlias inserts l behind the other aliases, unless its key or its id is taken, or, where it is
-// deduped, another link may stand in for it. The entry in aliases comes first: it decides about the key, so that the
-// statement of the row, the longest one, need not.
+// insertAlias inserts l behind the other aliases and logs it, unless its key or its id is taken, or, with dedupe,
+// another link may stand in for it. The entry in aliases comes first: it decides about the key, so that
+// the statement of the row, the longest one, need not.
 func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link, dedupe bool) (inserted bool, err error) {
 	if !s.linkReader.config.NeverIssued(l.Key.Code) {
 		if taken, err := s.taken(t, l.Key); err != nil || taken {
@@ -110,7 +100,7 @@ func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link, dedup
 	}
 	for {
 		n := s.lastAlias + 1
-		row, err := linkrow.Args(n, workspace, l, false) // before anything is written: its error spoils no transaction
+		row, err := linkrow.Args(n, workspace, l, false) // before anything is written, which its error would not undo
 		if err != nil {
 			return false, err
 		}
@@ -121,19 +111,17 @@ func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link, dedup
 		if changed, err := t.Exec(statement, entry...); err != nil || changed == 0 {
 			return false, err
 		}
-		changed, err := t.Exec(sqlInsertAliased, row...)
-		if err == nil && changed == 1 {
+		if changed, err := t.Exec(sqlInsertAliased, row...); err != nil {
+			return false, err
+		} else if changed == 1 {
 			s.lastAlias = n
-		}
-		if err != nil || changed == 1 {
-			return err == nil, err
+			s.note(l.ID)
+			return true, s.logAlias(t, n, l)
 		}
 		// The id is taken, or the row, by another process.
-		if _, err := t.Exec(sqlDeleteAlias, entry[:2]...); err != nil {
-			return false, err
-		}
-		last, _, err := t.Number(sqlLastAlias)
-		if err != nil || last == s.lastAlias {
+		_, err = t.Exec(sqlDeleteAlias, entry[:2]...)
+		last, _, failed := t.Number(sqlLastAlias)
+		if err = errors.Join(err, failed); err != nil || last == s.lastAlias {
 			return false, err
 		}
 		s.lastAlias = last
@@ -315,7 +303,7 @@ func (s *Links) findOrCreate(t *sqlitedb.Tx, l link.Link, now time.Time) (link.L
 		if inserted, err := s.insertAlias(t, workspace, &first, true); err != nil {
 			return link.Link{}, false, err
 		} else if inserted {
-			return first, false, s.logAlias(t, &first)
+			return first, false, nil
 		}
 	}
 	same, found, err := findSame(t, workspace, l, now)
