@@ -334,11 +334,11 @@ func (s *sweep) store(ctx context.Context) error {
 func (s *sweep) follow(ctx context.Context) error {
 	for more := true; more; {
 		s.cfg.Yielder.Yield()
-		events, next, err := s.cfg.Logs.Events(ctx, s.at.changes, logPage)
+		changed, next, further, err := s.cfg.Logs.ExpiryChanges(ctx, s.at.changes, logPage)
 		if err != nil {
 			return err
 		}
-		links, err := link.GetMany(ctx, s.cfg.Links, ending(events))
+		links, err := link.GetMany(ctx, s.cfg.Links, changed)
 		if err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func (s *sweep) follow(ctx context.Context) error {
 		if err := s.announce(ctx, keys); err != nil {
 			return err
 		}
-		s.at.changes, more = next, len(events) == logPage
+		s.at.changes, more = next, further
 	}
 	for more := true; more; {
 		s.cfg.Yielder.Yield()
@@ -365,32 +365,4 @@ func (s *sweep) follow(ctx context.Context) error {
 		s.at.creates, more = next, further
 	}
 	return nil
-}
-
-// ending returns the links, each once, whose end may have moved or begun to count.
-func ending(events []link.Event) (keys []link.Key) {
-	seen := map[link.Key]bool{}
-	for i := range events {
-		if e := &events[i]; mayEnd(e) && !seen[e.Key] {
-			seen[e.Key] = true
-			keys = append(keys, e.Key)
-		}
-	}
-	return keys
-}
-
-func mayEnd(e *link.Event) bool {
-	switch e.Kind {
-	case "": // of an earlier release
-		return e.Key != link.Key{}
-	case link.WasCreated, link.WasUpdated:
-		for i := range e.Fields {
-			if name := e.Fields[i].Name; name == "expires_at" || name == "status" || name == "" {
-				return true
-			}
-		}
-		return len(e.Fields) == 0 // it does not say
-	default:
-		return false
-	}
 }

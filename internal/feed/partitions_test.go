@@ -145,5 +145,8 @@ func TestAPartitionThatWasTrimmed(t *testing.T) {
 		if _, _, err := s.Events(t.Context(), c.at.Position(), 10); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+		if _, _, _, err := s.ExpiryChanges(t.Context(), c.at.Position(), 10); !errors.Is(err, c.want) {
+			t.Errorf("expiry changes %s: %v, want %v", name, err, c.want)
+		}
 	}
 }

@@ -29,6 +29,12 @@ type EventLog interface {
 	// Events is Changes with all that the entries say.
 	Events(ctx context.Context, after Position, n int) ([]Event, Position, error)
 
+	// ExpiryChanges is Events for who needs those links alone that may expire at another time than before
+	// an entry: it goes over up to n entries, and returns the keys of their links, each once and in the
+	// order of the entries. A position of Events is one of ExpiryChanges, with the same errors. more = false:
+	// the end was reached.
+	ExpiryChanges(ctx context.Context, after Position, n int) (keys []Key, next Position, more bool, err error)
+
 	// Append appends one entry that is no write of a link: e without Change, At and Fields. It is
 	// durable when nil is returned. ErrInvalid for more than MaxEventKeys keys or none, a kind
 	// that a store appends by itself, and texts that are too long.
@@ -53,6 +59,42 @@ type CreateLog interface {
 	// returns the keys of those among them that are active now and expired at or before a time. A
 	// position of Creates is one of CreatesEnded. more = false: the end was reached.
 	CreatesEnded(ctx context.Context, after Position, by time.Time, n int) (keys []Key, next Position, more bool, err error)
+}
+
+// ExpiryChangesIn returns the links of events that EventLog.ExpiryChanges names.
+func ExpiryChangesIn(events []Event) (keys []Key) {
+	seen := map[Key]bool{}
+	for i := range events {
+		if e := &events[i]; e.changesExpiry() && !seen[e.Key] {
+			seen[e.Key] = true
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}
+
+func (e *Event) changesExpiry() bool {
+	switch e.Kind {
+	case "": // of an earlier release
+		return e.Key != Key{}
+	case WasCreated, WasUpdated:
+		for i := range e.Fields {
+			if name := e.Fields[i].Name; name == "expires_at" || name == "status" || name == "" {
+				return true
+			}
+		}
+		return len(e.Fields) == 0 // it does not say
+	default:
+		return false
+	}
+}
+
+// ReadExpiryChanges is EventLog.ExpiryChanges of a log by its Events.
+func ReadExpiryChanges(ctx context.Context, log interface {
+	Events(ctx context.Context, after Position, n int) ([]Event, Position, error)
+}, after Position, n int) (keys []Key, next Position, more bool, err error) {
+	events, next, err := log.Events(ctx, after, n)
+	return ExpiryChangesIn(events), next, len(events) == n, err
 }
 
 // MaxEventKeys is how many links one appended entry may name.

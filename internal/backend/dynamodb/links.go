@@ -182,6 +182,11 @@ func (s *Links) Events(ctx context.Context, after link.Position, n int) ([]link.
 	return s.log.Events(ctx, after, n)
 }
 
+// ExpiryChanges implements link.EventLog.
+func (s *Links) ExpiryChanges(ctx context.Context, after link.Position, n int) ([]link.Key, link.Position, bool, error) {
+	return link.ReadExpiryChanges(ctx, s, after, n)
+}
+
 // Append implements link.EventLog.
 func (s *Links) Append(ctx context.Context, e link.Event) error { return s.log.Append(ctx, e) }
 

@@ -128,6 +128,11 @@ func (s *changeLog) Events(ctx context.Context, after link.Position, n int) ([]l
 	return logAfter(ctx, s, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
 }
 
+// ExpiryChanges implements link.EventLog.
+func (s *changeLog) ExpiryChanges(ctx context.Context, after link.Position, n int) ([]link.Key, link.Position, bool, error) {
+	return link.ReadExpiryChanges(ctx, s, after, n)
+}
+
 func logAfter[T any](ctx context.Context, s *changeLog, statement string, after link.Position, n int, scan func(pgx.Row) (T, error), at func(*T) link.Sequence) (all []T, _ link.Position, _ error) {
 	from, err := after.Sequence()
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *changeLog) logWrite(t *sqlitedb.Tx, l *link.Link, kind link.EventKind, 
 }
 
 const sqlInsertChange = `INSERT INTO changes (domain, code, version, kind, id, workspace, principal, at, region, fields, keys)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''))`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // log appends to the change log and keeps its length.
 func (s *changeLog) log(t *sqlitedb.Tx, e *link.Event) error {
@@ -125,11 +125,19 @@ func (s *changeLog) log(t *sqlitedb.Tx, e *link.Event) error {
 		return err
 	}
 	seq, err := t.Insert(sqlInsertChange, string(e.Key.Domain), string(e.Key.Code), int64(e.Version), string(e.Kind), e.ID[:],
-		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, fields, keys)
+		string(e.Workspace), e.Principal, time.Now().UnixMilli(), s.config.Region, orNull(fields), orNull(keys))
 	if err == nil && seq%trimEvery == 0 {
 		err = s.trim(t, seq, trimmedChanges())
 	}
 	return err
+}
+
+// orNull is text as a column keeps it that is NULL without one.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // Append implements link.EventLog.
@@ -172,6 +180,58 @@ const sqlEvents = `SELECT seq, domain, code, version, kind, id, workspace, princ
 // Events implements link.EventLog.
 func (s *changeLog) Events(ctx context.Context, after link.Position, n int) ([]link.Event, link.Position, error) {
 	return logAfter(ctx, s.db, sqlEvents, after, n, scanEvent, func(e *link.Event) link.Sequence { return e.Sequence })
+}
+
+const (
+	sqlFirstAfter = `SELECT coalesce(min(seq), 0) FROM changes WHERE seq > ?`
+	// The entry of most creates says that the link has no end (the last parameter): it is passed over without being read.
+	sqlExpiryChanges = `SELECT domain, code, kind, fields FROM changes
+	WHERE seq > ? AND seq <= ? AND (kind IS NULL OR kind = 'updated' OR kind = 'created' AND fields IS NOT ?) ORDER BY seq`
+)
+
+// ExpiryChanges implements link.EventLog.
+func (s *changeLog) ExpiryChanges(ctx context.Context, after link.Position, n int) (keys []link.Key, next link.Position, more bool, err error) {
+	from, err := after.Sequence()
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read changes: %w", err)
+	}
+	endless := link.Event{Fields: link.CreatedFields(&link.Link{})}
+	without, err := endless.FieldsText()
+	if err != nil {
+		return nil, "", false, err
+	}
+	to := from
+	err = s.db.Read(ctx, func(t *sqlitedb.Tx) error {
+		return t.View(func() error { // else entries might be trimmed between the look at the first one and the walk
+			first, _, err := t.Number(sqlFirstAfter, int64(from))
+			if err != nil {
+				return err
+			}
+			last, _, err := t.Number(sqlLastChange)
+			head := link.Sequence(last)
+			if err = errors.Join(err, from.Continues(link.Sequence(first), head)); err != nil {
+				return err
+			}
+			var events []link.Event
+			to = min(from+link.Sequence(n), head)
+			err = t.Each(sqlExpiryChanges, func(row []driver.Value) error {
+				sc := sqlitedb.Scanner{Row: row}
+				e := link.Event{Change: link.Change{Key: link.Key{Domain: link.Domain(sc.Text()), Code: link.Code(sc.Text())}}}
+				kind, _ := sc.Maybe()
+				fields, _ := sc.Maybe()
+				e.Kind = link.EventKind(kind)
+				err := errors.Join(e.Parse(fields, ""), sc.Damage())
+				events = append(events, e)
+				return err
+			}, int64(from), int64(to), without)
+			keys = link.ExpiryChangesIn(events)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read changes after %d: %w", from, err)
+	}
+	return keys, to.Position(), to == from+link.Sequence(n), nil
 }
 
 func logAfter[T any](ctx context.Context, db *sqlitedb.Store, statement string, after link.Position, n int, scan func(*sqlitedb.Scanner) (T, error), at func(*T) link.Sequence) (all []T, _ link.Position, _ error) {

@@ -30,10 +30,15 @@ func (s *Links) Create(ctx context.Context, l link.Link) (link.Link, error) {
 	return stored, nil
 }
 
+// created returns l as it is stored.
+func created(l link.Link) link.Link {
+	l.Version, l.Spent = 1, 0
+	return l.Normal()
+}
+
 // create inserts l, or says what it met.
 func (s *Links) create(t *sqlitedb.Tx, l link.Link) (link.Link, error) {
-	l.Version, l.Spent = 1, 0
-	l = l.Normal()
+	l = created(l)
 	workspace, err := s.workspace(t, l.Workspace)
 	if err != nil {
 		return link.Link{}, err
@@ -56,7 +61,7 @@ func (s *Links) create(t *sqlitedb.Tx, l link.Link) (link.Link, error) {
 // the link was there already. Most links are new: nobody is asked what stands in the way
 // before something does.
 func (s *Links) createAlias(t *sqlitedb.Tx, workspace int64, l link.Link) (stored link.Link, known bool, err error) {
-	inserted, err := s.insertAlias(t, workspace, &l)
+	inserted, err := s.insertAlias(t, workspace, &l, false)
 	switch {
 	case err != nil:
 		return link.Link{}, false, err
@@ -66,42 +71,61 @@ func (s *Links) createAlias(t *sqlitedb.Tx, workspace int64, l link.Link) (store
 		}
 		return s.createAlias(t, workspace, l)
 	}
-	s.note(l.ID)
-	if l.CodeKind != link.Chosen {
-		s.counted = append(s.counted, s.lastAlias)
-		return l, false, nil
-	}
-	return l, false, s.logWrite(t, &l, link.WasCreated, &link.Edit{Principal: l.CreatedBy, Fields: link.CreatedFields(&l)})
+	return l, false, nil
 }
 
 const (
 	sqlPlaceTaken  = `SELECT 1 FROM links WHERE n = ?`
 	sqlLastAlias   = `SELECT coalesce(max(n), -9223372036854775807 - 1) FROM links WHERE n < 0`
-	sqlInsertAlias = `INSERT INTO aliases (domain, code, n) VALUES (?, ?, ?)`
+	sqlInsertAlias = `INSERT INTO aliases (domain, code, n) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+	// The same for a link that another one may stand in for: no entry where one might.
+	sqlInsertTwinless = `INSERT INTO aliases (domain, code, n) SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1` + twinsWhere + `) ON CONFLICT DO NOTHING`
+	sqlDeleteAlias    = `DELETE FROM aliases WHERE domain = ? AND code = ?`
+	sqlInsertAliased  = `INSERT INTO links (` + linkrow.StoredColumns + `, n) VALUES (` + linkrow.StoredMarks + `, ?) ON CONFLICT DO NOTHING`
 )
 
-// insertAlias inserts l behind the other aliases, unless its key or its id is taken.
-func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link) (inserted bool, err error) {
+// insertAlias inserts l behind the other aliases and logs it, unless its key or its id is taken, or, with dedupe,
+// another link may stand in for it. The entry in aliases comes first: it decides about the key, so that
+// the statement of the row, the longest one, need not.
+func (s *Links) insertAlias(t *sqlitedb.Tx, workspace int64, l *link.Link, dedupe bool) (inserted bool, err error) {
 	if !s.linkReader.config.NeverIssued(l.Key.Code) {
 		if taken, err := s.taken(t, l.Key); err != nil || taken {
 			return false, err
 		}
 	}
-	changed, last := int64(0), s.lastAlias
-	if last != 0 {
-		changed, err = insert(t, last+1, workspace, l)
-	}
-	if err == nil && changed == 0 { // perhaps for the row, which another process took
-		if last, _, err = t.Number(sqlLastAlias); err == nil && last != s.lastAlias {
-			changed, err = insert(t, last+1, workspace, l)
+	if s.lastAlias == 0 {
+		if s.lastAlias, _, err = t.Number(sqlLastAlias); err != nil {
+			return false, err
 		}
 	}
-	if err != nil || changed == 0 {
-		return false, err
+	for {
+		n := s.lastAlias + 1
+		row, err := linkrow.Args(n, workspace, l, false) // before anything is written, which its error would not undo
+		if err != nil {
+			return false, err
+		}
+		statement, entry := sqlInsertAlias, []any{string(l.Key.Domain), string(l.Key.Code), n}
+		if dedupe {
+			statement, entry = sqlInsertTwinless, append(entry, workspace, link.Digest(l.Destination), link.Millis(l.Expires))
+		}
+		if changed, err := t.Exec(statement, entry...); err != nil || changed == 0 {
+			return false, err
+		}
+		if changed, err := t.Exec(sqlInsertAliased, row...); err != nil {
+			return false, err
+		} else if changed == 1 {
+			s.lastAlias = n
+			s.note(l.ID)
+			return true, s.logAlias(t, n, l)
+		}
+		// The id is taken, or the row, by another process.
+		_, err = t.Exec(sqlDeleteAlias, entry[:2]...)
+		last, _, failed := t.Number(sqlLastAlias)
+		if err = errors.Join(err, failed); err != nil || last == s.lastAlias {
+			return false, err
+		}
+		s.lastAlias = last
 	}
-	s.lastAlias = last + 1
-	_, err = t.Exec(sqlInsertAlias, string(l.Key.Domain), string(l.Key.Code), s.lastAlias)
-	return true, err
 }
 
 // taken reports whether a link that the statement of insert does not see has the key: one at the place of a
@@ -273,6 +297,14 @@ func (s *Links) findOrCreate(t *sqlitedb.Tx, l link.Link, now time.Time) (link.L
 	workspace, err := s.workspace(t, l.Workspace)
 	if err != nil {
 		return link.Link{}, false, err
+	}
+	if l.CodeKind == link.Chosen && l.Status == link.Active { // most have no twin, and nothing in their way
+		first := created(l)
+		if inserted, err := s.insertAlias(t, workspace, &first, true); err != nil {
+			return link.Link{}, false, err
+		} else if inserted {
+			return first, false, nil
+		}
 	}
 	same, found, err := findSame(t, workspace, l, now)
 	if err == nil && found && same.ID != l.ID {

@@ -39,6 +39,15 @@ func trimmedCreates() trimmed {
 	return trimmed{"creates", sqlSlowestOfCreates, sqlCreatesSize, sqlCreatesKeptFor, sqlFirstCreates, sqlTrimCreates}
 }
 
+// logAlias notes the create of the row n: that of a chosen code is in the change log.
+func (s *createLog) logAlias(t *sqlitedb.Tx, n int64, l *link.Link) error {
+	if l.CodeKind == link.Chosen {
+		return s.changes.logWrite(t, l, link.WasCreated, &link.Edit{Principal: l.CreatedBy, Fields: link.CreatedFields(l)})
+	}
+	s.counted = append(s.counted, n)
+	return nil
+}
+
 // logCreates appends what a transaction has created, before it commits.
 func (s *createLog) logCreates(t *sqlitedb.Tx) error {
 	if len(s.counted) == 0 {

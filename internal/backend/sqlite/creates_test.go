@@ -99,3 +99,39 @@ func TestLinksCreateACodeThatWasNeverIssued(t *testing.T) {
 		}
 	}
 }
+
+// A create that is refused for its id leaves nothing of the code that it asked for, whether it is deduped or not.
+func TestLinksRefusedCreateLeavesItsCode(t *testing.T) {
+	f := new(files)
+	s := f.fresh(t)
+	other := f.again(t, s) // whose rows are numbered behind those of the first
+	chosen := func(code string, n int) link.Link { return linktest.Chosen(n, link.Code(code)) }
+	for n, create := range []func(link.Link) error{
+		func(l link.Link) error { _, err := s.Create(t.Context(), l); return err },
+		func(l link.Link) error { _, _, err := s.FindOrCreate(t.Context(), l, linktest.Epoch()); return err },
+	} {
+		taken, wanted := chosen(fmt.Sprint("taken-", n), 10*n+1), chosen(fmt.Sprint("wanted-", n), 10*n+1)
+		if err := create(taken); err != nil {
+			t.Fatal(err)
+		}
+		if err := create(wanted); !errors.Is(err, link.ErrConflict) {
+			t.Errorf("the id of another link: %v", err)
+		}
+		between := chosen(fmt.Sprint("between-", n), 10*n+2)
+		if _, err := other.Create(t.Context(), between); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Get(t.Context(), wanted.Key); !errors.Is(err, link.ErrNotFound) {
+			t.Errorf("the link that was refused: %v", err)
+		}
+		wanted = chosen(string(wanted.Key.Code), 10*n+3)
+		if err := create(wanted); err != nil { // the row behind taken is that of between
+			t.Errorf("its code: %v", err)
+		}
+		for _, l := range []link.Link{taken, between, wanted} {
+			if got, err := s.Get(t.Context(), l.Key); err != nil || got.ID != l.ID {
+				t.Errorf("%s: %+v, %v", l.Key, got, err)
+			}
+		}
+	}
+}

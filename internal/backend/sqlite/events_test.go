@@ -57,4 +57,8 @@ func TestLinksEventsOfAnOlderRelease(t *testing.T) {
 	if e := events[3]; e.Kind != "" || e.Key != l.Key || e.Version != 3 {
 		t.Errorf("of the release before: %+v", e)
 	}
+	keys, next, more, err := s.ExpiryChanges(t.Context(), "3", 9)
+	if err != nil || len(keys) != 1 || keys[0] != l.Key || next != "4" || more {
+		t.Errorf("of the release before, which does not say what changed: %v, %q, %v, %v", keys, next, more, err)
+	}
 }

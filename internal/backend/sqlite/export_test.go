@@ -25,10 +25,10 @@ func RequestQueries() map[string]string {
 		"target at": sqlTargetAt, "link at": linkrow.SelectRow, "link by id": sqlLinkByID, "alias": sqlAlias, "place taken": sqlPlaceTaken,
 		"alias below": sqlAliasBelow, "alias above": sqlAliasAbove, "discard link": sqlDiscardLink,
 		"workspace": sqlWorkspace, "insert workspace": sqlInsertWorkspace, "insert link": sqlInsertLink,
-		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "update link": sqlUpdateLink,
+		"last alias": sqlLastAlias, "insert alias": sqlInsertAlias, "insert twinless": sqlInsertTwinless, "delete alias": sqlDeleteAlias, "insert aliased": sqlInsertAliased, "update link": sqlUpdateLink,
 		"move link": sqlMoveLink, "update spent": sqlUpdateSpent, "insert change": sqlInsertChange, "trim changes": sqlTrimChanges, "insert creates": sqlInsertCreates, "trim creates": sqlTrimCreates, "creates": sqlCreates, "last creates": sqlLastCreates,
 		"creates leased": sqlCreatesLeased, "rows between": sqlRowsBetween, "kept for": sqlKeptFor, "creates kept for": sqlCreatesKeptFor,
-		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "twins": sqlTwins, "has twin": sqlHasTwin, "twin place": sqlTwinPlace,
+		"last change": sqlLastChange, "changes": sqlChanges, "events": sqlEvents, "first after": sqlFirstAfter, "expiry changes": sqlExpiryChanges, "twins": sqlTwins, "has twin": sqlHasTwin, "twin place": sqlTwinPlace,
 		"expired": sqlExpired, "ended at": sqlEndedAt + `((?), (?))`, "chosen": sqlChosen,
 	}
 	maps.Copy(all, linklist.Statements())

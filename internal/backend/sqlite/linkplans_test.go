@@ -33,7 +33,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 	queries := sqlite.RequestQueries()
 	for name, index := range map[string]string{
 		"oldest": "links_by_age", "newest": "links_by_age", "link by id": "links_by_age",
-		"twins": "links_by_twins", "has twin": "links_by_twins", "twin place": "links_by_twins", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
+		"twins": "links_by_twins", "has twin": "links_by_twins", "insert twinless": "links_by_twins", "twin place": "links_by_twins", "expired": "links_by_expiry", "alias": "PRIMARY KEY",
 		"entries of": "journal_by_entity", "entries of both": "journal_by_entity", "entries by": "journal_by_actor",
 		"newest entries": "journal_by_time", "standing": "journal_by_link",
 		"open case": "(link=? AND closed=?)", "shown case": "(link=? AND closed=?)", "closed case": "cases_by_link", "taken case": "(link=? AND sequence=?)", "later case": "cases_closed_by (link=? AND sequence>?)",
@@ -41,6 +41,7 @@ func TestLinksPlansUseTheirIndex(t *testing.T) {
 		"cases by reports": "cases_by_reports (open=? AND (loudest_first,due,id)>(?,?,?))", "cases by newest": "cases_by_age (open=? AND (newest_first,id)>(?,?))",
 		"count cases": "(open=?)", "pending cases": "cases_pending (id>?)", "forget notes": "cases_by_end", "erase notes": "case_notes_by_case", "link appeal": "appeals_by_link", "forget appeals": "appeals_by_end",
 		"target at": "INTEGER PRIMARY KEY (rowid=?)", "ended at": "INTEGER PRIMARY KEY (rowid=?)", "chosen": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+		"first after": "INTEGER PRIMARY KEY (rowid>?)", "expiry changes": "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	} {
 		plan, err := s.Plan(t.Context(), queries[name])
 		if err != nil || !slices.ContainsFunc(strings.Split(plan, "\n"), func(step string) bool {

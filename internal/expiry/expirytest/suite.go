@@ -287,12 +287,12 @@ func (s *stopped) Expired(ctx context.Context, after link.Cursor, before time.Ti
 	return p.all, p.next, err
 }
 
-func (s *stopped) Events(ctx context.Context, after link.Position, n int) ([]link.Event, link.Position, error) {
-	p, err := stepped(s, func() (p page[link.Event, link.Position], err error) {
-		p.all, p.next, err = s.Store.Events(ctx, after, n)
+func (s *stopped) ExpiryChanges(ctx context.Context, after link.Position, n int) ([]link.Key, link.Position, bool, error) {
+	p, err := stepped(s, func() (p page[link.Key, link.Position], err error) {
+		p.all, p.next, p.more, err = s.Store.ExpiryChanges(ctx, after, n)
 		return p, err
 	})
-	return p.all, p.next, err
+	return p.all, p.next, p.more, err
 }
 
 func (s *stopped) CreatesEnded(ctx context.Context, after link.Position, by time.Time, n int) ([]link.Key, link.Position, bool, error) {

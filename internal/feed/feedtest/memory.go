@@ -86,6 +86,11 @@ func (m *Memory) Events(ctx context.Context, after link.Position, n int) (page [
 	return page, heads.Position(), nil
 }
 
+// ExpiryChanges implements link.EventLog.
+func (m *Memory) ExpiryChanges(ctx context.Context, after link.Position, n int) ([]link.Key, link.Position, bool, error) {
+	return link.ReadExpiryChanges(ctx, m, after, n)
+}
+
 // Changes implements link.Store.
 func (m *Memory) Changes(ctx context.Context, after link.Position, n int) (page []link.Change, next link.Position, err error) {
 	events, next, err := m.Events(ctx, after, n)

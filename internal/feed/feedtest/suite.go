@@ -407,4 +407,10 @@ func first(t testing.TB, s Store, want link.Sequence) {
 	if _, _, err := s.Events(t.Context(), (want - 2).Position(), 1); !errors.Is(err, link.ErrConflict) {
 		t.Errorf("entry %d is still there: %v", want-1, err)
 	}
+	if _, next, more, err := s.ExpiryChanges(t.Context(), (want - 1).Position(), 1); err != nil || next != want.Position() || !more {
+		t.Errorf("entry %d ends at %q, %v, %v", want, next, more, err)
+	}
+	if _, _, _, err := s.ExpiryChanges(t.Context(), (want - 2).Position(), 1); !errors.Is(err, link.ErrConflict) {
+		t.Errorf("who looks for links that expire is not told that entry %d is gone: %v", want-1, err)
+	}
 }

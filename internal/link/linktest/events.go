@@ -21,6 +21,7 @@ func events(t *testing.T, h Harness) {
 	t.Run("of a life", func(t *testing.T) { eventsOfALife(t, handles(t, h)) })
 	t.Run("exhausted", func(t *testing.T) { eventsOfTheLastClick(t, handles(t, h)) })
 	t.Run("appended", func(t *testing.T) { appended(t, handles(t, h)) })
+	t.Run("expiry changes", func(t *testing.T) { expiryChanges(t, handles(t, h)) })
 }
 
 func eventsOfALife(t *testing.T, stores []link.Store) {
@@ -120,6 +121,66 @@ func appended(t *testing.T, stores []link.Store) {
 	want(t, "after the end", stores[0].(link.EventLog).Append(ctx, e), context.Canceled)
 	if got := len(changesAfter(t, stores[1], base)); got != 2 {
 		t.Errorf("%d entries after refused ones", got)
+	}
+}
+
+// expiryChanges: the links of a log that may expire at another time, by pages of any size, and none whose entries
+// only look like it.
+func expiryChanges(t *testing.T, stores []link.Store) {
+	log, base := stores[1].(link.EventLog), head(t, stores[0])
+	with, without := sample(10, "with"), sample(11, "without")
+	with.Expires, without.Title = epoch.Add(time.Hour), `"name":"expires_at"`
+	with, without = mustCreate(t, stores[0], with), mustCreate(t, stores[0], without)
+	counted := sample(12, "minted2")
+	counted.CodeKind, counted.Expires = link.Counted, epoch.Add(time.Hour)
+	mustCreate(t, stores[0], counted) // is of the other log
+	update := func(l link.Link, f func(l *link.Link)) {
+		t.Helper()
+		if _, err := link.Update(t.Context(), stores[0], l.Key, "", func(l *link.Link) error { f(l); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	update(without, func(l *link.Link) { l.Title, l.Tags = "status", []string{"expires_at"} })
+	update(without, func(l *link.Link) { l.Status = link.Disabled })
+	update(with, func(l *link.Link) { l.Expires = epoch.Add(2 * time.Hour) })
+	update(with, func(l *link.Link) { l.Title = "expires_at" })
+	update(without, func(l *link.Link) { l.Expires, l.Title = epoch, "both" })
+	update(with, func(l *link.Link) { *l = l.Tombstone(epoch) }) // whose old values go: they do not say
+	if err := stores[0].(link.EventLog).Append(t.Context(), link.Event{Kind: link.WasExpired, Keys: []link.Key{with.Key}}); err != nil {
+		t.Fatal(err)
+	}
+	walk := func(n int) (keys []link.Key) {
+		t.Helper()
+		at := base
+		for more := true; more; {
+			page, next, further, err := log.ExpiryChanges(t.Context(), at, n)
+			if err != nil || len(page) > n {
+				t.Fatal(page, err)
+			}
+			keys, at, more = append(keys, page...), next, further
+		}
+		if end := head(t, stores[0]); at != end {
+			t.Errorf("pages of %d end at %q, the log at %q", n, at, end)
+		}
+		return keys
+	}
+	expected := []link.Key{with.Key, without.Key, with.Key, with.Key, without.Key}
+	if created, _, err := log.Events(t.Context(), base, 2); err != nil || len(created) != 2 {
+		t.Fatal(created, err)
+	} else if len(created[1].Fields) == 0 { // which a store need not say
+		expected = slices.Insert(expected, 1, without.Key)
+	}
+	if got := walk(1); !slices.Equal(got, expected) {
+		t.Errorf("one by one %v, want %v", got, expected)
+	}
+	for _, n := range []int{9, 10, 1000} { // all, and an empty page behind it or none
+		if got := walk(n); !slices.Equal(got, expected[:2]) {
+			t.Errorf("in pages of %d %v, want %v", n, got, expected[:2])
+		}
+	}
+	for at, sentinel := range map[link.Position]error{"x": link.ErrInvalid, "1000000000": link.ErrConflict, "9223372036854775807": link.ErrConflict} {
+		_, _, _, err := log.ExpiryChanges(t.Context(), at, 1000)
+		want(t, "after "+string(at), err, sentinel)
 	}
 }
 

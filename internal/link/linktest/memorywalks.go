@@ -151,6 +151,11 @@ func (m *Memory) Events(ctx context.Context, after link.Position, n int) ([]link
 	return slices.Clone(page), next, err
 }
 
+// ExpiryChanges implements link.EventLog.
+func (m *Memory) ExpiryChanges(ctx context.Context, after link.Position, n int) ([]link.Key, link.Position, bool, error) {
+	return link.ReadExpiryChanges(ctx, m, after, n)
+}
+
 func (m *Memory) after(ctx context.Context, at link.Position, n int) ([]link.Event, link.Position, error) {
 	if err := m.ready(ctx, "changes"); err != nil {
 		return nil, "", err
