@@ -17,7 +17,7 @@ const unavailable = 69
 func Migrate(t testing.TB, env []string, args ...string) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		c := exec.CommandContext(t.Context(), Binary(t), append([]string{"migrate"}, args...)...)
+		c := exec.CommandContext(t.Context(), Binary(t), append([]string{"migrate"}, args...)...) //nolint:gosec // the program under test
 		c.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), env...)
 		said, err := c.CombinedOutput()
 		if err == nil {
