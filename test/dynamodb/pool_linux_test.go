@@ -29,9 +29,7 @@ func TestKeysOfAPool(t *testing.T) {
 		"CURT_LINKS=" + d.URL("curt"), "CURT_ACCOUNTS=" + accounts, "CURT_ANALYTICS=" + accounts, "CURT_CODES=pool", "CURT_LIMITS=default=off",
 		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true",
 	}
-	if said, code := curt(t, env, "migrate"); code != 0 {
-		t.Fatalf("migrate: code %d, %s", code, said)
-	}
+	curttest.Migrate(t, env)
 	keys := curttest.Start(t, curttest.Options{Env: append(env, "CURT_ROLE=keys")})
 	figure(t, keys, "curt_key_pool_keys", func(v float64) bool { return v >= 100_000 })
 	api := curttest.Start(t, curttest.Options{Env: append(env, "CURT_ROLE=redirect,api")})

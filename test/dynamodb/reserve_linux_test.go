@@ -31,9 +31,7 @@ func startReserving(t *testing.T) *reserving {
 		"CURT_LINKS=" + r.links, "CURT_ACCOUNTS=" + accounts, "CURT_ANALYTICS=" + accounts, "CURT_LIMITS=default=off",
 		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true",
 	}
-	if said, code := curt(t, env, "migrate"); code != 0 {
-		t.Fatalf("migrate: code %d, %s", code, said)
-	}
+	curttest.Migrate(t, env)
 	for range 2 {
 		r.servers = append(r.servers, curttest.Start(t, curttest.Options{Env: env}))
 	}

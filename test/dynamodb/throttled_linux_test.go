@@ -32,9 +32,7 @@ func startThrottled(t *testing.T) *throttled {
 		"CURT_LINKS=" + testkit.DynamoDBURL("curt", s.proxy.URL), "CURT_ACCOUNTS=" + accounts, "CURT_ANALYTICS=" + accounts, "CURT_CODES=range",
 		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true",
 	}
-	if said, code := curt(t, env, "migrate"); code != 0 {
-		t.Fatalf("migrate: code %d, %s", code, said)
-	}
+	curttest.Migrate(t, env)
 	s.api = curttest.Start(t, curttest.Options{Env: append(env, "CURT_ROLE=api,worker")})
 	s.redirect = curttest.Start(t, curttest.Options{Env: append(env, "CURT_ROLE=redirect")})
 	var err error

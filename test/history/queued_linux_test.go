@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -57,11 +56,7 @@ func lineUp(t *testing.T) *line {
 		"CURT_LINKS=" + database, "CURT_ANALYTICS=" + database, "CURT_WRITES=queued", "CURT_WRITES_KAFKA=" + n.kafka.URL("writes"), "CURT_WRITES_ACCEPT_LOSS=true",
 		fmt.Sprintf("CURT_WRITES_RATE=%d", queuedRate), "CURT_LIMITS=default=off", "CURT_UNKNOWN_LIMIT=off",
 	}
-	migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate", "--partitions=4")
-	migrate.Env = n.env
-	if said, err := migrate.CombinedOutput(); err != nil {
-		t.Fatalf("curt migrate: %v: %s", err, said)
-	}
+	curttest.Migrate(t, n.env, "--partitions=4")
 	for i := range apis {
 		n.startAPI(i, t.TempDir())
 	}

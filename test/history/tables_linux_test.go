@@ -2,10 +2,6 @@ package history_test
 
 import (
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -68,11 +64,7 @@ func gatherTables(t *testing.T) *fleet {
 		"CURT_CODES=range", "CURT_UNKNOWN_LIMIT=off",
 		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true",
 	}
-	migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate")
-	migrate.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CURT_") }), f.env...)
-	if said, err := migrate.CombinedOutput(); err != nil {
-		t.Fatalf("migrate: %v: %s", err, said)
-	}
+	curttest.Migrate(t, f.env)
 	f.startAll()
 	return f
 }

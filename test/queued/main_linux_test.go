@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -39,11 +38,7 @@ func build(t *testing.T, brokers int, links string, env ...string) *plant {
 
 func (p *plant) migrate(t *testing.T) {
 	t.Helper()
-	migrate := exec.CommandContext(t.Context(), curttest.Binary(t), "migrate", "--partitions=4")
-	migrate.Env = p.env
-	if out, err := migrate.CombinedOutput(); err != nil {
-		t.Fatalf("curt migrate: %v: %s", err, out)
-	}
+	curttest.Migrate(t, p.env, "--partitions=4")
 }
 
 // database returns the URL of a database of its own.
