@@ -162,7 +162,7 @@ func (q *checkedLog) healthy() error {
 	if state := q.state.Load(); state != nil {
 		return state.err
 	}
-	return link.Unavailable(errors.New("Kafka was not asked yet"))
+	return link.Unavailable(errors.New("no answer of Kafka yet"))
 }
 
 // run looks at the topic again and again until ctx ends.
