@@ -90,9 +90,7 @@ func (e *Event) changesExpiry() bool {
 }
 
 // ReadExpiryChanges is EventLog.ExpiryChanges of a log by its Events.
-func ReadExpiryChanges(ctx context.Context, log interface {
-	Events(ctx context.Context, after Position, n int) ([]Event, Position, error)
-}, after Position, n int) (keys []Key, next Position, more bool, err error) {
+func ReadExpiryChanges(ctx context.Context, log EventLog, after Position, n int) (keys []Key, next Position, more bool, err error) {
 	events, next, err := log.Events(ctx, after, n)
 	return ExpiryChangesIn(events), next, len(events) == n, err
 }

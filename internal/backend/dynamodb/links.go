@@ -1,6 +1,7 @@
 package dynamodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,7 @@ type Config struct {
 // Chosen, Spend and FindOrCreate never lag. Lists, Expired and FindSame are read from indexes: a link
 // that was created or changed a moment ago may be missing there, or be shown as it was.
 //
-// FindOrCreate is exact among its callers. A link that Create made, or that a change made equivalent,
-// is found once the index shows it.
+// FindOrCreate is exact among its callers. A link of Create, or that a change made equivalent, is found once the index shows it.
 //
 // Every call ends within Config.CallTime, two seconds, and CreateMany, FindOrCreate and walks within
 // ten, whatever DynamoDB does. A request that was throttled is sent again within that time, and is link.ErrUnavailable then.
@@ -96,12 +96,8 @@ func (c Config) withDefaults() Config {
 	if c.LogBounds.Age == 0 {
 		c.LogBounds = link.DefaultLogBounds()
 	}
-	if c.CreatesDelay == 0 {
-		c.CreatesDelay = 30 * time.Second
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.CreatesDelay = cmp.Or(c.CreatesDelay, 30*time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
