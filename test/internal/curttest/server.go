@@ -59,14 +59,29 @@ type Server struct {
 
 // Start starts curt and returns once it is ready. A server that does not get there
 // fails the test. What still runs when the test ends is killed, and a failed test
-// shows its log.
+// shows its log. A server that ends because a store is unavailable is started again,
+// as a supervisor does, for three minutes: a busy machine's store may respond late.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s, err := Launch(t, o)
-	if err != nil {
-		t.Fatalf("start curt: %v", err)
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		s, err := Launch(t, o)
+		if err == nil {
+			return s
+		}
+		if s == nil || !s.ended() || s.ExitCode() != unavailable || time.Now().After(end) {
+			t.Fatalf("start curt: %v", err)
+		}
 	}
-	return s
+}
+
+// ended reports whether the process has.
+func (s *Server) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Launch is Start for servers that may fail to: the error then says how the

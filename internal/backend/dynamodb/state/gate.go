@@ -136,9 +136,7 @@ func (g *Gate) Open(ctx context.Context) error {
 	if g.name == "" {
 		return nil
 	}
-	err := g.db.Write(ctx, func(ctx context.Context) error {
-		return g.db.Put(ctx, &dynamodb.PutItemInput{TableName: &g.db.State, Item: ddb.StateKey(writersPartition, []byte(g.name))})
-	})
+	err := g.register(ctx)
 	var f freeze
 	if err == nil { // in this order: a mover that did not see the server has asked before
 		f, err = readFreeze(ctx, g.db, true)
@@ -150,6 +148,23 @@ func (g *Gate) Open(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("%w: the links of these tables were moved to %s", ddb.ErrUnfit, f.moved), g.Close(ctx))
 	}
 	return g.obey(ctx, f)
+}
+
+// registrations is how often a server tries to register when no answer says whether it is.
+const registrations = 5
+
+// register puts the name of the server among the writers. A put that is repeated changes nothing.
+func (g *Gate) register(ctx context.Context) (err error) {
+	for range registrations {
+		err = g.db.Write(ctx, func(ctx context.Context) error {
+			return g.db.Put(ctx, &dynamodb.PutItemInput{TableName: &g.db.State, Item: ddb.StateKey(writersPartition, []byte(g.name))})
+		})
+		if !errors.Is(err, link.ErrUncertain) {
+			return err
+		}
+		ddb.Pause(ctx)
+	}
+	return link.Unavailable(err) // who starts a server need not know that it may be registered
 }
 
 // Close ends the registration, when no write can follow.
