@@ -155,16 +155,18 @@ const registrations = 5
 
 // register puts the name of the server among the writers. A put that is repeated changes nothing.
 func (g *Gate) register(ctx context.Context) (err error) {
-	for range registrations {
+	for try := range registrations {
+		if try > 0 {
+			ddb.Pause(ctx)
+		}
 		err = g.db.Write(ctx, func(ctx context.Context) error {
 			return g.db.Put(ctx, &dynamodb.PutItemInput{TableName: &g.db.State, Item: ddb.StateKey(writersPartition, []byte(g.name))})
 		})
 		if !errors.Is(err, link.ErrUncertain) {
 			return err
 		}
-		ddb.Pause(ctx)
 	}
-	return link.Unavailable(err) // who starts a server need not know that it may be registered
+	return link.Unavailable(err) // it may be registered, which a start that failed makes no difference to
 }
 
 // Close ends the registration, when no write can follow.
