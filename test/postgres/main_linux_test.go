@@ -1,8 +1,12 @@
 package postgres_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -119,5 +123,20 @@ func stop(t *testing.T, n node, f func()) {
 			t.Error(err)
 		}
 	}()
+	soon(t, "every thread stands still", func() bool { return standsStill(t, n.PID) }) // the signal is on its way when kill(2) returns
 	f()
+}
+
+// standsStill reports whether a process was stopped.
+func standsStill(t *testing.T, pid int) bool {
+	t.Helper()
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		t.Fatalf("threads of %d: %v", pid, err)
+	}
+	return !slices.ContainsFunc(stats, func(name string) bool {
+		stat, err := os.ReadFile(name)
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return err == nil && !strings.HasPrefix(state, "T") // a thread may have ended
+	})
 }
