@@ -99,7 +99,7 @@ func TestExpiredSessions(t *testing.T) {
 func expire(t *testing.T, server *testkit.ZooKeeper, query string) {
 	t.Helper()
 	spoiled := testkit.SpoilZooKeeper(t, server)
-	cut := open(t, spoiled.URL("/curt")+query)
+	cut := connected(t, spoiled.URL("/curt")+query) // which others could be ahead of by all the leases that are waited for
 	got, stop := keep(t, cut, cut, open(t, server.URL("/curt")+query))
 	defer stop()
 	for name, spoil := range map[string]func(on bool){
