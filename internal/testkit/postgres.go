@@ -138,3 +138,21 @@ func (p *Postgres) ExecIn(t testing.TB, database, statement string) {
 		t.Fatal(err)
 	}
 }
+
+// AwaitNoServer waits until no server of curt is connected to a database: PostgreSQL shows one that has ended until it has
+// noticed.
+func AwaitNoServer(t testing.TB, url string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(t.Context()) }()
+	until(t, "the end of all connections of servers", func() bool {
+		connected := 0
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'curt/%'").Scan(&connected); err != nil {
+			t.Fatal(err)
+		}
+		return connected == 0
+	})
+}

@@ -272,8 +272,10 @@ func (p *plant) movesBack(t *testing.T, of []*curttest.Server, args []string, wa
 	for _, s := range of {
 		s.Terminate(t)
 	}
+	testkit.AwaitNoServer(t, linksOf(args))
 	refuses("not in ClickHouse yet")
 	p.insertLast(t, linksOf(args))
+	testkit.AwaitNoServer(t, linksOf(args))
 	for after := 20 * time.Millisecond; after < 300*time.Millisecond; after += 40 * time.Millisecond {
 		m := beginMove(t, args...)
 		time.Sleep(after) // the moment of the kill is what differs, nothing is awaited

@@ -115,6 +115,7 @@ func TestAMoveOfStatisticsGoesOnBetweenDays(t *testing.T) {
 		return err == nil && progress.Instances == 0
 	})
 	p.endWorkers(t)
+	testkit.AwaitNoServer(t, links)
 	folder := filepath.Join(t.TempDir(), "back")
 	slow.Slow(t, slowly)
 	from := []string{"--from=" + links, "--analytics=" + slow.URL(p.database), "--data=" + folder}

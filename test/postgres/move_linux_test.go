@@ -379,6 +379,7 @@ func TestADatabaseMovesBack(t *testing.T) {
 	if code, _ := fleet.Terminate(t); code != 0 {
 		t.Fatalf("ended with %d", code)
 	}
+	testkit.AwaitNoServer(t, url)
 	if m := back(); m.wait(t) != 0 {
 		t.Fatalf("curt move: %s", m.errs.String())
 	}

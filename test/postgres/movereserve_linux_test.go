@@ -194,6 +194,7 @@ func TestReservationsAndKeysOfAFolderStayBehind(t *testing.T) {
 	if code, _ := fleet.Terminate(t); code != 0 {
 		t.Fatalf("ended with %d", code)
 	}
+	testkit.AwaitNoServer(t, url)
 	l.generated(t, ofDatabase(t, url))
 	data = filepath.Join(t.TempDir(), "new")
 	if m := beginMover(t, "--data="+data, "--from="+url); m.wait(t) != 0 {
