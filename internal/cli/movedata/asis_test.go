@@ -71,6 +71,7 @@ func TestWhatIsMovedFromIsNotMigrated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	testkit.AwaitNoServer(t, url)
 	refused("an empty database of ClickHouse", clickdb.ErrNotMigrated, back.Run)
 	if n := house.Exec(t, "SELECT count() FROM system.tables WHERE database = '"+name+"'"); n != "0" {
 		t.Errorf("the empty database of ClickHouse has %s tables", n)

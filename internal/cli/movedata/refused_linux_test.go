@@ -120,6 +120,9 @@ func serve(t *testing.T, url, accounts string, codes ...link.Code) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+	if !strings.HasPrefix(url, ddb.Scheme) {
+		testkit.AwaitNoServer(t, url)
+	}
 }
 
 // keep makes a key in a database of accounts.

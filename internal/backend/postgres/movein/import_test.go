@@ -37,6 +37,7 @@ func TestReservationsAreNoLinks(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	testkit.AwaitNoServer(t, url)
 	target, err := movein.OpenAsIs(t.Context(), url, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
