@@ -170,12 +170,20 @@ func startRelay(t *testing.T, old []node) *relay {
 // move kills curt move at several moments, and then lets it end.
 func (r *relay) move(t *testing.T, args ...string) {
 	t.Helper()
+	kills := 0
 	for after := 150 * time.Millisecond; after < 1200*time.Millisecond; after += 250 * time.Millisecond {
 		m := beginMover(t, args...)
 		time.Sleep(after) // the moment of the kill is what differs, nothing is awaited
 		_ = m.cmd.Process.Kill()
 		<-m.ended
+		if m.cmd.ProcessState.ExitCode() < 0 {
+			kills++
+		}
 	}
+	if kills == 0 {
+		t.Error("every move ended before it was killed: this shows nothing")
+	}
+	t.Logf("killed %d times", kills)
 	m := beginMover(t, args...)
 	if code := m.wait(t); code != 0 {
 		t.Fatalf("curt move: %d, %s %s", code, m.out.String(), m.errs.String())
