@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/ratelimit"
@@ -63,54 +64,60 @@ func allowed(t *testing.T, s ratelimit.Store, n int) bool {
 }
 
 func TestAPlanIsNotTwiceItselfAfterARestart(t *testing.T) {
-	l := newLevels()
-	before, stop := server(t, l, false)
-	if !allowed(t, before, 80) {
-		t.Fatal("80 of 100 are refused")
-	}
-	stop()
-	after, _ := server(t, l, false)
-	if allowed(t, after, 21) || !allowed(t, after, 20) || allowed(t, after, 1) {
-		t.Error("the plan is not what was left of it")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLevels()
+		before, stop := server(t, l, false)
+		if !allowed(t, before, 80) {
+			t.Fatal("80 of 100 are refused")
+		}
+		stop()
+		after, _ := server(t, l, false)
+		if allowed(t, after, 21) || !allowed(t, after, 20) || allowed(t, after, 1) {
+			t.Error("the plan is not what was left of it")
+		}
+	})
 }
 
 func TestServersLearnOfEachOther(t *testing.T) {
-	l := newLevels()
-	one, _ := server(t, l, true)
-	two, _ := server(t, l, true)
-	if !allowed(t, one, 80) {
-		t.Fatal("80 of 100 are refused")
-	}
-	until(t, "the other server knows", func() bool {
-		v, err := ratelimit.Peek(t.Context(), two, time.Now(), plan(21))
-		return err == nil && !v[0].Allowed
-	})
-	if !allowed(t, two, 20) {
-		t.Error("the rest is refused")
-	}
-	until(t, "the first knows", func() bool {
-		v, err := ratelimit.Peek(t.Context(), one, time.Now(), plan(1))
-		return err == nil && !v[0].Allowed
+	synctest.Test(t, func(t *testing.T) {
+		l := newLevels()
+		one, _ := server(t, l, true)
+		two, _ := server(t, l, true)
+		if !allowed(t, one, 80) {
+			t.Fatal("80 of 100 are refused")
+		}
+		until(t, "the other server knows", func() bool {
+			v, err := ratelimit.Peek(t.Context(), two, time.Now(), plan(21))
+			return err == nil && !v[0].Allowed
+		})
+		if !allowed(t, two, 20) {
+			t.Error("the rest is refused")
+		}
+		until(t, "the first knows", func() bool {
+			v, err := ratelimit.Peek(t.Context(), one, time.Now(), plan(1))
+			return err == nil && !v[0].Allowed
+		})
 	})
 }
 
 func TestChargesWaitForALedgerThatIsAway(t *testing.T) {
-	l := newLevels()
-	one, stop := server(t, l, false)
-	l.away.Store(true)
-	if !allowed(t, one, 60) {
-		t.Fatal("60 of 100 are refused")
-	}
-	calls := l.adds.Load()
-	until(t, "an exchange failed", func() bool { return l.adds.Load() > calls })
-	if allowed(t, one, 41) || !allowed(t, one, 20) {
-		t.Error("the limit of this server does not hold")
-	}
-	l.away.Store(false)
-	stop()
-	after, _ := server(t, l, false)
-	if allowed(t, after, 21) || !allowed(t, after, 20) {
-		t.Error("what was charged meanwhile is lost, or counts twice")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLevels()
+		one, stop := server(t, l, false)
+		l.away.Store(true)
+		if !allowed(t, one, 60) {
+			t.Fatal("60 of 100 are refused")
+		}
+		calls := l.adds.Load()
+		until(t, "an exchange failed", func() bool { return l.adds.Load() > calls })
+		if allowed(t, one, 41) || !allowed(t, one, 20) {
+			t.Error("the limit of this server does not hold")
+		}
+		l.away.Store(false)
+		stop()
+		after, _ := server(t, l, false)
+		if allowed(t, after, 21) || !allowed(t, after, 20) {
+			t.Error("what was charged meanwhile is lost, or counts twice")
+		}
+	})
 }

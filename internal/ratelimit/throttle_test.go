@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/ratelimit"
@@ -129,73 +130,79 @@ func TestAFloodFreesNoLimitedBucket(t *testing.T) {
 // TestServersGrantALimitTogether bounds what three servers grant in two seconds, without the full
 // bucket that they begin with.
 func TestServersGrantALimitTogether(t *testing.T) {
-	const n, seconds = 1000, 2
-	ledger := newShared()
-	var servers [3]*ratelimit.Throttle
-	for i := range servers {
-		servers[i] = ratelimit.NewThrottle(ratelimit.Per(n, time.Second), ledger, time.Now())
-		running(t, servers[i])
-	}
-	var sum atomic.Int64
-	var wg sync.WaitGroup
-	began := time.Now()
-	for _, th := range servers {
-		wg.Go(func() {
-			for time.Since(began) < seconds*time.Second {
-				sum.Add(int64(granted(th, 1, 20)))
-				time.Sleep(time.Millisecond)
-			}
-		})
-	}
-	wg.Wait()
-	took := time.Since(began).Seconds()
-	least, most := 0.8*n*(took+1), 1.1*n*took+n+3*float64(servers[0].Batch())
-	if got := float64(sum.Load()); got < least || got > most {
-		t.Errorf("%v granted in %.2f s, want %.0f to %.0f", got, took, least, most)
-	}
-	if calls := ledger.adds.Load(); calls > 3*int64(took*n/10)+100 {
-		t.Errorf("%d calls of the ledger: not in batches", calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const n, seconds = 1000, 2
+		ledger := newShared()
+		var servers [3]*ratelimit.Throttle
+		for i := range servers {
+			servers[i] = ratelimit.NewThrottle(ratelimit.Per(n, time.Second), ledger, time.Now())
+			running(t, servers[i])
+		}
+		var sum atomic.Int64
+		var wg sync.WaitGroup
+		began := time.Now()
+		for _, th := range servers {
+			wg.Go(func() {
+				for time.Since(began) < seconds*time.Second {
+					sum.Add(int64(granted(th, 1, 20)))
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		took := time.Since(began).Seconds()
+		least, most := 0.8*n*(took+1), 1.1*n*took+n+3*float64(servers[0].Batch())
+		if got := float64(sum.Load()); got < least || got > most {
+			t.Errorf("%v granted in %.2f s, want %.0f to %.0f", got, took, least, most)
+		}
+		if calls := ledger.adds.Load(); calls > 3*int64(took*n/10)+100 {
+			t.Errorf("%d calls of the ledger: not in batches", calls)
+		}
+	})
 }
 
 // TestALedgerThatIsSlowIsNotWaitedFor has a server grant one batch and no more until it is answered.
 func TestALedgerThatIsSlowIsNotWaitedFor(t *testing.T) {
-	ledger := newShared()
-	ledger.hold = make(chan struct{})
-	th := ratelimit.NewThrottle(ratelimit.Per(1000, time.Hour), ledger, time.Now())
-	running(t, th)
-	if got := granted(th, 1, 1000); got != th.Batch() {
-		t.Errorf("%d granted before the ledger answered, want a batch of %d", got, th.Batch())
-	}
-	close(ledger.hold)
-	total := th.Batch()
-	until(t, "the rest is granted", func() bool { total += granted(th, 1, 100); return total >= 1000 })
-	if more := granted(th, 1, 100); total != 1000 || more != 0 {
-		t.Errorf("%d granted and %d more, want 1000", total, more)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ledger := newShared()
+		ledger.hold = make(chan struct{})
+		th := ratelimit.NewThrottle(ratelimit.Per(1000, time.Hour), ledger, time.Now())
+		running(t, th)
+		if got := granted(th, 1, 1000); got != th.Batch() {
+			t.Errorf("%d granted before the ledger answered, want a batch of %d", got, th.Batch())
+		}
+		close(ledger.hold)
+		total := th.Batch()
+		until(t, "the rest is granted", func() bool { total += granted(th, 1, 100); return total >= 1000 })
+		if more := granted(th, 1, 100); total != 1000 || more != 0 {
+			t.Errorf("%d granted and %d more, want 1000", total, more)
+		}
+	})
 }
 
 // TestWithoutALedgerEachServerGrantsTheLimit has it away, and back.
 func TestWithoutALedgerEachServerGrantsTheLimit(t *testing.T) {
-	ledger := newShared()
-	ledger.away.Store(true)
-	one, two := ratelimit.NewThrottle(ratelimit.Per(100, time.Hour), ledger, time.Now()), ratelimit.NewThrottle(ratelimit.Per(100, time.Hour), ledger, time.Now())
-	running(t, one)
-	running(t, two)
-	for _, th := range []*ratelimit.Throttle{one, two} {
-		total := 0
-		until(t, "the limit is granted", func() bool { total += granted(th, 1, 10); return total >= 100 })
-		if more := granted(th, 1, 10); total != 100 || more != 0 {
-			t.Errorf("%d granted and %d more, want 100", total, more)
+	synctest.Test(t, func(t *testing.T) {
+		ledger := newShared()
+		ledger.away.Store(true)
+		one, two := ratelimit.NewThrottle(ratelimit.Per(100, time.Hour), ledger, time.Now()), ratelimit.NewThrottle(ratelimit.Per(100, time.Hour), ledger, time.Now())
+		running(t, one)
+		running(t, two)
+		for _, th := range []*ratelimit.Throttle{one, two} {
+			total := 0
+			until(t, "the limit is granted", func() bool { total += granted(th, 1, 10); return total >= 100 })
+			if more := granted(th, 1, 10); total != 100 || more != 0 {
+				t.Errorf("%d granted and %d more, want 100", total, more)
+			}
 		}
-	}
-	granted(two, 2, 20)
-	ledger.away.Store(false)
-	until(t, "what was granted is known", func() bool {
-		ledger.mu.Lock()
-		defer ledger.mu.Unlock()
-		granted(two, 2, 1)
-		return !ledger.full[2].IsZero()
+		granted(two, 2, 20)
+		ledger.away.Store(false)
+		until(t, "what was granted is known", func() bool {
+			ledger.mu.Lock()
+			defer ledger.mu.Unlock()
+			granted(two, 2, 1)
+			return !ledger.full[2].IsZero()
+		})
 	})
 }
 

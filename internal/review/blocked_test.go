@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/auth"
@@ -273,15 +274,17 @@ func TestANeighborTakesNoCaseAway(t *testing.T) {
 
 // A create is refused with or without a case: what hinders the case hinders nothing else.
 func TestARefusalDoesNotWaitForItsCase(t *testing.T) {
-	down := &downDestinations{}
-	o := newOffice(t, func(c *review.Config) { c.Destinations = down })
-	if id := o.refer(t, blocked(refusedURL)); !id.IsZero() {
-		t.Errorf("a case without a store: %v", id)
-	}
-	began := time.Now()
-	if id := o.refer(t, blocked(refusedURL)); !id.IsZero() || time.Since(began) > 10*time.Second || !down.bounded {
-		t.Errorf("%v after %s", id, time.Since(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		down := &downDestinations{}
+		o := newOffice(t, func(c *review.Config) { c.Destinations = down })
+		if id := o.refer(t, blocked(refusedURL)); !id.IsZero() {
+			t.Errorf("a case without a store: %v", id)
+		}
+		began := time.Now()
+		if id := o.refer(t, blocked(refusedURL)); !id.IsZero() || time.Since(began) > 10*time.Second || !down.bounded {
+			t.Errorf("%v after %s", id, time.Since(began))
+		}
+	})
 }
 
 // downDestinations is a store that fails, and then one that hangs.

@@ -169,7 +169,8 @@ func (s *site) attacked(t *testing.T, k unfinished) {
 
 // comes visits on a new connection. Where the server may be working on the first of what
 // attackers sent nobody can go, for a moment, and the visitor comes again. A server that
-// lets attackers stay refuses many thousands.
+// lets attackers stay refuses many thousands. The pauses give it as much time on a machine that
+// refuses fast.
 func (s *site) comes(t *testing.T, k unfinished) (net.Conn, error) {
 	t.Helper()
 	for tries := 0; ; tries++ {
@@ -179,6 +180,7 @@ func (s *site) comes(t *testing.T, k unfinished) (net.Conn, error) {
 			return nc, err
 		}
 		_ = nc.Close()
+		time.Sleep(200 * time.Microsecond)
 	}
 }
 

@@ -210,6 +210,7 @@ func sideBySide(t *testing.T, later, now string) {
 	next.await("plain", 302, "no-store")
 	old.await("plain", 503, "") // though it has held another answer
 	old.ask(http.MethodPatch, "links/plain", `{"title":"again"}`, 200)
+	want(t, next.ask(http.MethodGet, "links/plain", "", 200), "fleeting", true) // the store has it, whatever is kept of the answer
 	next.await("plain", 302, "no-store")
 	next.ask(http.MethodPatch, "links/plain", `{"fleeting":false}`, 200)
 	old.await("plain", 302, "")

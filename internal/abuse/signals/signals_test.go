@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"curt/internal/abuse"
@@ -240,54 +241,56 @@ func (c *tally) Count(_ context.Context, add []ratelimit.Count, since int64) (su
 
 // TestRateCountsOverServers has one creator create links on three servers, one of which restarts.
 func TestRateCountsOverServers(t *testing.T) {
-	shared := &tally{sums: map[ratelimit.Count]int{}}
-	open := func() (*signals.Rate, func()) {
-		r := abusetest.Must[*signals.Rate](t)(signals.NewRate())
-		r.Share(signals.RateShare{Tally: shared, Key: ratelimit.NewHashKey(make([]byte, 16)), Log: slog.New(slog.DiscardHandler)})
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = r.Run(ctx) }) // it has no error
-		stop := func() { cancel(); running.Wait() }
-		t.Cleanup(stop)
-		return r, stop
-	}
-	now, facts := time.Now(), &abuse.Facts{Creator: "key"}
-	found := func(r *signals.Rate, at time.Time) bool {
-		f, err := r.Inspect(t.Context(), at, facts)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		shared := &tally{sums: map[ratelimit.Count]int{}}
+		open := func() (*signals.Rate, func()) {
+			r := abusetest.Must[*signals.Rate](t)(signals.NewRate())
+			r.Share(signals.RateShare{Tally: shared, Key: ratelimit.NewHashKey(make([]byte, 16)), Log: slog.New(slog.DiscardHandler)})
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { _ = r.Run(ctx) }) // it has no error
+			stop := func() { cancel(); running.Wait() }
+			t.Cleanup(stop)
+			return r, stop
 		}
-		return len(f) > 0
-	}
-	for i := range 2 {
-		r, stop := open()
-		for range 25 {
-			if found(r, now.Add(-time.Duration(i)*time.Minute)) {
-				t.Fatal("25 links are too many")
+		now, facts := time.Now(), &abuse.Facts{Creator: "key"}
+		found := func(r *signals.Rate, at time.Time) bool {
+			f, err := r.Inspect(t.Context(), at, facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(f) > 0
+		}
+		for i := range 2 {
+			r, stop := open()
+			for range 25 {
+				if found(r, now.Add(-time.Duration(i)*time.Minute)) {
+					t.Fatal("25 links are too many")
+				}
+			}
+			stop()
+		}
+		r, _ := open()
+		if found(r, now) {
+			t.Error("known before the first exchange")
+		}
+		for own := 1; !found(r, now); own++ {
+			if own == 45 { // its own links would be too many soon
+				t.Fatal("the links of other servers do not count")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if found(r, now.Add(2*time.Hour)) {
+			t.Error("links of two hours ago count")
+		}
+		shared.mu.Lock()
+		shared.away = true
+		shared.mu.Unlock()
+		facts.Creator = "another"
+		for i := range 55 {
+			if found(r, now) != (i >= 50) {
+				t.Fatalf("link %d without the tally", i+1)
 			}
 		}
-		stop()
-	}
-	r, _ := open()
-	if found(r, now) {
-		t.Error("known before the first exchange")
-	}
-	for own := 1; !found(r, now); own++ {
-		if own == 45 { // its own links would be too many soon
-			t.Fatal("the links of other servers do not count")
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if found(r, now.Add(2*time.Hour)) {
-		t.Error("links of two hours ago count")
-	}
-	shared.mu.Lock()
-	shared.away = true
-	shared.mu.Unlock()
-	facts.Creator = "another"
-	for i := range 55 {
-		if found(r, now) != (i >= 50) {
-			t.Fatalf("link %d without the tally", i+1)
-		}
-	}
+	})
 }

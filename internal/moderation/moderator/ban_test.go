@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"curt/internal/abuse"
 	"curt/internal/link"
@@ -235,33 +236,42 @@ func TestAWalkIsResumed(t *testing.T) {
 
 // Who was judged before a ban was known, and writes later, is found all the same.
 func TestAWalkWaitsForWritesUnderWay(t *testing.T) {
-	d := newDesk(t)
-	leave := d.BeginWrite()
-	if _, barred := d.CheckBan(facts(t, "https://evil.example/", "192.0.2.1/32")); barred {
-		t.Fatal("barred before the ban")
-	}
-	d.ban(t, moderation.KindHost, "evil.example")
-	ctx, cancel := context.WithCancel(t.Context())
-	stepped := make(chan error)
-	go func() {
-		_, err := d.Step(ctx)
-		stepped <- err
-	}()
-	cancel() // a walk that waits ends with its context
-	if err := <-stepped; !errors.Is(err, context.Canceled) {
-		t.Errorf("the walk did not wait: %v", err)
-	}
-	d.BeginWrite()() // who comes later keeps nobody waiting
-	go func() {
-		_, err := d.Step(t.Context())
-		stepped <- err
-	}()
-	k := d.make(t, 1, to("https://evil.example/"))
-	leave()
-	if err := <-stepped; err != nil {
-		t.Error(err)
-	}
-	d.safety(t, k, link.Blocked)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		leave := d.BeginWrite()
+		if _, barred := d.CheckBan(facts(t, "https://evil.example/", "192.0.2.1/32")); barred {
+			t.Fatal("barred before the ban")
+		}
+		d.ban(t, moderation.KindHost, "evil.example")
+		ctx, cancel := context.WithCancel(t.Context())
+		stepped := make(chan error)
+		go func() {
+			_, err := d.Step(ctx)
+			stepped <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-stepped:
+			t.Fatalf("the walk did not wait: %v", err)
+		default:
+		}
+		cancel() // a walk that waits ends with its context
+		if err := <-stepped; !errors.Is(err, context.Canceled) {
+			t.Errorf("the walk was ended: %v", err)
+		}
+		d.BeginWrite()() // who comes later keeps nobody waiting
+		go func() {
+			_, err := d.Step(t.Context())
+			stepped <- err
+		}()
+		synctest.Wait()
+		k := d.make(t, 1, to("https://evil.example/")) // which a walk that did not wait would have passed by
+		leave()
+		if err := <-stepped; err != nil {
+			t.Error(err)
+		}
+		d.safety(t, k, link.Blocked)
+	})
 }
 
 // A thousand bans at once do not make a thousand walks.
