@@ -49,7 +49,7 @@ func TestBackupUnderLoadRestoresEverything(t *testing.T) {
 	began := time.Now()
 	t.Log(mustCommand(t, "backup", "--data", s.Data, to))
 	took := time.Since(began)
-	c.AwaitMade(t, int64(len(links))+1000)
+	c.AwaitMore(t, 500)
 	c.Stop()
 	clickers.Stop()
 	only201(t, c)
