@@ -151,8 +151,9 @@ func (c *chaos) pause(t *testing.T, v victim) time.Time {
 func (c *chaos) stop(t *testing.T, v victim) time.Time {
 	c.control(t, "stop", v.program)
 	c.awaitWrong(t, v.part, v.role, v.state)
+	created := c.load.acknowledged() // among them those of before it stopped
 	c.load.await(t, "creates as expected", func(e effects) bool {
-		return v.creates && e.created > 0 || !v.creates && (e.refused["503"] > 0 || v.part == "balancer")
+		return v.creates && e.created > created || !v.creates && (e.refused["503"] > 0 || v.part == "balancer")
 	})
 	began := time.Now()
 	c.control(t, "start", v.program)
@@ -163,9 +164,7 @@ func (c *chaos) stop(t *testing.T, v victim) time.Time {
 func (c *chaos) row(t *testing.T, fault, name string, ended time.Time) {
 	t.Helper()
 	c.awaitClean(t)
-	c.load.mu.Lock()
-	created := c.load.effects.created
-	c.load.mu.Unlock()
+	created := c.load.acknowledged()
 	c.load.await(t, "a create", func(e effects) bool { return e.created > created })
 	after := time.Since(ended)
 	if after > healed {

@@ -284,6 +284,13 @@ func (l *load) take() (effects, []string) {
 	return e, failed
 }
 
+// acknowledged is how many links were created since the last take.
+func (l *load) acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.effects.created
+}
+
 // await waits until the effects since the last take fulfil a condition.
 func (l *load) await(t *testing.T, what string, fulfilled func(effects) bool) {
 	t.Helper()

@@ -18,9 +18,23 @@ import (
 
 // TestKilledImportMakesNothingTwice kills imports at random moments and goes on with
 // them: each row of the file has one link and one result in the end, with a code of its
-// own or one that the server chose.
+// own or one that the server chose. Where a machine is so fast that the first kill came too
+// late, another import is killed sooner.
 func TestKilledImportMakesNothingTwice(t *testing.T) {
 	testkit.Faults(t)
+	for most := 400 * time.Millisecond; most > time.Millisecond; most /= 2 {
+		if kills := killedCommands(t, most); kills > 0 {
+			t.Logf("%d kills", kills)
+			return
+		}
+	}
+	t.Error("it was never killed: this shows nothing")
+}
+
+// killedCommands imports a file by commands that are killed within so much time each, and
+// returns how many were.
+func killedCommands(t *testing.T, most time.Duration) (kills int) {
+	t.Helper()
 	s := curttest.Start(t, curttest.Options{})
 	const rows = 24_000
 	var text strings.Builder
@@ -51,7 +65,7 @@ func TestKilledImportMakesNothingTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kill {
-			someTime(0, 400*time.Millisecond)
+			someTime(0, most)
 			_ = cmd.Process.Kill() // it may have ended
 		}
 		err := cmd.Wait()
@@ -62,7 +76,6 @@ func TestKilledImportMakesNothingTwice(t *testing.T) {
 		results, _ := os.ReadFile(file + ".results.jsonl") // none: it has not begun
 		return errors.Is(err, fs.ErrNotExist) && bytes.Count(results, []byte("\n")) == rows
 	}
-	kills := 0
 	for range rounds(6, 60) {
 		if _, err := run(true); err == nil || ended() {
 			break
@@ -73,9 +86,6 @@ func TestKilledImportMakesNothingTwice(t *testing.T) {
 		if said, err := run(false); err != nil || !strings.Contains(said, fmt.Sprintf("%d made, 0 failed", rows)) {
 			t.Fatalf("%v\n%s", err, said)
 		}
-	}
-	if kills == 0 {
-		t.Error("it was never killed: this shows nothing")
 	}
 	text.Reset()
 	seen := map[string]bool{}
@@ -98,5 +108,5 @@ func TestKilledImportMakesNothingTwice(t *testing.T) {
 	if len(seen) != rows || len(lines) != rows {
 		t.Errorf("%d links and %d results of %d rows", len(seen), len(lines), rows)
 	}
-	t.Logf("%d kills", kills)
+	return kills
 }

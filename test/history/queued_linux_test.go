@@ -45,8 +45,13 @@ type process struct {
 	*curttest.Server
 }
 
-// queuedRate is slow enough that links are pending for a while, and fast enough for what clients create.
-const queuedRate = 150
+const (
+	// queuedRate is slow enough that links are pending for a while, and fast enough for what clients create.
+	queuedRate = 150
+	// createPace is the least time between two creates of one client, of which there are four: on the fastest machine they create
+	// a third of what is written, which is all written at times.
+	createPace = 80 * time.Millisecond
+)
 
 func lineUp(t *testing.T) *line {
 	t.Helper()
@@ -136,13 +141,14 @@ func (n *line) run(name string) (stop func()) {
 	for i := range 2 * apis {
 		r := &requester{line: n, server: i % apis, random: rand.New(rand.NewPCG(uint64(i), 3)), name: fmt.Sprintf("%s-%d", name, i)}
 		all.Go(func() {
-			for ctx.Err() == nil {
+			pace := time.NewTicker(createPace)
+			defer pace.Stop()
+			for ; ctx.Err() == nil; <-pace.C {
 				r.create(ctx)
 				r.changes(ctx)
 				for range 4 {
 					r.look(ctx, r.random.IntN(apis), n.recent(r.random))
 				}
-				time.Sleep(writePause)
 			}
 			for _, c := range r.conns {
 				if c != nil {
@@ -294,6 +300,20 @@ func (n *line) more(links int) {
 	}
 }
 
+// writes waits until the writer has written a link: it joins its group when one that was killed is no member any more.
+func (n *line) writes() {
+	n.t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		links, found, err := n.writer.Metric(n.t.Context(), "curt_writer_links_total")
+		if err == nil && links > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			n.t.Fatalf("in three minutes the writer wrote %v links (%v, %v)", links, found, err)
+		}
+	}
+}
+
 // written waits until the group of writers committed all that the topic has.
 func (n *line) written() {
 	n.t.Helper()
@@ -358,11 +378,13 @@ func TestHistoryOfQueuedWrites(t *testing.T) {
 		for range 3 {
 			n.startWriter(data)
 			n.more(150)
+			n.writes()
 			n.fault("the writer is killed", servers, 0, n.writer.Kill)
 			n.more(30)
 		}
 		n.startWriter(data)
 		n.more(50)
+		n.writes()
 		n.fault("the writer stands still", servers, 0, func() {
 			n.signal(n.writer.PID, syscall.SIGSTOP)
 			n.more(100)

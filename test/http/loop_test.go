@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"curt/test/internal/curttest"
 )
@@ -51,6 +52,14 @@ func TestLinksThatBecameACircle(t *testing.T) {
 			a := visitAs(t, s, "GET", "sho.rt", "over", "*/*")
 			if a.Has("Location") || a.Status != http.StatusGone {
 				t.Errorf("the fallback leads home: %d %s", a.Status, a.Raw)
+			}
+			// A visit that is counted: those before it would be by then.
+			make201(t, s, `{"long_url":"https://example.com/","custom_alias":"last"}`)
+			if a := visitAs(t, s, "GET", "sho.rt", "last", "*/*"); a.Status != http.StatusFound {
+				t.Errorf("a link that leads elsewhere: %d %s", a.Status, a.Body)
+			}
+			if got := s.AwaitTotal(t, []curttest.Link{{Code: "last"}}, 1, 3*time.Minute); got != 1 {
+				t.Errorf("%d clicks of it are counted", got)
 			}
 			var stats curttest.Stats
 			if err := s.MustDial(t).GetJSON("/api/v1/links/aaa/stats", &stats); err != nil || stats.Total != 1 {

@@ -133,9 +133,9 @@ func TestSuites(t *testing.T) {
 	t.Run("expiry", func(t *testing.T) { expires(t, s) })
 }
 
-// fed waits before it reads the head of creates, so that what was created before lies before it.
+// fed waits before it reads the head of creates, so that what was created before lies before it: in an earlier millisecond.
 func (s *server) fed(l *dynamodb.Links) dynamodb.Fed {
-	wait := s.delay
+	wait := s.delay + time.Millisecond
 	return dynamodb.Fed{Links: l, Patient: func() { <-time.After(wait) }, Created: func() {}}
 }
 

@@ -15,11 +15,12 @@ import (
 const retention = 24 * time.Hour
 
 // purge removes content until the test says that it is done.
-func purge(t testing.TB, s Store, fence uint64, done func() bool) (announced []link.Change) {
+func purge(t testing.TB, s Store, fence uint64, done func(announced []link.Change) bool) (announced []link.Change) {
 	t.Helper()
 	var mu sync.Mutex
 	_, stop := startRemoving(t, s, fence, retention, func(c link.Change) { mu.Lock(); defer mu.Unlock(); announced = append(announced, c) })
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+	sofar := func() []link.Change { mu.Lock(); defer mu.Unlock(); return slices.Clone(announced) }
+	for end := time.Now().Add(time.Minute); !done(sofar()); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the content is not removed")
 		}
@@ -74,7 +75,7 @@ func isAnnouncedBeforeRemoval(t *testing.T, s Store) {
 		victim.left.Store(int64(n))
 		met := false
 		fence++
-		purge(t, victim, fence, func() bool {
+		purge(t, victim, fence, func([]link.Change) bool {
 			select {
 			case <-killed:
 				met = true
@@ -84,7 +85,7 @@ func isAnnouncedBeforeRemoval(t *testing.T, s Store) {
 			}
 		})
 		fence++
-		purge(t, s, fence, func() bool { return removed(t, s, codes...) })
+		purge(t, s, fence, func([]link.Change) bool { return removed(t, s, codes...) })
 		if !met {
 			if n < 12 {
 				t.Errorf("a turn has %d places only", n)
@@ -119,7 +120,9 @@ func removal(t *testing.T, h Harness) {
 	disabled := ended(3, "disabled", link.Chosen, retention+time.Minute)
 	disabled.Status = link.Disabled
 	create(t, s, disabled)
-	changes := purge(t, s, 2, func() bool { return removed(t, s, "old") })
+	changes := purge(t, s, 2, func(sofar []link.Change) bool { // a removal is announced behind its answer
+		return removed(t, s, "old") && len(sofar) > 0 && sofar[len(sofar)-1].Version > 0
+	})
 	l, err := s.Get(t.Context(), old.Key)
 	want := link.Link{
 		ID: old.ID, Key: old.Key, Workspace: old.Workspace, Status: link.Deleted, Safety: old.Safety, Redirect: old.Redirect,
@@ -177,7 +180,7 @@ func revival(t *testing.T, h Harness) {
 			})
 		}
 	})
-	purge(t, s, 1, func() bool {
+	purge(t, s, 1, func([]link.Change) bool {
 		keys, _, err := s.Expired(t.Context(), "", time.Now(), 1)
 		return err == nil && len(keys) == 0
 	})
