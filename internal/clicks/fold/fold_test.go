@@ -229,7 +229,9 @@ func TestStatisticsAreFreshAndWrittenEveryTenSeconds(t *testing.T) {
 		if len(pending) != 1 || pending[0].Total.Clicks != 1 {
 			t.Fatalf("pending after the drain: %+v", pending)
 		}
-		if f := l.fold.Freshness(); time.Since(f.Complete) > time.Second || time.Since(f.Updated) > time.Second {
+		time.Sleep(time.Second) // the watermark comes behind its block: Fold may have read before it, and looks each second
+		synctest.Wait()
+		if f := l.fold.Freshness(); time.Since(f.Complete) > 2*time.Second || time.Since(f.Updated) > time.Second {
 			t.Errorf("freshness %+v at %v", f, time.Now())
 		}
 		if totals, _, err := store.Totals(t.Context(), []link.Key{k}); err != nil || totals[0].Clicks != 0 {
