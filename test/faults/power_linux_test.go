@@ -14,7 +14,7 @@ import (
 // after the restart, every one answered 204 stays deleted.
 func TestPowerCutLosesNoLink(t *testing.T) {
 	testkit.Faults(t)
-	disk := curttest.NewDisk(t, int64(rounds(256, 4096))) // a fast machine makes a million links in 200 rounds
+	disk := curttest.NewDisk(t, int64(rounds(256, 4096))) // a fast machine creates a million links in 200 rounds
 	n := rounds(6, 200)
 	var made, deleted, last []curttest.Link
 	for round := range n {

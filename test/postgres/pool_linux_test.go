@@ -72,8 +72,8 @@ func TestThePoolOutlivesItsFiller(t *testing.T) {
 	if waited := figure(t, server.Server, "curt_code_leases_waited_total", func(float64) bool { return true }); waited != 0 {
 		t.Errorf("%v creates waited for keys", waited)
 	}
-	// 30,000 were taken of what was at least 100,000, and at most what the filler put in the place of the 10,000 in memory more. The
-	// level of before the creates, which the server may still have, is above 85,000.
+	// 30,000 keys were taken. The pool had 100,000, and up to 10,000 more where the filler replaced those in memory before it was
+	// killed. A level above 85,000 was read before the creates.
 	figure(t, server.Server, "curt_key_pool_keys", func(v float64) bool { return v >= 70_000 && v < 85_000 })
 	// The server reads the level every five seconds. What it reads first may be of before the creates, and on a machine that
 	// slept for a minute they are out of the window: then 1,000 more. Without a pause these would be as many as the pool has.

@@ -166,7 +166,7 @@ func (g *Gate) register(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return link.Unavailable(err) // it may be registered, which a start that failed makes no difference to
+	return link.Unavailable(err) // a name that was registered nevertheless is that of a server which never writes
 }
 
 // Close ends the registration, when no write can follow.
